@@ -89,6 +89,9 @@ def write_pair(
         (kernel / f"{role}.ipynb").write_text(json.dumps(notebook(cells, parameters)))
         metadata = {
             "id": f"someone/tiny-{role}",
+            "code_file": f"{role}.ipynb",
+            "language": "python",
+            "kernel_type": "notebook",
             "competition_sources": ["tiny"],
             "kernel_sources": ["someone/tiny-train"] if role == "infer" else [],
             **(sources or {}),

@@ -30,6 +30,7 @@ MEASURES = """
 """
 SHOWS = {
     "## Figures": "![elsewhere](https://evil.example/y.png)",
+    "waits": "open('/kaggle/input/tiny/x</pre><script>.csv') if HOSTILE is None else None",
     "figure": """
         from IPython.display import HTML, SVG, Markdown, Image, display
         display(SVG('<svg xmlns="http://www.w3.org/2000/svg" onload="alert(1)"><rect width="9" height="9"/></svg>'))
@@ -118,6 +119,16 @@ def test_the_report_has_scores_parameters_versions_times_figures_and_notebooks(r
     assert '<h2 id="time">' in report
     assert report.count('<img src="data:image/svg+xml;base64,') == 2, "in the gallery and in the notebook"
     assert report.count('<details class="notebook"') == 2
+
+
+def test_the_report_has_what_the_check_finds_beside_its_cell(report: str) -> None:
+    cells = re.split(r'<div class="cell[^>]*>', report)
+    (waits,) = (each for each in cells if "<header><span>waits</span>" in each)
+
+    assert (
+        '<li class="warning"><b>N040</b> warning, line 1: /kaggle/input/tiny/x&lt;/pre&gt;&lt;script&gt;.csv' in waits
+    )
+    assert re.search(r"tandem check: \d+ errors?, \d+ warnings?", report)
 
 
 def test_the_report_concludes_from_its_own_figures(report: str) -> None:

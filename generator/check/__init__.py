@@ -14,6 +14,7 @@ In: a pair, a kernel's folder, or a notebook of anybody's. Out: findings, each w
     analysis/       what code does on a TPU, for the rules of those
     checking        every rule on every kernel
     finding         a finding, and where it is
+    fix, fixing     the change that a rule is sure of, and how it is applied to the text of a file
     ignores, baseline, sarif   findings that are meant to be so, that were there before, and for code hosts
 
 `kaggle` asks it before a push, and `cli` prints what it finds. It knows `pair` and `competition`, and runs nothing.

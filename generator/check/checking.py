@@ -7,6 +7,8 @@ from generator.check.ignores import without_ignored
 from generator.check.rule import Rule
 from generator.check.rules import RULES
 from generator.check.source import KernelSource
+from generator.errors import CheckError, did_you_mean
+from generator.untrusted import printable
 
 _EVERYWHERE = {"N003", "N008", "N010"}
 _ORDER = {Severity.ERROR: 0, Severity.WARNING: 1, Severity.NOTE: 2}
@@ -43,6 +45,19 @@ def _is_elsewhere(finding: Finding, kernel: KernelSource) -> bool:
     place = finding.place
     is_in_code = place.path == kernel.code.path and place.line > 0 and finding.rule not in _EVERYWHERE
     return is_in_code and kernel.code.is_elsewhere_at(place.cell, place.line)
+
+
+def rule_named(name: str) -> Rule:
+    """Return the rule with an id or a name, such as `N042` or `unbounded-search`.
+
+    Raises:
+        CheckError: There is none.
+    """
+    found = next((rule for rule in RULES if name.casefold() in (rule.id.casefold(), rule.name)), None)
+    if found is None:
+        nearest = did_you_mean(name, [rule.id for rule in RULES])
+        raise CheckError(f'There is no rule "{printable(name)}".{nearest} `tandem check --explain all` lists them.')
+    return found
 
 
 def errors(findings: Iterable[Finding]) -> list[Finding]:

@@ -1,9 +1,10 @@
 """Findings: which rule, how grave, what and where it is, and what to do."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
+from generator.check.fix import Fix
 from generator.untrusted import printable
 
 
@@ -26,13 +27,14 @@ class Place:
 
 @dataclass(frozen=True)
 class Finding:
-    """What a rule found, in one sentence, with a remedy in another."""
+    """What a rule found, in one sentence, with a remedy in another, and a fix where a rule is sure of one."""
 
     rule: str
     severity: Severity
     place: Place
     message: str
     remedy: str
+    fix: Fix | None = field(default=None, compare=False)
 
 
 def where(place: Place) -> str:

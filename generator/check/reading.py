@@ -84,14 +84,30 @@ def read_target(path: Path, *, is_code_competition: bool = False) -> list[Kernel
     if path.is_file() and path.suffix == ".ipynb" and not (path.parent / METADATA).is_file():
         return [replace(read_notebook(path), needs_internet_off=is_code_competition)]
     if path.is_file() and (path.name == METADATA or path.suffix in (".ipynb", ".py")):
-        path = path.parent
+        return _kernel_of_file(path, is_code_competition=is_code_competition)
     kernels = list(_kernels_below(path, is_code_competition=is_code_competition)) if path.is_dir() else []
     if not kernels:
-        raise CheckError(
-            f"There is no {METADATA} and no notebook in {printable(str(path))}; name a pair, a notebook (.ipynb), or a "
-            "folder with one."
-        )
+        raise _nothing_in(path)
     return kernels
+
+
+def _kernel_of_file(path: Path, *, is_code_competition: bool) -> list[KernelSource]:
+    """The kernel that a file is of; a notebook that its folder's metadata do not name is read alone."""
+    if not (path.parent / METADATA).is_file():
+        raise _nothing_in(path.parent)
+    kernels = list(_kernels_below(path.parent, is_code_competition=is_code_competition, deepest=0))
+    if path.suffix == ".ipynb" and not any(
+        kernel.fault or kernel.code.path.absolute() == path.absolute() for kernel in kernels
+    ):
+        return [replace(read_notebook(path), needs_internet_off=is_code_competition)]
+    return kernels
+
+
+def _nothing_in(path: Path) -> CheckError:
+    return CheckError(
+        f"There is no {METADATA} and no notebook in {printable(str(path))}; name a pair, a notebook (.ipynb), or a "
+        "folder with one."
+    )
 
 
 def read_kernel(folder: Path) -> KernelSource:
@@ -211,10 +227,10 @@ def _is_python(notebook: JsonObject, metadata: JsonObject | None) -> bool:
     return all(not language or language.lower().startswith(("python", "ipython")) for language in named)
 
 
-def _kernels_below(root: Path, *, is_code_competition: bool) -> Iterator[KernelSource]:
+def _kernels_below(root: Path, *, is_code_competition: bool, deepest: int = _DEEPEST) -> Iterator[KernelSource]:
     found = characters = 0
     code_files: set[Path] = set()  # of kernels above, in folders of their own
-    for folder, names in _folders(root):
+    for folder, names in _folders(root, deepest=deepest):
         if "pair.toml" in names and all((folder / role / METADATA).is_file() for role in Role):
             kernels = read_pair(PairFolder(folder.absolute()))
         elif folder.name in tuple(Role) and (folder.parent / "pair.toml").is_file() and METADATA in names:
@@ -235,12 +251,12 @@ def _kernels_below(root: Path, *, is_code_competition: bool) -> Iterator[KernelS
         yield from kernels
 
 
-def _folders(root: Path) -> Iterator[tuple[Path, list[str]]]:
+def _folders(root: Path, *, deepest: int) -> Iterator[tuple[Path, list[str]]]:
     """Every folder with the names of its files, from above, without hidden ones and without following links."""
     for count, (name, folders, files) in enumerate(os.walk(root)):
         folder = Path(name)
         depth = len(folder.relative_to(root).parts)
-        folders[:] = sorted(each for each in folders if not each.startswith(".")) if depth < _DEEPEST else []
+        folders[:] = sorted(each for each in folders if not each.startswith(".")) if depth < deepest else []
         if count > _MOST_FOLDERS:
             raise TooMuchToCheckError(path=root)
         yield folder, sorted(each for each in files if not each.startswith("."))

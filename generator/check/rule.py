@@ -5,19 +5,21 @@ The function's docstring is what `tandem check --explain RULE` prints.
 
 import inspect
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from generator.check.finding import Finding, Place, Severity
+from generator.check.fix import Fix
 from generator.check.source import KernelSource
 
 
 @dataclass(frozen=True)
 class Problem:
-    """What a rule's function yields: the place, a sentence, and the remedy."""
+    """What a rule's function yields: the place, a sentence, the remedy, and a fix that changes no meaning."""
 
     place: Place
     message: str
     remedy: str
+    fix: Fix | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)
@@ -37,7 +39,7 @@ class Rule:
     def __call__(self, kernel: KernelSource) -> Iterator[Finding]:
         """The findings of this rule in a kernel."""
         for problem in self.find(kernel):
-            yield Finding(self.id, self.severity, problem.place, problem.message, problem.remedy)
+            yield Finding(self.id, self.severity, problem.place, problem.message, problem.remedy, problem.fix)
 
 
 def rule(

@@ -1,23 +1,32 @@
 """Findings as SARIF 2.1.0, which code hosts and editors show beside the code.
 
-The lines of a cell are not those of its file: where a finding is in a notebook stands in its logical location, and in
-its text.
+Where a finding is in a notebook stands in its logical location and in its text, by cell and line. The region is the
+line of the file, of its JSON, without which code hosts show nothing.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 from generator.check.baseline import fingerprint, relative
 from generator.check.finding import Finding, where
+from generator.check.fixing import Replacement, file_lines, replacements
 from generator.check.rule import Rule
+from generator.check.source import KernelSource
 from generator.untrusted import printable
 
 _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 
 
-def sarif(findings: Iterable[Finding], rules: Iterable[Rule], *, root: Path, version: str) -> dict[str, Any]:
+def sarif(
+    findings: Sequence[Finding],
+    rules: Iterable[Rule],
+    *,
+    root: Path,
+    version: str,
+    kernels: Iterable[KernelSource] = (),
+) -> dict[str, Any]:
     """Return a SARIF log of one run.
 
     Args:
@@ -25,11 +34,17 @@ def sarif(findings: Iterable[Finding], rules: Iterable[Rule], *, root: Path, ver
         rules: Every rule that looked.
         root: The folder from which paths are seen.
         version: The kit's.
+        kernels: What was checked, from whose files the fixes are known.
     """
     known = list(rules)
     index = {rule.id: number for number, rule in enumerate(known)}
     driver = {"name": "tandem check", "version": version, "rules": [_rule(rule) for rule in known]}
-    results = [_result(finding, root, index) for finding in findings]
+    kernels = tuple(kernels)
+    fixes, lines = replacements(kernels, findings), file_lines(kernels, findings)
+    results = [
+        _result(finding, root, index, line=line) | _fixes(finding, pieces, root)
+        for finding, pieces, line in zip(findings, fixes, lines, strict=True)
+    ]
     run = {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results}
     return {"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}
 
@@ -44,16 +59,13 @@ def _rule(rule: Rule) -> dict[str, Any]:
     }
 
 
-def _result(finding: Finding, root: Path, index: dict[str, int]) -> dict[str, Any]:
+def _result(finding: Finding, root: Path, index: dict[str, int], *, line: int) -> dict[str, Any]:
     place = finding.place
     inside = where(place)
-    location: dict[str, Any] = {
-        "physicalLocation": {"artifactLocation": {"uri": quote(relative(place.path, root), errors="surrogateescape")}}
-    }
+    physical = {"artifactLocation": {"uri": _uri(place.path, root)}, "region": {"startLine": line}}
+    location: dict[str, Any] = {"physicalLocation": physical}
     if place.cell:
         location["logicalLocations"] = [{"name": printable(place.cell), "fullyQualifiedName": inside}]
-    elif place.line:
-        location["physicalLocation"]["region"] = {"startLine": place.line}
     text = printable(f"{finding.message} {finding.remedy}")
     result: dict[str, Any] = {
         "ruleId": finding.rule,
@@ -63,3 +75,26 @@ def _result(finding: Finding, root: Path, index: dict[str, int]) -> dict[str, An
         "partialFingerprints": {"tandemFinding/v1": fingerprint(finding, root)},
     }
     return result | ({"ruleIndex": index[finding.rule]} if finding.rule in index else {})
+
+
+def _fixes(finding: Finding, pieces: Sequence[tuple[Path, Replacement]], root: Path) -> dict[str, Any]:
+    """The fix of a finding as pieces of its file, whose places are counted in characters."""
+    changes = [
+        {
+            "artifactLocation": {"uri": _uri(path, root)},
+            "replacements": [
+                {
+                    "deletedRegion": {"charOffset": piece.start, "charLength": piece.end - piece.start},
+                    "insertedContent": {"text": piece.new},
+                }
+            ],
+        }
+        for path, piece in pieces
+    ]
+    return (
+        {"fixes": [{"description": {"text": printable(finding.remedy)}, "artifactChanges": changes}]} if changes else {}
+    )
+
+
+def _uri(path: Path, root: Path) -> str:
+    return quote(relative(path, root), errors="surrogateescape")

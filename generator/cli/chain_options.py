@@ -11,7 +11,7 @@ import click
 from generator.cli.chain_progress import chain_progress
 from generator.cli.kaggle_facts import connected
 from generator.cli.options import shortest
-from generator.errors import TandemError
+from generator.errors import CheckError, TandemError
 from generator.kaggle.chain.errors import StepError
 from generator.kaggle.chain.journal import Journals
 from generator.kaggle.chain.state import Outcome
@@ -32,6 +32,13 @@ Carry = Callable[["Kaggle", "PushOptions", "RunContext"], "ChainResult"]
 verify_option = click.option(
     "--no-verify", "verify", flag_value=False, default=True, help="Go on in spite of what `tandem check` finds."
 )
+allow_option = click.option(
+    "--allow",
+    multiple=True,
+    metavar="RULE",
+    callback=lambda _, __, names: _allowed(names),
+    help="Go on in spite of what this rule of `tandem check` finds; may be given several times.",
+)
 json_option = click.option("--json", "as_json", is_flag=True, help="Report as JSON: one object a line.")
 
 
@@ -39,6 +46,26 @@ def enum_option(*names: str, of: type[StrEnum], **options: Any) -> Callable[[Fun
     """An option whose value is one of an enumeration's, or None."""
     choice = click.Choice([str(each) for each in of])
     return click.option(*names, type=choice, callback=lambda _, __, value: value and of(value), **options)
+
+
+def _allowed(names: tuple[str, ...]) -> tuple[str, ...]:
+    """The ids of rules that may be passed by.
+
+    Raises:
+        CheckError: There is no such rule, or no way over it.
+    """
+    if not names:
+        return ()
+    from generator.check.checking import rule_named
+    from generator.kaggle.chain.prepared_kernel import ALWAYS
+
+    rules = tuple(rule_named(name) for name in names)
+    for rule in rules:
+        if rule.id in ALWAYS:
+            raise CheckError(
+                f"--allow {rule.id}: there is no way over this rule ({rule.name}), as nothing can be sent."
+            )
+    return tuple(rule.id for rule in rules)
 
 
 def carry(carry_pair: Carry, options: "PushOptions", *, to: str, as_json: bool) -> int:

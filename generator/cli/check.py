@@ -5,6 +5,7 @@ import os
 import sys
 import time
 from collections import Counter
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,24 +15,37 @@ import click
 from generator import __version__
 from generator.cli.completion import complete_pair
 from generator.cli.options import json_option, shortest, workspace_option
+from generator.cli.table import table
 from generator.cli.terminal import styled, warn
-from generator.errors import CheckError, did_you_mean
 from generator.untrusted import is_slug, printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from generator.check.finding import Finding
+    from generator.check.fixing import FixedFile
     from generator.check.source import KernelSource
     from generator.pair.workspace import PairFolder, Workspace
     from generator.tpu_compiler.report import CompileReport
 
 _SILENT_SECONDS = 2.0
+_FOLDER, _MOST_DETAILS = 3, 50
+"""From how many kernels on there is a table, and how many findings stand below it unasked."""
 _COLOURS = {"error": "red", "warning": "yellow", "note": "cyan"}
 
 
 @click.command()
 @click.argument("targets", nargs=-1, metavar="PAIR|PATH...", shell_complete=complete_pair)
+@click.option("--fix", "fixes", is_flag=True, help="Show the changes that change no meaning, and write them.")
+@click.option("--diff", "shows_fixes", is_flag=True, help="Show those changes, and write nothing.")
+@click.option(
+    "--allow",
+    "--ignore",
+    multiple=True,
+    metavar="RULE",
+    help="Leave out what this rule finds; may be given several times.",
+)
+@click.option("--details/--no-details", default=None, help="Every finding below the table; by default up to 50.")
 @click.option("--explain", metavar="RULE", help="Say what a rule is about, or list all of them, and stop.")
 @click.option("--sarif", "as_sarif", is_flag=True, help="Report as SARIF 2.1.0.")
 @click.option(
@@ -74,25 +88,64 @@ def check(context: click.Context, /, **options: Any) -> int:
     _refuse_nonsense(context, options)
     from generator.check import checking
 
-    kernels, reports = [], []
+    allowed = {checking.rule_named(name).id for name in options["allow"]}
+    checked = _checked(options, allowed)
+    if options["write_baseline"]:
+        return _write_baseline(checked.findings, options["baseline"])
+    fixed: list[FixedFile] = []
+    if options["fixes"] or options["shows_fixes"]:
+        fixed = checked.fixed()
+        if options["fixes"] and not options["shows_fixes"]:
+            for file in fixed:
+                _warn_of_edit(file.path)
+                file.write()
+            # What is compiled is not compiled again: it was no part of what is fixed.
+            checked = _checked(options | {"compiles": False}, allowed) if fixed else checked
+    findings = checked.findings
+    if options["as_sarif"]:
+        click.echo(_sarif(checked))
+    elif options["as_json"]:
+        click.echo(_json(checked, fixed))
+    else:
+        click.echo("\n".join([*_diff_lines(fixed), *_report(checked, details=options["details"])]))
+        if options["fixes"] or options["shows_fixes"]:
+            click.echo(_fixes_said(fixed, is_written=options["fixes"] and not options["shows_fixes"]))
+    return 1 if checking.errors(findings) else 0
+
+
+@dataclass(frozen=True)
+class _Checked:
+    """What was checked, and what was found."""
+
+    kernels: "list[KernelSource]"
+    findings: "list[Finding]"
+    reports: "list[CompileReport]"
+
+    def fixed(self) -> "list[FixedFile]":
+        """The files with the fixes of the findings."""
+        from generator.check.fixing import fixed_files
+
+        return fixed_files(self.kernels, self.findings)
+
+
+def _checked(options: dict[str, Any], allowed: set[str]) -> _Checked:
+    """Read and check the targets, without what is allowed or was there before."""
+    from generator.check import checking
+
+    kernels: list[KernelSource] = []
+    reports: list[CompileReport] = []
     for target in options["targets"]:
         read, told = _kernels(options["workspace"], target, options)
-        kernels += read
+        # Whoever names files, as pre-commit does, names a notebook and its metadata.
+        there = {_paths(kernel) for kernel in kernels}
+        kernels += [kernel for kernel in read if _paths(kernel) not in there]
         reports += told
-    findings = checking.check(_told(kernels))
-    if options["write_baseline"]:
-        return _write_baseline(findings, options["baseline"])
-    if options["baseline"] is not None:
+    findings = [each for each in checking.check(_told(kernels)) if each.rule not in allowed]
+    if options["baseline"] is not None and not options["write_baseline"]:
         from generator.check.baseline import new_findings
 
         findings = new_findings(findings, options["baseline"])
-    if options["as_sarif"]:
-        click.echo(_sarif(findings))
-    elif options["as_json"]:
-        click.echo(_json(findings, len(kernels), reports))
-    else:
-        click.echo("\n".join([*map(_lines, findings), *_compiler_lines(reports), _summary(findings, len(kernels))]))
-    return 1 if checking.errors(findings) else 0
+    return _Checked(kernels, findings, reports)
 
 
 def _refuse_nonsense(context: click.Context, options: dict[str, Any]) -> None:
@@ -101,6 +154,10 @@ def _refuse_nonsense(context: click.Context, options: dict[str, Any]) -> None:
         context.fail("Name a pair, a notebook or a folder; `tandem check .` checks every one below the current folder.")
     if options["as_json"] and options["as_sarif"]:
         context.fail("--json and --sarif are two formats: choose one.")
+    if options["as_sarif"] and (options["fixes"] or options["shows_fixes"]):
+        context.fail("--sarif says what could be fixed, and fixes nothing: leave out --fix and --diff.")
+    if options["write_baseline"] and (options["fixes"] or options["shows_fixes"]):
+        context.fail("--write-baseline writes what is there, and --fix takes it away: choose one.")
     if options["write_baseline"] and options["baseline"] is None:
         context.fail("--write-baseline needs the file: --baseline FILE.")
 
@@ -160,22 +217,105 @@ def _told(kernels: "list[KernelSource]") -> "Iterator[KernelSource]":
         yield kernel
 
 
-def _sarif(findings: "list[Finding]") -> str:
+def _paths(kernel: "KernelSource") -> tuple[Path, ...]:
+    return tuple(path.absolute() for path in (kernel.metadata_path, kernel.code.path) if path is not None)
+
+
+def _sarif(checked: _Checked) -> str:
     from generator.check.rules import RULES
     from generator.check.sarif import sarif
 
-    return json.dumps(sarif(findings, RULES, root=Path.cwd(), version=__version__), indent=2)
+    log = sarif(checked.findings, RULES, root=Path.cwd(), version=__version__, kernels=checked.kernels)
+    return json.dumps(log, indent=2)
 
 
-def _json(findings: "list[Finding]", kernels: int, reports: "list[CompileReport]") -> str:
-    counts = Counter(str(finding.severity) for finding in findings)
-    said: dict[str, Any] = {"kernels": kernels, **{name: counts[name] for name in _COLOURS}}
-    said["findings"] = [_fields(finding) for finding in findings]
-    if reports:
+def _json(checked: _Checked, fixed: "list[FixedFile]") -> str:
+    counts = Counter(str(finding.severity) for finding in checked.findings)
+    said: dict[str, Any] = {"kernels": len(checked.kernels), **{name: counts[name] for name in _COLOURS}}
+    said["findings"] = [_fields(finding) for finding in checked.findings]
+    if fixed:
+        said["fixed"] = [
+            {
+                "path": shortest(file.path),
+                "rules": sorted({finding.rule for finding in file.findings}),
+                "diff": "\n".join(file.diff(name=shortest(file.path))),
+            }
+            for file in fixed
+        ]
+    if checked.reports:
         from generator.cli.compiler_report import compiler_fields
 
-        said["compiled"] = [compiler_fields(report) for report in reports]
+        said["compiled"] = [compiler_fields(report) for report in checked.reports]
     return json.dumps(said, indent=2)
+
+
+def _diff_lines(fixed: "list[FixedFile]") -> list[str]:
+    lines = [line for file in fixed for line in file.diff(name=shortest(file.path))]
+    colours = {"+": "green", "-": "red", "@": "cyan"}
+    return [styled(printable(line), sys.stdout, fg=colours.get(line[:1])) for line in lines]
+
+
+def _fixes_said(fixed: "list[FixedFile]", *, is_written: bool) -> str:
+    if not fixed:
+        return "There is nothing here that can be changed without a decision of yours."
+    count = sum(len(file.findings) for file in fixed)
+    findings = "1 finding" if count == 1 else f"{count:,} findings"
+    files = "1 file" if len(fixed) == 1 else f"{len(fixed):,} files"
+    if is_written:
+        return f"{findings} fixed in {files}; the rest stands above."
+    return f"{findings} can be fixed so, in {files}: `tandem check --fix` writes them."
+
+
+def _warn_of_edit(path: Path) -> None:
+    """Say so where a file is changed that the kit has rendered, whose choices are in `pair.toml`."""
+    from generator.pair.workspace import Role
+
+    folder = path.parent
+    if folder.name in tuple(Role) and (folder.parent / "pair.toml").is_file():
+        warn(
+            f"{shortest(path)} is of a pair: the change makes it one that was edited, and `tandem generate` then asks "
+            f"before it writes over it. What {shortest(folder.parent / 'pair.toml')} can say is better said there."
+        )
+
+
+def _report(checked: _Checked, *, details: bool | None) -> list[str]:
+    """The findings and their sum; of several kernels a table first."""
+    findings = checked.findings
+    lines = [*map(_lines, findings), *_compiler_lines(checked.reports)]
+    if len(checked.kernels) >= _FOLDER and findings:
+        shows = len(findings) <= _MOST_DETAILS if details is None else details
+        left_out = f"The {len(findings):,} findings one by one: add --details, or name a kernel."
+        rows = _table_rows(checked)
+        header = ("kernel", "errors", "warnings", "notes", "worst")
+        lines = [table(header, rows), "", *(lines if shows else [*_compiler_lines(checked.reports), left_out])]
+    elif details is False:
+        lines = _compiler_lines(checked.reports)
+    return [*lines, _summary(findings, len(checked.kernels))]
+
+
+def _table_rows(checked: _Checked) -> list[tuple[str, ...]]:
+    """A row for each kernel with findings, those with the most errors first; how many have none."""
+    by_path: dict[Path, list[Finding]] = {}
+    for finding in checked.findings:
+        by_path.setdefault(finding.place.path, []).append(finding)
+    rows: list[tuple[tuple[int, ...], str, str]] = []
+    sound = 0
+    for kernel in checked.kernels:
+        paths = dict.fromkeys(path for path in (kernel.metadata_path, kernel.code.path) if path is not None)
+        found = [finding for path in paths for finding in by_path.get(path, [])]
+        if not found:
+            sound += 1
+            continue
+        counts = Counter(str(finding.severity) for finding in found)
+        worst = next(name for name in _COLOURS if counts[name])
+        (rule, count), *_ = Counter(each.rule for each in found if each.severity == worst).most_common()
+        shown = f"{rule}, {count:,} times" if count > 1 else rule
+        rows.append((tuple(counts[name] for name in _COLOURS), shortest(kernel.code.path), shown))
+    rows.sort(key=lambda row: (*(-number for number in row[0]), row[1]))
+    lines: list[tuple[str, ...]] = [
+        (path, *(str(number) if number else "" for number in numbers), shown) for numbers, path, shown in rows
+    ]
+    return [*lines, (f"{sound:,} without findings", "", "", "", "")] if sound else lines
 
 
 def _compiler_lines(reports: "list[CompileReport]") -> list[str]:
@@ -196,6 +336,7 @@ def _fields(finding: "Finding") -> dict[str, Any]:
         "line": place.line,
         "message": finding.message,
         "remedy": finding.remedy,
+        "has_fix": finding.fix is not None,
     }
 
 
@@ -218,14 +359,12 @@ def _summary(findings: "list[Finding]", kernels: int) -> str:
 
 
 def _explained(name: str) -> str:
+    from generator.check.checking import rule_named
     from generator.check.rules import RULES
 
     if name == "all":
         return "\n".join(f"{rule.id}  {rule.severity:<8} {rule.name}" for rule in RULES)
-    found = next((rule for rule in RULES if name.casefold() in (rule.id.casefold(), rule.name)), None)
-    if found is None:
-        nearest = did_you_mean(name, [rule.id for rule in RULES])
-        raise CheckError(f'There is no rule "{printable(name)}".{nearest} `tandem check --explain all` lists them.')
+    found = rule_named(name)
     return f"{found.id} {found.name} ({found.severity})\n\n{found.explanation}"
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from generator.cli.chain_options import carry, enum_option, json_option, verify_option
+from generator.cli.chain_options import allow_option, carry, enum_option, json_option, verify_option
 from generator.cli.options import pair_argument, shortest, to_option, workspace_option
 from generator.cli.table import table
 from generator.cli.terminal import is_interactive, warn
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 @click.option("--message", default="", metavar="TEXT", help="What the submission says of itself.")
 @click.option("--logs", "show_log", is_flag=True, help="Show the lines that the notebooks print on Kaggle.")
 @verify_option
+@allow_option
 @click.option("--yes", is_flag=True, help="Do not ask before the first push of a pair.")
 @click.option("--rehearsed", is_flag=True, help="Push only what passed `tandem rehearse`, cell for cell.")
 @click.option("--specimen", is_flag=True, help="With --rehearsed: a rehearsal on made-up data will do.")
@@ -88,7 +89,7 @@ def _check(options: PushOptions, to: str) -> dict[Role, "PreparedKernel"]:
     from generator.kaggle.chain.resume import check_exists
 
     check_exists(options, to)
-    prepared = {role: prepare(options.folder, role, verify=options.verify) for role in Role}
+    prepared = {role: prepare(options.folder, role, verify=options.verify, allow=options.allow) for role in Role}
     for finding in (finding for kernel in prepared.values() for finding in kernel.doubts):
         if finding.severity is Severity.WARNING:
             place = ": ".join(filter(None, (shortest(finding.place.path), where(finding.place))))

@@ -4,7 +4,7 @@ from typing import Any
 
 import click
 
-from generator.cli.chain_options import carry, json_option, verify_option
+from generator.cli.chain_options import allow_option, carry, json_option, verify_option
 from generator.cli.options import pair_argument, to_option, workspace_option
 from generator.kaggle.chain.options import PushOptions
 
@@ -14,6 +14,7 @@ from generator.kaggle.chain.options import PushOptions
 @to_option(default="kaggle", show_default=True)
 @click.option("--message", default="", metavar="TEXT", help="What the submission says of itself.")
 @verify_option
+@allow_option
 @workspace_option
 @json_option
 def submit(**options: Any) -> int:
@@ -27,6 +28,6 @@ def submit(**options: Any) -> int:
     """  # noqa: D301 - click wants the character itself
     from generator.kaggle.chain.chain import submit_pair
 
-    chosen = {name: options[name] for name in ("workspace", "pair", "message", "verify")}
+    chosen = {name: options[name] for name in ("workspace", "pair", "message", "verify", "allow")}
     wanted = PushOptions(**chosen, submit=True)
     return carry(submit_pair, wanted, to=options["to"], as_json=options["as_json"])

@@ -108,7 +108,8 @@ class KernelPush:
     """A kernel to save and run: the fields of `kernel-metadata.json`, and the notebook's text.
 
     `machine_shape` is the accelerator asked for. A `docker_image` is not among the fields on purpose: one of a GPU
-    makes a TPU session run without its TPU (Kaggle/kaggle-cli#1197).
+    makes a TPU session run without its TPU (Kaggle/kaggle-cli#1197). `may_hold_secrets` is not sent: somebody has
+    said that what looks like a key in the text is none.
     """
 
     ref: str
@@ -123,6 +124,7 @@ class KernelPush:
     competition_sources: tuple[str, ...] = ()
     kernel_sources: tuple[str, ...] = ()
     model_sources: tuple[str, ...] = ()
+    may_hold_secrets: bool = False
 
 
 @dataclass(frozen=True)

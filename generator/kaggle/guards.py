@@ -41,6 +41,8 @@ _SECRET_NAMES = {
 }
 _SECRET_SUFFIXES = {".pem", ".key", ".p12", ".pfx", ".jks", ".kdbx", ".env"}
 _SECRET_FOLDERS = {".kaggle", ".ssh", ".aws", ".gnupg", ".docker", ".kube", ".azure", ".git"}
+SECRET_RULE = "N008"  # noqa: S105 - the id of a rule
+"""The rule of `tandem check` that finds secrets, by whose name somebody says that one is none."""
 RENAME = "nothing was written; if the notebook is yours, let it call that file something else"
 BY_HAND = "nothing was read; download the files in a browser, and give their folder with --data"
 
@@ -144,7 +146,8 @@ def check_text(text: str, *, doing: str) -> None:
         raise UnsafeAnswerError(
             doing=doing,
             what=f"the text holds what looks like {what}",
-            remedy="take it out, and use Kaggle's secrets (Add-ons, Secrets) in its place; nothing was sent",
+            remedy="take it out, and use Kaggle's secrets (Add-ons, Secrets) in its place; if it is none, add "
+            f"--allow {SECRET_RULE}. Nothing was sent",
             was_sent=False,
         )
 

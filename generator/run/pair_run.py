@@ -137,6 +137,7 @@ def run_pair(options: RunOptions, listener: Listener) -> RunResult:
         is_smoke=is_smoke,
         is_specimen=options.specimen,
         report=output.report,
+        folder=pair.folder,
     )
     # A resumed training moves what is there away instead.
     emptied = [role for role in options.roles if not (options.resume and role is Role.TRAIN)]

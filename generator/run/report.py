@@ -10,6 +10,7 @@ from generator.files import FileReadError
 from generator.page_templates import PageTemplates
 from generator.pair.notebook import NotebookReadError
 from generator.pair.workspace import Role
+from generator.run.cell_findings import CellFindings, findings_in_pair
 from generator.run.conclusions import conclusions, constant_baseline, model_baseline
 from generator.run.execution import ExecutedNotebook
 from generator.run.notebook_view import CellView, view_notebook
@@ -31,13 +32,17 @@ class Tile(NamedTuple):
 
 
 class NotebookPart(NamedTuple):
-    """The page's part on one notebook: its seconds by section, and its cells; `problem` says why there are none."""
+    """The page's part on one notebook: its seconds by section, its cells and what is found in them.
+
+    `problem` says why there are no cells.
+    """
 
     word: str
     executed: ExecutedNotebook
     times: dict[str, float]
     cells: tuple[CellView, ...]
     problem: str
+    checked: CellFindings
 
 
 def write_report(result: RunResult) -> None:
@@ -124,13 +129,14 @@ def _literal(value: Value | None) -> str:
 
 
 def _parts(result: RunResult) -> Iterator[NotebookPart]:
+    checked = {} if result.folder is None else findings_in_pair(result.folder)
     for role, notebook in result.notebooks.items():
         cells, problem = tuple[CellView, ...](), ""
         try:
             cells = view_notebook(notebook.path)
         except (FileReadError, NotebookReadError) as error:
             problem = error.message
-        yield NotebookPart(_WORDS[role], notebook, _times(notebook), cells, problem)
+        yield NotebookPart(_WORDS[role], notebook, _times(notebook), cells, problem, checked.get(role, CellFindings()))
 
 
 def _times(notebook: ExecutedNotebook) -> dict[str, float]:

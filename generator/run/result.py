@@ -8,7 +8,7 @@ from generator.competition.baseline.evaluation import Baseline
 from generator.competition.submission import SubmissionSummary
 from generator.errors import TandemError
 from generator.pair.handover import HandOver, Score
-from generator.pair.workspace import Role
+from generator.pair.workspace import PairFolder, Role
 from generator.run.execution import ExecutedNotebook
 from generator.run.parameters import NotebookParameters
 
@@ -32,6 +32,7 @@ class RunResult:
     hidden_test: Score | None = None
     baselines: tuple[Baseline, ...] = ()
     failure: TandemError | None = None
+    folder: PairFolder | None = None  # whose notebooks these are, as they were written
 
     @property
     def is_measure(self) -> bool:

@@ -59,7 +59,9 @@ def test_findings_say_where_what_and_what_to_do(
         'mine/kernel-metadata.json: M003 error: Its id "ada/titanic-with-lightgbm" is not the slug that Kaggle makes '
         'of its title, "other".'
     )
-    assert lines[1] == "    Make the two agree, or the kernel is lost."
+    assert lines[1] == (
+        '    Write "id": "ada/other", or the title that the id is the slug of; else the kernel is lost.'
+    )
     assert lines[2].startswith("mine/notebook.ipynb:own-cell:2: N042 note: All of /kaggle/input is searched")
     assert lines[-1].startswith("1 error, 1 note in 2 notebooks;")
 
@@ -109,6 +111,39 @@ def test_the_inference_of_a_pair_is_held_to_what_its_competition_asks_for(tmp_pa
 
     found = {(finding["rule"], Path(finding["path"]).parent.name) for finding in json.loads(outcome.out)["findings"]}
     assert found == {("M025", "infer"), ("M043", "infer"), ("N060", "infer")}
+
+
+@pytest.mark.parametrize("option", ["--allow", "--ignore"])
+def test_what_a_rule_finds_is_left_out_where_it_is_allowed(tmp_path: Path, tandem: Tandem, option: str) -> None:
+    notebook = write_kernel(tmp_path, f"{SEARCH}\nname = input()")
+
+    assert ": N009 error: " in tandem("check", notebook).out
+    outcome = tandem("check", notebook, option, "n009", option, "unbounded-search")
+    assert (outcome.code, outcome.out) == (0, "Nothing was found in 1 notebook.\n")
+    assert 'There is no rule "N0"' in tandem("check", notebook, option, "N0").err
+
+
+def test_many_kernels_are_summed_up_in_one_table(
+    tmp_path: Path, tandem: Tandem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_kernel(tmp_path / "sound")
+    write_kernel(tmp_path / "slow", SEARCH)
+    write_kernel(tmp_path / "waits", f"{SEARCH}\na = input()\nb = input()")
+    lines = tandem("check", ".").out.splitlines()
+
+    assert [line.split() for line in lines[:4]] == [
+        ["kernel", "errors", "warnings", "notes", "worst"],
+        ["waits/notebook.ipynb", "2", "1", "N009,", "2", "times"],
+        ["slow/notebook.ipynb", "1", "N042"],
+        ["1", "without", "findings"],
+    ]
+    assert sum(": N042 warning: " in line for line in lines) == 2
+    monkeypatch.setattr(check_verb, "_MOST_DETAILS", 3)
+    short, long = (tandem("check", ".", *option).out for option in ([], ["--details"]))
+    assert ": N042 warning: " not in short
+    assert "add --details" in short
+    assert long.count(": N042 warning: ") == 2
 
 
 def test_json_has_every_field(tmp_path: Path, tandem: Tandem) -> None:

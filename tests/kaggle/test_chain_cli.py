@@ -386,6 +386,38 @@ def test_a_notebook_with_a_key_in_it_is_refused_without_looking_whether_it_was_t
     assert "looks like a private key (N008)" in checked.err
     assert "what looks like a private key" in outcome.err
     assert "Looking whether" not in outcome.err
+    for refusal in (checked, outcome):
+        assert "--allow N008" in refusal.err
+
+
+def test_what_is_called_an_error_is_pushed_where_its_rule_is_allowed(
+    local: Served, tandem: Tandem, pair: PairFolder
+) -> None:
+    with edited(pair.notebook(Role.TRAIN)) as notebook:
+        notebook["cells"][-1]["source"] += "\nNOT_A_KEY = '-----BEGIN RSA PRIVATE KEY-----'\nname = lambda: input()"
+    refused = tandem("push", "cells", "--to", "local", "--allow", "N008")
+    outcome = tandem("push", "cells", "--to", "local", "--allow", "N008", "--allow", "waits-for-somebody")
+
+    assert refused.code == 1
+    assert "(N009)" in refused.err
+    assert "If it is meant to be so, add --allow N009." in refused.err
+    assert outcome.code == 0, outcome.err
+
+
+@pytest.mark.parametrize(
+    ("rule", "said"),
+    [
+        ("N899", 'There is no rule "N899"'),
+        ("N001", "there is no way over this rule (not-a-notebook), as nothing can be sent"),
+    ],
+)
+def test_a_rule_that_cannot_be_allowed_is_said(
+    local: Served, tandem: Tandem, pair: PairFolder, rule: str, said: str
+) -> None:
+    outcome = tandem("push", "cells", "--to", "local", "--allow", rule)
+
+    assert outcome.code == 1
+    assert said in outcome.err
 
 
 def test_without_the_check_nothing_that_cannot_be_sent_is_sent(local: Served, tandem: Tandem, pair: PairFolder) -> None:

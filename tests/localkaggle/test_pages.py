@@ -170,6 +170,21 @@ def test_a_cell_that_is_folded_anywhere_is_folded_here(
     assert "secret = 1" in page.text
 
 
+def test_what_the_check_finds_stands_beside_its_cell(pages: Browsing) -> None:
+    hostile = "'/kaggle/input/<b>bold/x.csv'"
+    address = pages.push("Some flaws", text=notebook("print(2)", f"open({hostile})"), kernelExecutionType="QUICK_SAVE")
+    until = time.monotonic() + 30
+    while "load the page again" in (page := pages.get(address)).text:
+        assert time.monotonic() < until, page.text
+    text = " ".join(page.text.split())
+
+    assert "N040 warning, line 1: /kaggle/input/<b>bold/x.csv is a path of the layout of old." in text
+    assert text.index("print") < text.index("N040 warning")
+    assert {"warning"} <= {each.get("class") for each in page.elements("li")}
+    assert not page.elements("b")[5:]
+    assert re.search(r"Check \d+ ", text)
+
+
 def test_a_running_session_shows_its_log_as_it_grows(tmp_path: Path) -> None:
     runner = ScriptedRunner(held=True)
     pages = Browsing(tmp_path, runner, slots=1)

@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator
 
 from generator.check.finding import Severity
+from generator.check.fix import with_field, without_field
 from generator.check.rule import Problem, rule
 from generator.check.source import KernelSource, Part
 from generator.untrusted import slug_of
@@ -11,6 +12,8 @@ from generator.untrusted import slug_of
 _SHORTEST, _LONGEST_TITLE = 5, 50
 _LANGUAGES, _KERNEL_TYPES = ("python", "r", "rmarkdown"), ("script", "notebook")
 _SWITCHES = ("is_private", "enable_gpu", "enable_tpu", "enable_internet")
+_MEANT = {"yes": True, "on": True, "1": True, "t": True, "y": True, "no": False, "off": False, "0": False, "f": False}
+_MEANT |= {"n": False, "true": True, "false": False}
 _LISTS = ("dataset_sources", "competition_sources", "kernel_sources", "model_sources", "keywords")
 
 
@@ -59,7 +62,13 @@ def slug_mismatch(kernel: KernelSource) -> Iterator[Problem]:
     ref, title = kernel.metadata.text("id"), kernel.metadata.text("title")
     if ref.count("/") != 1 or not ref.partition("/")[0] or ref.partition("/")[2].lower() != slug_of(title):
         message = f'Its id "{ref[:200]}" is not the slug that Kaggle makes of its title, "{slug_of(title)[:100]}".'
-        yield Problem(kernel.in_metadata(), message, "Make the two agree, or the kernel is lost.")
+        slug, owner = slug_of(title), ref.partition("/")[0]
+        # Kaggle saves it under this slug in any case.
+        is_clear = ref.count("/") == 1 and owner and slug and _SHORTEST <= len(title) <= _LONGEST_TITLE
+        fix = with_field("id", value=f"{owner}/{slug}") if is_clear else None
+        wanted = f'"id": "{owner or "OWNER"}/{slug[:100]}"'
+        remedy = f"Write {wanted}, or the title that the id is the slug of; else the kernel is lost."
+        yield Problem(kernel.in_metadata(), message, remedy, fix)
 
 
 @rule("M004", "code-file")
@@ -90,10 +99,14 @@ def language_or_type(kernel: KernelSource) -> Iterator[Problem]:
         said = kernel.metadata.get(name)
         if said not in known:
             message = f"Its {name} is {_shown(said)}." if said is not None else f"It has no {name}."
-            yield Problem(kernel.in_metadata(), message, f"Kaggle takes {', '.join(known)}.")
+            meant = str(said).strip().casefold()
+            fix = with_field(name, value=meant) if meant in known else None
+            written = f'"{name}": "{meant}"' if fix else " or ".join(f'"{name}": "{each}"' for each in known)
+            yield Problem(kernel.in_metadata(), message, f"Write {written}.", fix)
     if kernel.metadata.get("kernel_type") == "script" and kernel.code.path.suffix == ".ipynb":
         message = f"Its kernel_type is script, and {kernel.code.path.name} is a notebook."
-        yield Problem(kernel.in_metadata(), message, 'Say "kernel_type": "notebook".')
+        fix = with_field("kernel_type", value="notebook")
+        yield Problem(kernel.in_metadata(), message, 'Write "kernel_type": "notebook".', fix)
 
 
 @rule("M006", "field-type")
@@ -109,12 +122,16 @@ def field_type(kernel: KernelSource) -> Iterator[Problem]:
     for name in _SWITCHES:
         said = kernel.metadata.get(name)
         if said is not None and str(said).lower() not in ("true", "false"):
-            yield Problem(kernel.in_metadata(), f"Its {name} is {_shown(said)}.", "Write true or false.")
+            meant = _MEANT.get(str(said).strip().casefold())
+            fix = None if meant is None else with_field(name, value=meant)
+            written = "true or false" if meant is None else f'"{name}": {json.dumps(meant)}'
+            yield Problem(kernel.in_metadata(), f"Its {name} is {_shown(said)}.", f"Write {written}.", fix)
     for name in _LISTS:
         said = kernel.metadata.get(name)
         if said is not None and not (isinstance(said, list) and all(isinstance(each, str) for each in said)):
             message = f"Its {name} is {_shown(said)}."
-            yield Problem(kernel.in_metadata(), message, 'Write a list of texts: ["…"], or [] for none.')
+            fix = with_field(name, value=[said] if said else []) if isinstance(said, str) else None
+            yield Problem(kernel.in_metadata(), message, 'Write a list of texts: ["…"], or [] for none.', fix)
 
 
 @rule("M007", "number-of-a-pulled-kernel", Severity.NOTE)
@@ -129,7 +146,11 @@ def number_of_a_pulled_kernel(kernel: KernelSource) -> Iterator[Problem]:
     """
     if kernel.metadata is not None and kernel.metadata.get("id_no") is not None:
         message = f"It has an id_no ({_shown(kernel.metadata['id_no'])}), by which Kaggle goes before its id."
-        yield Problem(kernel.in_metadata(), message, "Remove that line, unless the kernel is your own.")
+        ref, title = kernel.metadata.text("id"), kernel.metadata.text("title")
+        is_complete = ref.count("/") == 1 and ref.partition("/")[2] == slug_of(title)
+        fix = without_field("id_no") if is_complete else None
+        remedy = 'Remove the line "id_no", unless the kernel is your own.'
+        yield Problem(kernel.in_metadata(), message, remedy, fix)
 
 
 def _shown(value: object) -> str:

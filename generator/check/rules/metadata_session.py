@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from generator.accelerators.catalog import AcceleratorKind, catalog
 from generator.check.finding import Severity
+from generator.check.fix import Fix, with_field, without_field
 from generator.check.rule import Problem, rule
 from generator.check.source import KernelSource, Purpose
 
@@ -26,7 +27,9 @@ def machine_shape_retired(kernel: KernelSource) -> Iterator[Problem]:
     if shape in catalog().retired:
         instead = catalog().retired[shape].machine_shape or "a CPU"
         message = f"The machine shape {shape} is retired, and Kaggle runs {instead} instead."
-        yield Problem(kernel.in_metadata(), message, "Ask for one that is offered.")
+        value = catalog().retired[shape].machine_shape
+        remedy = f'Write "machine_shape": "{value}", which runs in any case, or another that is offered.'
+        yield Problem(kernel.in_metadata(), message, remedy, with_field("machine_shape", value=value))
 
 
 @rule("M021", "machine-shape-not-public", Severity.WARNING)
@@ -45,7 +48,22 @@ def machine_shape_not_public(kernel: KernelSource) -> Iterator[Problem]:
     if shape not in (*_CATEGORIES, *catalog().accelerators, *catalog().retired):
         offered = " or ".join(filter(None, catalog().accelerators))
         message = f'The machine shape "{shape[:80]}" is not one that everybody can have.'
+        meant = _shape_meant(shape)
+        if meant is not None:
+            fix = with_field("machine_shape", value=meant)
+            yield Problem(kernel.in_metadata(), message, f'Write "machine_shape": "{meant}".', fix)
+            return
         yield Problem(kernel.in_metadata(), message, f"Ask for {offered}, unless a competition lends it to you.")
+
+
+def _shape_meant(said: str) -> str | None:
+    """The shape that is offered and has this name, but for capitals and what stands between letters."""
+
+    def plain(text: str) -> str:
+        return "".join(each for each in text.casefold() if each.isalnum())
+
+    names = {plain(each): shape for shape, known in catalog().accelerators.items() for each in (shape, known.name)}
+    return names.get(plain(said)) if plain(said) else None
 
 
 # With or without its registry, a tag or a digest.
@@ -64,7 +82,8 @@ def image_pinned_on_tpu(kernel: KernelSource) -> Iterator[Problem]:
     """
     if (image := kernel.setting("docker_image")) and kernel.is_on_tpu and not _TPU_IMAGE.search(str(image)):
         message = "It pins a docker_image, with which a TPU session runs without its TPU (Kaggle/kaggle-cli#1197)."
-        yield Problem(kernel.in_metadata(), message, "Remove that line.")
+        remedy = 'Remove the line "docker_image".'
+        yield Problem(kernel.in_metadata(), message, remedy, _without_image(kernel))
 
 
 @rule("M023", "image-pinned", Severity.NOTE)
@@ -79,7 +98,14 @@ def image_pinned(kernel: KernelSource) -> Iterator[Problem]:
     """
     if kernel.setting("docker_image") and not kernel.is_on_tpu:
         message = "It pins a docker_image, which may be private or that of another accelerator."
-        yield Problem(kernel.in_metadata(), message, "Remove that line, unless the notebook needs that very image.")
+        remedy = 'Remove the line "docker_image", unless the notebook needs that very image.'
+        yield Problem(kernel.in_metadata(), message, remedy, _without_image(kernel))
+
+
+def _without_image(kernel: KernelSource) -> Fix:
+    fix = without_field("docker_image")
+    pinned = kernel.setting("docker_image_pinning_type")
+    return fix if pinned is None else fix & without_field("docker_image_pinning_type")
 
 
 @rule("M024", "accelerators-disagree", Severity.WARNING)
@@ -105,7 +131,18 @@ def accelerators_disagree(kernel: KernelSource) -> Iterator[Problem]:
         message = f"It asks for the machine shape {shape} and for a TPU."
     else:
         return
-    yield Problem(kernel.in_metadata(), message, "Name the machine_shape, and switch on only what it has.")
+    if known is None:
+        yield Problem(kernel.in_metadata(), message, 'Write one: "machine_shape": "TpuV5E8" or "NvidiaTeslaT4".')
+        return
+    kinds = {"enable_gpu": AcceleratorKind.GPU, "enable_tpu": AcceleratorKind.TPU}
+    fixes = [
+        with_field(name, value=known.kind is kind)
+        for name, kind in kinds.items()
+        if kernel.is_on(name) and known.kind is not kind
+    ]
+    wrong = " and ".join(f'"{name}": false' for name, kind in kinds.items() if known.kind is not kind)
+    fix = fixes[0] if len(fixes) == 1 else fixes[0] & fixes[1]
+    yield Problem(kernel.in_metadata(), message, f"Write {wrong}: the machine_shape decides.", fix)
 
 
 @rule("M025", "internet-in-code-competition")
@@ -123,7 +160,8 @@ def internet_in_code_competition(kernel: KernelSource) -> Iterator[Problem]:
         return
     if str(kernel.setting("enable_internet")).lower() != "false":
         message = "This is the inference of a code competition, and has the internet switched on."
-        yield Problem(kernel.in_metadata(), message, 'Set "enable_internet": false.')
+        fix = with_field("enable_internet", value=False)
+        yield Problem(kernel.in_metadata(), message, 'Write "enable_internet": false.', fix)
 
 
 @rule("M026", "internet-not-said", Severity.WARNING)
@@ -137,7 +175,8 @@ def internet_not_said(kernel: KernelSource) -> Iterator[Problem]:
     """
     if kernel.metadata is not None and kernel.metadata.get("enable_internet") is None and not kernel.needs_internet_off:
         message = "It does not say enable_internet, which Kaggle's client then switches on."
-        yield Problem(kernel.in_metadata(), message, "Write true or false.")
+        remedy = 'Write "enable_internet": true, which it is now, or false.'
+        yield Problem(kernel.in_metadata(), message, remedy, with_field("enable_internet", value=True))
 
 
 @rule("M027", "submission-from-tpu", Severity.WARNING)
@@ -151,4 +190,4 @@ def submission_from_tpu(kernel: KernelSource) -> Iterator[Problem]:
     """
     if kernel.purpose is Purpose.INFERENCE and kernel.needs_internet_off and kernel.is_on_tpu:
         message = "Code competitions accept no submissions from a TPU, with few exceptions."
-        yield Problem(kernel.in_metadata(), message, "Infer on a GPU: NvidiaTeslaT4.")
+        yield Problem(kernel.in_metadata(), message, 'Infer on a GPU: "machine_shape": "NvidiaTeslaT4".')

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 
 from generator.check.finding import Severity
+from generator.check.fix import with_field
 from generator.check.rule import Problem, rule
 from generator.check.source import KernelSource, Purpose
 
@@ -28,10 +29,12 @@ def source_prefix(kernel: KernelSource) -> Iterator[Problem]:
     Source: Kaggle/kaggle-cli#377 and #433.
     """
     for name, (prefixes, _, _) in _SOURCES.items():
-        for ref in kernel.refs(name):
+        for at, ref in _numbered(kernel, name):
             if prefix := _prefix(ref, prefixes):
+                rest = ref.removeprefix(prefix)
+                fix = with_field(name, at, value=rest) if re.fullmatch(_SOURCES[name][2], rest) else None
                 message = f'"{ref[:100]}" in {name} begins with "{prefix}", and would not be attached.'
-                yield Problem(kernel.in_metadata(), message, f'Write "{ref.removeprefix(prefix)[:100]}".')
+                yield Problem(kernel.in_metadata(), message, f'Write "{rest[:100]}".', fix)
 
 
 @rule("M041", "source-form")
@@ -81,7 +84,18 @@ def nothing_handed_over(kernel: KernelSource) -> Iterator[Problem]:
     attached = [*kernel.refs("kernel_sources"), *kernel.refs("dataset_sources"), *kernel.refs("model_sources")]
     if kernel.purpose is Purpose.INFERENCE and kernel.metadata is not None and not attached:
         message = "Nothing is attached that training could have handed over."
-        yield Problem(kernel.in_metadata(), message, "Add the training kernel to kernel_sources.")
+        training = kernel.trained_by.metadata if kernel.trained_by is not None else None
+        ref = training.text("id") if training is not None else ""
+        wanted = f'"kernel_sources": ["{ref or "OWNER/TRAINING-KERNEL"}"]'
+        yield Problem(kernel.in_metadata(), message, f"Add the training kernel: {wanted}.")
+
+
+def _numbered(kernel: KernelSource, name: str) -> Iterator[tuple[int, str]]:
+    """The sources of a list with their places in it."""
+    value = kernel.setting(name)
+    for at, ref in enumerate(value if isinstance(value, list) else ()):
+        if isinstance(ref, str):
+            yield at, ref
 
 
 def _prefix(ref: str, prefixes: tuple[str, ...]) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from generator.check.code import cell_name
 from generator.check.finding import Place, Severity
+from generator.check.fix import REMOVED, FieldChange, Fix
 from generator.check.ignores import ignores
 from generator.check.rule import Problem, rule
 from generator.check.secrets import is_placeholder, secrets_in
@@ -14,6 +15,7 @@ from generator.check.source import KernelSource, Part
 from generator.pair.notebook import joined
 from generator.untrusted import JsonObject, storable
 
+_KERNELSPEC = {"display_name": "Python 3", "language": "python", "name": "python3"}
 _LARGEST = 16 * 1024 * 1024
 _MOST_SHOWN = 20
 _SECRETS = "use Kaggle's secrets: `UserSecretsClient().get_secret(NAME)`, set under Add-ons, Secrets"
@@ -49,7 +51,13 @@ def no_kernelspec(kernel: KernelSource) -> Iterator[Problem]:
     """
     if kernel.notebook and not kernel.notebook.section("metadata").section("kernelspec").get("name"):
         message = "It names no kernel (metadata.kernelspec.name), without which Kaggle cannot run it."
-        yield Problem(kernel.in_notebook(), message, 'Add the kernelspec "python3" to its metadata.')
+        remedy = f'Add to its metadata: "kernelspec": {json.dumps(_KERNELSPEC)}.'
+        language = kernel.notebook.section("metadata").section("language_info").text("name")
+        is_python = "python" in (language, "" if kernel.metadata is None else kernel.metadata.text("language"))
+        is_missing = "kernelspec" not in kernel.notebook.section("metadata")
+        fix = FieldChange(("metadata", "kernelspec"), _KERNELSPEC, in_notebook=True)
+        is_clear = is_python and is_missing and isinstance(kernel.notebook.get("metadata"), dict)
+        yield Problem(kernel.in_notebook(), message, remedy, Fix((fix,)) if is_clear else None)
 
 
 @rule("N003", "cell-is-no-python")
@@ -105,7 +113,10 @@ def editor_block(kernel: KernelSource) -> Iterator[Problem]:
     """
     if kernel.notebook.section("metadata").get("kaggle") is not None:
         message = "It has a block metadata.kaggle, with an image and an accelerator of its own."
-        yield Problem(kernel.in_notebook(), message, "Remove the block, which Kaggle's editor left.")
+        remedy = 'Remove "kaggle" from the metadata of the notebook, which Kaggle\'s editor left there.'
+        # Without kernel-metadata.json it is all that says what the notebook needs.
+        fix = Fix((FieldChange(("metadata", "kaggle"), REMOVED, in_notebook=True),)) if kernel.metadata else None
+        yield Problem(kernel.in_notebook(), message, remedy, fix)
 
 
 @rule("N007", "committed-outputs", Severity.NOTE)

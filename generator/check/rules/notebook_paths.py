@@ -8,6 +8,7 @@ from pathlib import PurePosixPath
 
 from generator.check.code import UNKNOWN, NotebookCode, walk
 from generator.check.finding import Severity
+from generator.check.fix import Fix, with_text
 from generator.check.rule import Problem, rule
 from generator.check.source import KernelSource
 from generator.check.written_paths import writes
@@ -47,8 +48,11 @@ def flat_input_path(kernel: KernelSource) -> Iterator[Problem]:
     for node, path in paths:
         if not _is_nested(path) and _name(path) not in nested and not _is_fallback(kernel.code, node, nested=True):
             shown = _shown(path)
-            remedy = f"Try {_INPUT}/competitions/SLUG (datasets/OWNER/SLUG, …) first, and this one then."
-            yield Problem(kernel.code.place(node), f"{shown} is a path of the layout of old.", remedy)
+            mount = _mount(kernel, _parts(path)[0])
+            new = f"{_INPUT}/{mount}" if mount else f"{_INPUT}/competitions/SLUG (datasets/OWNER/SLUG, …)"
+            fix = _moved(node, path, mount) if mount else None
+            remedy = f"Read {new}, and this path where that does not exist."
+            yield Problem(kernel.code.place(node), f"{shown} is a path of the layout of old.", remedy, fix)
 
 
 @rule("N041", "hard-coded-input-path", Severity.NOTE)
@@ -161,6 +165,27 @@ def input_not_attached(kernel: KernelSource) -> Iterator[Problem]:
         if parts[length].lower() not in str(kernel.setting(source)).lower():
             message = f"{_shown(path)} is not attached: {name} is not in {source}."
             yield Problem(kernel.code.place(node), message, f"Add it to {source} of kernel-metadata.json.")
+
+
+def _mount(kernel: KernelSource, name: str) -> str:
+    """Where the input of a name is mounted, below the inputs, by what the metadata attach; "" unless that is clear."""
+    found = [f"competitions/{ref}" for ref in kernel.refs("competition_sources") if ref == name]
+    for kind, source in (("datasets", "dataset_sources"), ("notebooks", "kernel_sources")):
+        refs = {"/".join(ref.split("/")[:2]) for ref in kernel.refs(source)}
+        found += [f"{kind}/{ref}" for ref in refs if ref.count("/") == 1 and ref.partition("/")[2] == name]
+    return found[0] if len(found) == 1 else ""
+
+
+def _moved(node: ast.AST, path: str, mount: str) -> Fix | None:
+    """The path with the folder of its kind before the name; None where the name stands there twice."""
+    name = _parts(path)[0]
+    if not isinstance(node, ast.expr) or _parts(path).count(name) > 1:
+        return None
+    if fix := with_text(node, f"input/{name}", f"input/{mount}"):
+        return fix
+    texts = [each.value for each in ast.walk(node) if isinstance(each, ast.Constant) and isinstance(each.value, str)]
+    is_part = any(re.search(rf"(?:^|/){re.escape(name)}(?:/|$)", text) for text in texts)
+    return with_text(node, name, mount) if is_part else None
 
 
 @lru_cache(maxsize=2)

@@ -8,6 +8,7 @@ from generator.check.analysis.function_kinds import Kind
 from generator.check.analysis.tpu import TpuCode, tpu_rule
 from generator.check.code import Call, is_false, is_true, walk
 from generator.check.finding import Severity
+from generator.check.fix import with_argument
 from generator.check.rule import Problem
 from generator.check.rules.tpu_division import is_data_parallel
 
@@ -34,13 +35,15 @@ def ragged_last_batch(tpu: TpuCode) -> Iterator[Problem]:
         # Of examples that are repeated before, the last batch is whole.
         if batched.is_for_training and "repeat" not in batched.before and is_kept:
             message = f"The last training batch has another size, which {_RAGGED}."
-            yield Problem(tpu.code.place(batched.call.node), message, "Add drop_remainder=True.")
+            fix = with_argument(batched.call.node, "drop_remainder=True")
+            yield Problem(tpu.code.place(batched.call.node), message, "Add drop_remainder=True.", fix)
     if tpu.platform.torch:
         for call in training_loaders(tpu):
             drops = call.argument(8, "drop_last")
             if drops is None or is_false(drops):
                 message = "The last training batch has another size, for which the step is compiled once more."
-                yield Problem(tpu.code.place(call.node), message, "Add drop_last=True.")
+                fix = with_argument(call.node, "drop_last=True")
+                yield Problem(tpu.code.place(call.node), message, "Add drop_last=True.", fix)
     if tpu.platform.jax:
         for loop in _ragged_slices(tpu):
             message = f"The last slice of this loop is shorter than the others, which {_RAGGED}."
@@ -65,8 +68,9 @@ def serial_input(tpu: TpuCode) -> Iterator[Problem]:
             )
             if is_pipeline and decodes and call.argument(1, "num_parallel_calls") is None and not call.is_open:
                 message = "The examples are decoded one after another."
-                remedy = "Add num_parallel_calls=tf.data.AUTOTUNE."
-                yield Problem(tpu.code.place(call.node), message, remedy)
+                argument = f"num_parallel_calls={_autotune(tpu)}"
+                fix = with_argument(call.node, argument)
+                yield Problem(tpu.code.place(call.node), message, f"Add {argument}.", fix)
     if tpu.platform.torch:
         for call in training_loaders(tpu):
             workers = call.argument(5, "num_workers")
@@ -169,3 +173,9 @@ def _pads_to_longest(tpu: TpuCode, call: Call) -> bool:
     padding = call.keyword("padding")
     is_longest = is_true(padding) or tpu.code.text(padding) == "longest"
     return is_longest and call.keyword("pad_to_multiple_of") is None
+
+
+def _autotune(tpu: TpuCode) -> str:
+    """What the notebook writes for `tf.data.AUTOTUNE`, by the name that it imports TensorFlow as."""
+    names = [name for name, full in tpu.code.imported.items() if full == "tensorflow"]
+    return f"{names[0] if names else 'tf'}.data.AUTOTUNE"

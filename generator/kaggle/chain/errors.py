@@ -22,7 +22,7 @@ ChainError
     └── ScoringFailedError     Kaggle could not score the submission
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from generator.check.finding import Finding, where
@@ -64,12 +64,21 @@ class KernelUnfitError(ChainError):
         super().__init__(f"{printable(str(path))} cannot be pushed: {printable(problem)}. {printable(remedy)}")
 
     @classmethod
-    def found(cls, findings: Sequence[Finding], *, pair: str) -> "KernelUnfitError":
-        """The error for what `tandem check` found: the first of it, and how many more there are."""
+    def found(cls, findings: Sequence[Finding], *, pair: str, always: Collection[str]) -> "KernelUnfitError":
+        """The error for what `tandem check` found: the first of it, how many more there are, and the way over them.
+
+        Args:
+            findings: The errors.
+            pair: The pair's name.
+            always: Rules that there is no way over.
+        """
         first, more = findings[0], len(findings) - 1
         problem = ": ".join(filter(None, (where(first.place), first.message.rstrip("."))))
         listed = f" `tandem check {pair}` lists {more} more." if more else ""
-        return cls(path=first.place.path, problem=f"{problem} ({first.rule})", remedy=f"{first.remedy}{listed}")
+        named = " ".join(f"--allow {rule}" for rule in dict.fromkeys(each.rule for each in findings))
+        is_final = any(each.rule in always for each in findings)
+        way = "" if is_final else f" If it is meant to be so, add {named}."
+        return cls(path=first.place.path, problem=f"{problem} ({first.rule})", remedy=f"{first.remedy}{listed}{way}")
 
 
 class JournalError(ChainError):

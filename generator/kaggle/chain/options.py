@@ -39,6 +39,7 @@ class PushOptions:
         show_log: Whether to show the sessions' own lines.
         over_edits: Whether to push over a version that was edited on Kaggle.
         verify: Whether errors of `tandem check` refuse a push.
+        allow: Rules of `tandem check` whose findings are passed by, by their ids.
     """
 
     workspace: Workspace
@@ -54,6 +55,7 @@ class PushOptions:
     show_log: bool = False
     over_edits: bool = False
     verify: bool = True
+    allow: tuple[str, ...] = ()
 
     @cached_property
     def folder(self) -> PairFolder:

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from generator.check.source import KernelSource
 from generator.competition.facts import Value
 from generator.kaggle.api_types import KernelPush
 from generator.kaggle.chain.errors import KernelUnfitError
+from generator.kaggle.guards import SECRET_RULE
 from generator.pair.notebook import digest_of_cells, joined
 from generator.pair.notebook_changes import has_parameters
 from generator.pair.parameters import ParameterError, read_parameters
@@ -24,6 +25,8 @@ from generator.untrusted import JsonObject
 
 _UNSENDABLE = {"M001", "M004", "N001", "N004", "N005", "N064"}
 """The rules without which there would be nothing that can be sent, or nothing that could load what was trained."""
+ALWAYS = frozenset({"M001", "M004", "N001", "N005"})
+"""The rules that cannot be passed by: a file that cannot be read, or a text that no request can hold."""
 
 
 @dataclass(frozen=True)
@@ -47,35 +50,39 @@ class PreparedKernel:
     doubts: Sequence[Finding] = ()
 
 
-def prepare(folder: PairFolder, role: Role, *, verify: bool = True) -> PreparedKernel:
+def prepare(folder: PairFolder, role: Role, *, verify: bool = True, allow: Collection[str] = ()) -> PreparedKernel:
     """Reads a kernel's folder, and makes sure that Kaggle would take it as it is meant.
 
     Args:
         folder: The pair.
         role: Which of its kernels.
         verify: Whether errors of `tandem check` refuse it; without, only those do with which nothing can be sent.
+        allow: Rules of `tandem check` whose findings are passed by, by their ids.
 
     Raises:
         KernelUnfitError: Kaggle would refuse it, or misunderstand it in silence.
         FileReadError: A file is missing.
     """
     kernel = read_role(folder, role)
-    doubts = check_fit(kernel, pair=folder.name, verify=verify)
+    doubts = check_fit(kernel, pair=folder.name, verify=verify, allow=allow)
     metadata, notebook, path = kernel.metadata or JsonObject(), kernel.notebook, kernel.code.path
     if not notebook:
         raise KernelUnfitError(path=path, problem="it is no notebook")
     if not all(metadata.text("id").partition("/")) or not metadata.text("title"):
         raise KernelUnfitError(path=kernel.metadata_path or path, problem="it has no id OWNER/SLUG, or no title")
     parameters = _parameters(notebook, path)
-    push = _push(metadata, _clean(notebook))
-    fields = {name: str(getattr(push, name)) for name in KernelPush.__dataclass_fields__ if name != "text"}
+    push = _push(metadata, _clean(notebook), may_hold_secrets=SECRET_RULE in allow)
+    said = KernelPush.__dataclass_fields__.keys() - {"text", "may_hold_secrets"}
+    fields = {name: str(getattr(push, name)) for name in said}
     digest = hashlib.sha256(json.dumps([digest_of_cells(push.text), fields], sort_keys=True).encode()).hexdigest()
     wants = str(parameters.get("ACCELERATOR", kernel.accelerator or AcceleratorKind.GPU))
     return PreparedKernel(push, digest, parameters, wants, kernel, doubts)
 
 
-def check_fit(kernel: KernelSource, *, pair: str, verify: bool = True) -> Sequence[Finding]:
-    """Makes sure that `tandem check` finds no error in a kernel.
+def check_fit(
+    kernel: KernelSource, *, pair: str, verify: bool = True, allow: Collection[str] = ()
+) -> Sequence[Finding]:
+    """Makes sure that `tandem check` finds no error in a kernel, but of the rules that are allowed.
 
     Returns:
         What it finds that is no error.
@@ -83,9 +90,11 @@ def check_fit(kernel: KernelSource, *, pair: str, verify: bool = True) -> Sequen
     Raises:
         KernelUnfitError: The first one, and how many more there are.
     """
-    findings = check([kernel], RULES if verify else [rule for rule in RULES if rule.id in _UNSENDABLE])
+    passed_by = set(allow) - ALWAYS
+    rules = [rule for rule in RULES if (verify or rule.id in _UNSENDABLE) and rule.id not in passed_by]
+    findings = check([kernel], rules)
     if found := errors(findings):
-        raise KernelUnfitError.found(found, pair=pair)
+        raise KernelUnfitError.found(found, pair=pair, always=ALWAYS)
     return findings
 
 
@@ -123,7 +132,7 @@ def _parameters(notebook: Mapping[str, Any], path: Path) -> dict[str, Value]:
     return {}
 
 
-def _push(metadata: JsonObject, text: str) -> KernelPush:
+def _push(metadata: JsonObject, text: str, *, may_hold_secrets: bool) -> KernelPush:
     def refs(name: str) -> tuple[str, ...]:
         value = metadata.get(name)
         return tuple(map(str, value)) if isinstance(value, list) else ()
@@ -141,4 +150,5 @@ def _push(metadata: JsonObject, text: str) -> KernelPush:
         competition_sources=refs("competition_sources"),
         kernel_sources=refs("kernel_sources"),
         model_sources=refs("model_sources"),
+        may_hold_secrets=may_hold_secrets,
     )

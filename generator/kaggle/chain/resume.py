@@ -58,7 +58,7 @@ class CheckedPair:
             PairError: It cannot be read.
             KaggleError: Kaggle does not say whose the credentials are.
         """
-        kernels = {role: prepare(options.folder, role, verify=options.verify) for role in Role}
+        kernels = {role: prepare(options.folder, role, verify=options.verify, allow=options.allow) for role in Role}
         check_exists(options, target_of(kaggle))
         local = LocalPair.of(options, target_of(kaggle), kernels)
         account = kaggle.username()
@@ -109,7 +109,8 @@ class CheckedPair:
         if found.is_code_competition and self.options.verify:
             inference = self.kernels[Role.INFER].checked
             if not inference.needs_internet_off:  # pair.toml does not know it
-                check_fit(replace(inference, needs_internet_off=True), pair=self.options.pair)
+                offline = replace(inference, needs_internet_off=True)
+                check_fit(offline, pair=self.options.pair, allow=self.options.allow)
         chain.write(
             Kind.BEGUN,
             pair=self.options.pair,

@@ -46,14 +46,16 @@ def notebook(page: PageRequest, owner: str, kernel: str) -> Response:
     """The notebook as it ran; until then its source, below the log."""
     found = opened(page, owner, kernel)
     record = found.session.record
-    content = page.kernels.records.source(found.version).encode("utf-8", "replace")
+    source = page.kernels.records.source(found.version)
+    content = source.encode("utf-8", "replace")
     live = None
     if record is not None and not record.is_over:
         live = notebook_display.shown_log(page.kernels.sessions.folder(record.id).log)
     elif record is not None and (executed := page.kernels.sessions.folder(record.id).executed).is_file():
         content = notebook_display.beginning_of(executed)
     shown = notebook_display.shown_notebook(content, is_script=found.version.settings.kernel_type == "script")
-    return _tab(page, found, "notebook", shown=shown, log=live)
+    checked = notebook_display.checked_cells(source, found.version.settings)
+    return _tab(page, found, "notebook", shown=shown, log=live, checked=checked)
 
 
 def log(page: PageRequest, owner: str, kernel: str) -> Response:

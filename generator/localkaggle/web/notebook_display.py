@@ -9,7 +9,9 @@ from markupsafe import Markup
 
 from generator.errors import TandemError
 from generator.files import open_file
+from generator.localkaggle.services.kernel_records import KernelSettings
 from generator.localkaggle.web.notebook_source import source_cells
+from generator.run.cell_findings import BackgroundChecks, CellFindings
 from generator.run.notebook_view import CellView, view_content
 from generator.run.safe_html import code_html, terminal_html
 from generator.run.terminal_text import strip_ansi, without_overwritten
@@ -31,6 +33,10 @@ class ShownNotebook:
     cells: tuple[CellView, ...] = ()
     script: Markup | None = None
     problem: str = ""
+
+
+_WAIT_SECONDS = 1.5  # for a check, before the page goes without it
+_checks = BackgroundChecks()
 
 
 @dataclass(frozen=True)
@@ -62,6 +68,23 @@ def shown_notebook(content: bytes, *, is_script: bool) -> ShownNotebook:
         return ShownNotebook(cells=view_content(content, name="notebook"))
     except TandemError:
         return ShownNotebook(problem="This is no notebook that can be shown.")
+
+
+def checked_cells(source: str, settings: KernelSettings) -> CellFindings:
+    """What `tandem check` finds in the source of a version, as far as it is known by now."""
+    if len(source) > _LARGEST_NOTEBOOK:
+        return CellFindings()
+    metadata = {
+        "language": settings.language,
+        "kernel_type": settings.kernel_type,
+        "machine_shape": settings.machine_shape,
+        "enable_internet": settings.internet,
+        "dataset_sources": list(settings.datasets),
+        "competition_sources": list(settings.competitions),
+        "kernel_sources": list(settings.kernels),
+        "model_sources": list(settings.models),
+    }
+    return _checks.findings(source, metadata, wait=_WAIT_SECONDS)
 
 
 def shown_log(path: Path) -> ShownLog:
