@@ -61,14 +61,15 @@ def with_a_gap_among_the_ids(shops: Shops) -> None:
 
 
 def with_an_id_twice(shops: Shops) -> None:
-    shops.write_training([*shops.training, *shops.training[:2]])
+    first, second = shops.training[:2]
+    shops.write_training([*shops.training, (first[0], *second[1:]), (second[0], *first[1:])])
 
 
 def with_no_row(shops: Shops) -> None:
     shops.write_training([])
 
 
-NO_ID = "have no id and {} one that came before. Each needs its own."
+NO_ID = "rows have no id, {} repeat one. If ids repeat, generate with --set group_column=id."
 
 
 @pytest.mark.parametrize(
@@ -79,9 +80,9 @@ NO_ID = "have no id and {} one that came before. Each needs its own."
         (with_one_class, "80 of 80 examples have thrives, 1 classes. Such labels cannot be learned."),
         (with_classes_of_one, "80 of 80 examples have thrives, 80 classes. Such labels cannot be learned."),
         (with_gaps_alone, "0 of 80 examples have thrives, 0 classes. Such labels cannot be learned."),
-        (with_a_gap_among_the_ids, f"Of 80 labelled rows of train.csv 1 {NO_ID.format(0)}"),
-        (with_an_id_twice, f"Of 82 labelled rows of train.csv 0 {NO_ID.format(2)}"),
-        (with_no_row, f"Of 0 labelled rows of train.csv 0 {NO_ID.format(0)}"),
+        (with_a_gap_among_the_ids, f"1 of 80 {NO_ID.format(0)}"),
+        (with_an_id_twice, f"0 of 82 {NO_ID.format(2)}"),
+        (with_no_row, f"0 of 0 {NO_ID.format(0)}"),
     ],
 )
 def test_labels_that_would_train_a_wrong_model_are_refused(

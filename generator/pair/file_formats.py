@@ -31,6 +31,11 @@ class TaskFiles:
         return self.table_formats[0] if len(self.table_formats) == 1 else "several"
 
     @property
+    def may_have_lists(self) -> bool:
+        """True if a cell of the tables may be a list, which has no hash."""
+        return self.table_formats != ("csv",) or bool(self.values.get("pixel_lists"))
+
+    @property
     def sample_format(self) -> str:
         """The format of the sample submission: "csv", "json", "json lines" or "parquet"; "" if there is none."""
         if not self.task.sample_submission:

@@ -253,6 +253,15 @@ class TaskProperties:
         return families()[self.family].medium.is_files
 
     @property
+    def has_table_rows(self) -> bool:
+        """True if training keeps the positions of its rows: where ids may repeat, or inference reads the rows again."""
+        medium, details = families()[self.family].medium, self.task.details
+        is_of_rows = medium is not Medium.SEQUENCE and self.task.target_kind not in _PICTURES
+        is_read_again = medium is Medium.ROW or bool(details.get("linear_member"))
+        may_repeat = bool(details.get("group_column") or details.get("time_column"))
+        return bool(self.task.train_table) and is_of_rows and (is_read_again or may_repeat)
+
+    @property
     def has_log_target(self) -> bool:
         """True if the metric compares logarithms, so that training should as well."""
         return metrics.loss_of(self.task.metric, self.task.target_kind) == "squared_log_error"

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from generator.competition.facts import Medium, TargetKind
 from generator.competition.introspection.audio import settle_audio
-from generator.competition.introspection.cross_validation import settle_folds
+from generator.competition.introspection.cross_validation import find_repeated_ids, settle_folds
 from generator.competition.introspection.data_profile import Observations
 from generator.competition.introspection.errors import IntrospectionError, UnknownKeyError, UnusableValueError, listed
 from generator.competition.introspection.example_files import ExampleFiles, describe_files
@@ -25,7 +25,7 @@ from generator.competition.introspection.table_format import settle_format
 from generator.competition.introspection.text import settle_texts
 from generator.competition.introspection.training_budget import settle_budget
 from generator.competition.schema import Family, families
-from generator.competition.survey.facts import ColumnKind
+from generator.competition.survey.facts import Column, ColumnKind
 from generator.untrusted import printable
 
 _KEY = "family"
@@ -72,7 +72,9 @@ def settle_details(family: Family, seen: Observations, found: Findings, *, is_se
     examples = files.examples if files is not None else train.rows if train is not None else 0
     squares, folds = 1, Findings(found.hints)
     if features is not None and has_table:
-        settle_folds(features, family.folds_by, folds, of_ids=seen.row_ids.columns[:1] if seen.row_ids else ())
+        of_ids = seen.row_ids.columns[:1] if seen.row_ids else ()
+        repeated = _repeated_ids(family, seen, found)
+        settle_folds(features, family.folds_by, folds, of_ids=of_ids, repeated=repeated)
     if files is not None:
         examples //= len(seen.targets.row_labels) or 1
         if files.source.train is not None:  # a mask of each class may have a row of its own
@@ -105,6 +107,15 @@ def settle_details(family: Family, seen: Observations, found: Findings, *, is_se
         )
     elif "id_columns" in found.hints.overrides:
         raise UnknownKeyError(key="id_columns", family=family.name, keys=found)
+
+
+def _repeated_ids(family: Family, seen: Observations, found: Findings) -> tuple[Column, str] | None:
+    """The ids that several rows have; None for sequences and masks, of which an example usually has several rows."""
+    has_pictures = TargetKind.MASK in family.targets or TargetKind.IMAGE in family.targets
+    if family.medium is Medium.SEQUENCE or has_pictures or seen.targets.row_labels:
+        return None
+    files = seen.files.source.column if family.medium.is_files and seen.files is not None else ""
+    return find_repeated_ids(seen.tables, (str(found["id_column"].value), files), seen.targets.names)
 
 
 def _can_be_read_as_text(name: str, seen: Observations) -> bool:

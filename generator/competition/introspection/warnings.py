@@ -215,27 +215,27 @@ def _about_labels(known: Mapping[str, Finding], seen: Observations) -> Iterator[
 
 
 def _about_ids(known: Mapping[str, Finding], seen: Observations) -> Iterator[str]:
-    """A table of rows in no order, several for an id, is none of sequences, and the notebooks would refuse it."""
-    train, name = seen.tables.train, str(known["id_column"].value)
-    ids = train.column(name) if train is not None else None
-    if families()[str(known["family"].value)].medium not in _ROWS:
+    """Test rows in no order, several for an id, are none of sequences, and the notebooks would refuse them."""
+    name = str(known["id_column"].value)
+    if families()[str(known["family"].value)].medium not in _ROWS or not _has_row_for_each_id(known, seen):
         return
-    if train is not None and ids is not None and _repeat(ids, _NEARLY_ONE_EACH):
-        yield (
-            f"{printable(name)} repeats in {printable(train.path)}, and no column orders its rows, so that they are no "
-            "sequences either; the notebooks need a table with one row for each id, --train names it, or a column that "
-            "orders them, --set group_column and --set order_column name both."
-        )
-        return
-    asked = (seen.tables.test, seen.tables.sample) if _has_row_for_each_id(known, seen) else ()
-    for path, table in {table.path: table for table in (train, *asked) if table is not None}.items():
+    asked = {table.path: table for table in (seen.tables.test, seen.tables.sample) if table is not None}
+    for path, table in asked.items():
         ids = table.column(name)
-        if ids is not None and _repeat(ids):
-            twice = next(value for value, count in Counter(ids.present).items() if count > 1)
+        if ids is None or not _repeat(ids) or table is seen.tables.train:
+            continue
+        if _repeat(ids, _NEARLY_ONE_EACH):
             yield (
-                f'{printable(path)} has several rows of the same {printable(name)}, such as "{printable(twice)}", at '
-                "which the notebooks stop: leave one row for each id."
+                f"{printable(name)} repeats in {printable(path)}, and no column orders its rows, so that they are no "
+                "sequences either; the notebooks need a table with one row for each id, --test names it, or a column "
+                "that orders them, --set group_column and --set order_column name both."
             )
+            return
+        twice = next(value for value, count in Counter(ids.present).items() if count > 1)
+        yield (
+            f'{printable(path)} has several rows of the same {printable(name)}, such as "{printable(twice)}", at '
+            "which the notebooks stop: leave one row for each id."
+        )
 
 
 def _about_absent_ids(known: Mapping[str, Finding], seen: Observations) -> Iterator[str]:
