@@ -4,7 +4,6 @@ Pyflakes knows the scopes of Python. What is known here besides is IPython: magi
 cells that are no Python.
 """
 
-# ruff: noqa: E501
 # mypy: disable-error-code="misc, attr-defined"
 
 import ast
