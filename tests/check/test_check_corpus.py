@@ -40,13 +40,37 @@ def test_a_fault_is_found_where_it_is_and_nothing_else(case: Case, tmp_path: Pat
 def test_every_rule_of_metadata_and_notebooks_has_a_fault() -> None:
     rules = {rule.id for rule in RULES if rule.id[0] in "MN"}
 
-    assert rules - {case.rule for case in cases()} == {"N004"}  # of which the test below has one
+    assert rules - {case.rule for case in cases()} == {"N004", "N027", "N035", "N093"}  # which the tests below have
 
 
 def test_a_notebook_that_is_too_large_to_be_sent_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(notebook_file, "_LARGEST", 1_000)  # characters, of a notebook that has more
 
     assert [each.rule for each in check([sound("titanic-with-lightgbm").read(tmp_path)])] == ["N004"]
+
+
+def test_a_module_beside_the_notebook_is_not_pushed(tmp_path: Path) -> None:
+    kernel = sound("house-prices-catboost-optuna")
+    kernel.cells[-1]["source"] = "import helpers"
+    (tmp_path / "helpers.py").write_text("")
+
+    assert "N027" in [each.rule for each in check([kernel.read(tmp_path)])]
+
+
+def test_keras_on_tensorflow_does_not_use_a_tpu(tmp_path: Path) -> None:
+    kernel = sound("digits-in-keras-on-jax")
+    code = "import keras\nnet = keras.Sequential()\nnet.compile('adam', 'mse')\nnet.fit([1], [1], epochs=1)"
+    kernel.cells = [{**kernel.cells[0], "source": code}]
+
+    assert "N093" in [each.rule for each in check([kernel.read(tmp_path)])]
+
+
+def test_a_training_that_writes_nothing_is_found(tmp_path: Path) -> None:
+    kernel = sound("digits-in-keras-on-jax")
+    code = "import keras\nnet = keras.Sequential()\nnet.compile('adam', 'mse')\nnet.fit([1], [1], epochs=9)"
+    kernel.cells = [{**kernel.cells[0], "source": code}]
+
+    assert "N035" in [each.rule for each in check([kernel.read(tmp_path)])]
 
 
 # Between them they have every family, and tables that a gateway hands out.
