@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 from generator.check.finding import Finding, Severity
+from generator.check.guards import is_elsewhere_at
 from generator.check.ignores import without_ignored
 from generator.check.rule import Rule
 from generator.check.rules import RULES
@@ -44,7 +45,7 @@ def _is_elsewhere(finding: Finding, kernel: KernelSource) -> bool:
     """True for what no session on Kaggle comes to; a secret there is published all the same."""
     place = finding.place
     is_in_code = place.path == kernel.code.path and place.line > 0 and finding.rule not in _EVERYWHERE
-    return is_in_code and kernel.code.is_elsewhere_at(place.cell, place.line)
+    return is_in_code and is_elsewhere_at(kernel.code, place.cell, place.line)
 
 
 def rule_named(name: str) -> Rule:

@@ -18,20 +18,18 @@ from typing import TypeVar
 
 from generator.check.cell_text import CodeCell, read_cell
 from generator.check.finding import Place
+from generator.check.syntax import Call, FunctionNode, Tree, parameters, walk
 from generator.pair.notebook import joined
 from generator.untrusted import JsonObject
 
 UNKNOWN = "\0"
 """Stands for a part of a text that only a run would tell."""
 
-FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 NodeT = TypeVar("NodeT", bound=ast.AST)
 _MOST_CELLS, _MOST_CODE = 2_000, 4_000_000
 # What people and this kit call cells; the ids that editors make up have digits among their letters.
 _NAME = re.compile(r"[A-Za-z]+(?:[-_](?:[A-Za-z]+|\d+))*")
 _RANDOM_ID = re.compile(r"[0-9a-f]{8}|[0-9a-f]{8}-[0-9a-f-]+")
-_SHARED = (ast.expr_context, ast.operator, ast.unaryop, ast.boolop, ast.cmpop)  # one object stands in many places
-_LONGEST_LITERAL = 1_000  # elements of a literal that are looked at: data, in a notebook
 _DEEPEST_AROUND = 200  # levels that are looked at above a node, so that a chain of thousands of terms takes linear time
 _DEEPEST_VALUE = 30  # names and operations that are followed for a value
 _DEEPEST_TEXT, _LONGEST_TEXT = 20, 4_000
@@ -41,9 +39,6 @@ _JOINING = {"os.path.join", "posixpath.join", "tensorflow.io.gfile.join"}
 _UNCHANGED = {"resolve", "absolute", "expanduser", "as_posix"}
 _RECORDS = {"SimpleNamespace", "dict", "EasyDict", "Box", "Namespace", "AttrDict", "DotMap", "ConfigDict"}
 _BRANCHES = (ast.If, ast.Try, ast.For, ast.While, ast.match_case)
-_DEEPEST_GUARD = 5  # names and functions that are followed for a condition
-_ELSEWHERE = {"colab", "google", "local", "localhost", "windows", "darwin", "nt", "win32", "paperspace", "sagemaker"}
-_SYSTEMS = {"platform.system": {"windows", "darwin"}, "sys.platform": {"win32", "darwin"}, "os.name": {"nt"}}
 _RUN_BY_IPYTHON = {"run_line_magic", "run_cell_magic", "magic", "system", "getoutput"}
 _SHELLS = {"bash", "sh", "script", "system", "sx", "!"}
 _ENVIRONMENT = re.compile(r"(?:set_)?env\s+(?P<name>\w+)\s*[=\s]\s*(?P<value>.*)")
@@ -57,68 +52,6 @@ _OPERATIONS: dict[type[ast.operator], Callable[[float, float], float]] = {
     ast.Div: operator.truediv,
     ast.FloorDiv: operator.floordiv,
 }
-
-
-@dataclass(frozen=True, eq=False)
-class Call:
-    """A call with the full name of what is called: `tf.cast(x)` is of `tensorflow.cast`."""
-
-    node: ast.Call
-    name: str
-
-    @property
-    def last(self) -> str:
-        """The name after the last dot."""
-        return self.name.rpartition(".")[2]
-
-    def keyword(self, *names: str) -> ast.expr | None:
-        """The value of the first of these keywords that is given."""
-        return next((each.value for each in self.node.keywords if each.arg in names), None)
-
-    def argument(self, position: int, *names: str) -> ast.expr | None:
-        """The value of an argument, given by its position or by a name."""
-        value = self.keyword(*names)
-        if value is None and position < len(self.node.args):
-            value = self.node.args[position]
-        return None if isinstance(value, ast.Starred) else value
-
-    @property
-    def is_open(self) -> bool:
-        """True if it takes arguments that the code does not name: `f(**settings)`."""
-        return any(each.arg is None for each in self.node.keywords)
-
-    @property
-    def receiver(self) -> ast.expr | None:
-        """What stands before the dot of a method's call."""
-        return self.node.func.value if isinstance(self.node.func, ast.Attribute) else None
-
-
-class _Tree:
-    """Where every node is, from one pass over the cells in the order of their text."""
-
-    def __init__(self, cells: tuple[CodeCell, ...]) -> None:
-        self.cell_of: dict[ast.AST, int] = {}
-        self.parent: dict[ast.AST, ast.AST | None] = {}
-        self.function: dict[ast.AST, FunctionNode | None] = {}
-        self.by_kind: dict[type[ast.AST], list[ast.AST]] = defaultdict(list)
-        self.inside: dict[FunctionNode | None, list[ast.AST]] = defaultdict(list)
-        for number, cell in enumerate(cells):
-            self._add(number, cell.tree)
-
-    def _add(self, number: int, tree: ast.Module) -> None:
-        stack: list[tuple[ast.AST, ast.AST | None, FunctionNode | None]] = [(tree, None, None)]
-        while stack:
-            node, parent, function = stack.pop()
-            self.cell_of[node], self.parent[node], self.function[node] = number, parent, function
-            self.by_kind[type(node)].append(node)
-            self.inside[function].append(node)
-            children = children_of(node)
-            children.reverse()
-            if isinstance(node, FunctionNode):
-                body = {*node.body} if isinstance(node.body, list) else {node.body}  # a lambda's is one expression
-                stack += [(child, node, node if child in body else function) for child in children]
-            else:
-                stack += [(child, node, function) for child in children]
 
 
 @dataclass(frozen=True)
@@ -137,12 +70,13 @@ class NotebookCode:
     path: Path
     cells: tuple[CodeCell, ...]
     script: str = ""  # the file that it is, where a cell of a notebook writes it
+    writer: "NotebookCode | None" = None  # the notebook that writes it
 
     # Where nodes are
 
     @cached_property
-    def _tree(self) -> _Tree:
-        return _Tree(self.cells)
+    def _tree(self) -> Tree:
+        return Tree(self.cells)
 
     def nodes(self, *kinds: type[NodeT]) -> list[NodeT]:
         """Every node of some kinds, one kind after the other, each in the order of the text."""
@@ -262,12 +196,12 @@ class NotebookCode:
             if cell.script is not None:
                 command = next(iter(cell.commands.values()), "")
                 files[command.split()[-1] if command.split()[1:] else cell.name].append(cell.script)
-        return tuple(NotebookCode(self.path, tuple(cells), script=name) for name, cells in files.items())
+        return tuple(NotebookCode(self.path, tuple(cells), script=name, writer=self) for name, cells in files.items())
 
     @cached_property
     def environment(self) -> Mapping[str, str]:
         """The environment variables that the notebook sets, as far as their values are known; UNKNOWN where not."""
-        found: dict[str, str] = {}
+        found: dict[str, str] = {} if self.writer is None else dict(self.writer.environment)
         for assign in self.nodes(ast.Assign):
             for target in assign.targets:
                 if isinstance(target, ast.Subscript) and self.name(target.value) == "os.environ":
@@ -382,131 +316,13 @@ class NotebookCode:
             return ".".join([self.imported.get(node.id, node.id), *reversed(parts)])
         return ".".join(["?", *reversed(parts)]) if parts else ""
 
-    # What is run elsewhere than in a session on Kaggle
-
-    def is_elsewhere(self, node: ast.AST, depth: int = 0) -> bool:
-        """True for code that a session on Kaggle passes by: below `if` in Colab, or in a function used only there."""
-        inner: ast.AST = node
-        for around in self.ancestors(node):
-            if isinstance(around, ast.If | ast.IfExp | ast.While) and self._is_passed_by(around, inner):
-                return True
-            if isinstance(around, ast.BoolOp) and inner in around.values:
-                stops = not isinstance(around.op, ast.And)
-                if any(self.on_kaggle(each) is stops for each in around.values[: around.values.index(inner)]):
-                    return True
-            if isinstance(around, ast.Try) and self._is_after_colab(around, inner):
-                return True
-            if isinstance(around, ast.FunctionDef | ast.AsyncFunctionDef) and depth < _DEEPEST_GUARD:
-                uses = self._uses_by_name.get(around.name, [])
-                uses = [use for use in uses if around not in self.ancestors(use)]
-                if uses and self.class_of(around) is None and all(self.is_elsewhere(use, depth + 1) for use in uses):
-                    return True
-            inner = around
-        return False
-
-    def _is_passed_by(self, around: ast.If | ast.IfExp | ast.While, inner: ast.AST) -> bool:
-        body = around.body if isinstance(around.body, list) else [around.body]
-        orelse = around.orelse if isinstance(around.orelse, list) else [around.orelse]
-        if inner is around.test:
-            return False
-        known = self.on_kaggle(around.test)
-        return (known is False and inner in body) or (known is True and inner in orelse)
-
-    def _is_after_colab(self, around: ast.Try, inner: ast.AST) -> bool:
-        """True in a `try` after an import of what only Colab has, or where the import is the question itself."""
-        if inner in around.orelse:
-            before = around.body
-        elif inner in around.body:
-            before = around.body[: around.body.index(inner)]
-        else:
-            return False
-        return any(_imports_colab(each) for each in before)
-
-    def on_kaggle(self, test: ast.expr, depth: int = 0) -> bool | None:  # noqa: C901, PLR0911, PLR0912 - a kind of question a line
-        """What a condition about where the code runs comes to in a session on Kaggle; None where that is not known."""
-        if depth > _DEEPEST_GUARD:
-            return None
-        if isinstance(test, ast.Constant):
-            return bool(test.value) if isinstance(test.value, bool | int) else None
-        if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-            known = self.on_kaggle(test.operand, depth + 1)
-            return None if known is None else not known
-        if isinstance(test, ast.BoolOp):
-            known_parts = [self.on_kaggle(each, depth + 1) for each in test.values]
-            decisive = isinstance(test.op, ast.Or)
-            if decisive in known_parts:
-                return decisive
-            return None if None in known_parts else not decisive
-        if isinstance(test, ast.Compare) and len(test.ops) == 1:
-            return self._compared_on_kaggle(test.left, test.ops[0], test.comparators[0], depth)
-        if isinstance(test, ast.Name | ast.Attribute):
-            value = self.resolved(test)
-            if value is not test and value is not None:
-                known = self.on_kaggle(value, depth + 1)
-                if known is not None:
-                    return known
-            return _place_named(test.id if isinstance(test, ast.Name) else test.attr)
-        call = self.call(test)
-        if call is None:
-            return None
-        if call.name == "bool" and call.node.args:
-            return self.on_kaggle(call.node.args[0], depth + 1)
-        if call.last in ("exists", "isdir", "is_dir", "isfile", "is_file"):
-            path = (
-                self.text(call.argument(0)) or (self.text(call.receiver) if call.receiver is not None else None) or ""
-            )
-            if re.fullmatch("/kaggle(/(input|working|temp|lib)?/?)?", path):
-                return True
-            return False if path.startswith(("/content", "C:", "/Users/", "/home/")) else None
-        if call.last in ("get", "getenv"):
-            return _of_variable(self.text(call.argument(0)))
-        if call.last == "find_spec":
-            return False if (self.text(call.argument(0)) or "").startswith("google.colab") else None
-        return _place_named(call.last)
-
-    def _compared_on_kaggle(self, left: ast.expr, op: ast.cmpop, right: ast.expr, depth: int) -> bool | None:
-        is_negative = isinstance(op, ast.NotIn | ast.NotEq | ast.IsNot)
-        known: bool | None = None
-        text, other = self.text(left), self.text(right)
-        if isinstance(op, ast.In | ast.NotIn):
-            known = False if (text or "").startswith("google.colab") else _of_variable(text)
-            if known is None and text is not None and "kaggle" in text.lower() and text.strip("/").lower() == "kaggle":
-                known = True
-        elif isinstance(right, ast.Constant) and right.value is None:
-            known = self.on_kaggle(left, depth + 1)
-            known = None if known is None else not known
-        elif isinstance(right, ast.Constant) and isinstance(right.value, bool):
-            known = self.on_kaggle(left, depth + 1)
-            known = None if known is None else known is right.value
-        elif (text is None) != (other is None):
-            constant = (text or other or "").lower()
-            asked = right if text is not None else left
-            name = self.name(asked.func if isinstance(asked, ast.Call) else asked)
-            if constant in _ELSEWHERE or (name in _SYSTEMS and constant in _SYSTEMS[name]):
-                known = False
-            elif constant == "kaggle":
-                known = True
-            elif (
-                constant == "" and (asked_call := self.call(asked)) is not None and asked_call.last in ("get", "getenv")
-            ):
-                known = _of_variable(self.text(asked_call.argument(0)))
-                known = None if known is None else not known
-        if known is None:
-            return None
-        return not known if is_negative else known
-
-    def is_elsewhere_at(self, cell: str, line: int) -> bool:
-        """True if every statement that begins on a line of a cell is run elsewhere only."""
-        found = self._statements.get((cell, line), [])
-        return bool(found) and self.is_elsewhere(found[-1])
-
     def statement(self, cell: CodeCell, line: int) -> ast.stmt | None:
         """The innermost statement that a line of a cell is in; a command leaves `pass` in its place."""
-        found = self._statements.get((cell.name, line), [])
+        found = self.statements.get((cell.name, line), [])
         return found[-1] if found else None
 
     @cached_property
-    def _statements(self) -> Mapping[tuple[str, int], list[ast.stmt]]:
+    def statements(self) -> Mapping[tuple[str, int], list[ast.stmt]]:
         """The statements of each line, the innermost one last."""
         found: dict[tuple[str, int], list[ast.stmt]] = defaultdict(list)
         for node in self.all_nodes():
@@ -582,11 +398,12 @@ class NotebookCode:
         if isinstance(inner, ast.Lambda):
             return None
         begin = self._position(inner)
-        uses = self._uses_by_name.get(inner.name, [])
+        uses = self.uses_by_name.get(inner.name, [])
         return min((at for at in map(self._position, uses) if at > begin), default=None)
 
     @cached_property
-    def _uses_by_name(self) -> Mapping[str, list[ast.Name]]:
+    def uses_by_name(self) -> Mapping[str, list[ast.Name]]:
+        """Where each name stands."""
         uses: dict[str, list[ast.Name]] = defaultdict(list)
         for node in self.nodes(ast.Name):
             if isinstance(node.ctx, ast.Load):
@@ -842,71 +659,6 @@ def cell_name(cell: JsonObject, number: int) -> str:
     """What a cell is called in a finding: its id where that is a name, else its number among all cells."""
     name = cell.text("id")
     return name if _NAME.fullmatch(name) and not _RANDOM_ID.fullmatch(name) else f"cell {number}"
-
-
-def walk(node: ast.AST) -> Iterator[ast.AST]:
-    """Every node in a node, itself included, without the far elements of a long literal."""
-    stack = [node]
-    while stack:
-        each = stack.pop()
-        yield each
-        stack += reversed(children_of(each))
-
-
-def children_of(node: ast.AST) -> list[ast.AST]:
-    """The nodes right below a node, without the far elements of a long literal."""
-    if isinstance(node, ast.List | ast.Tuple | ast.Set):
-        return [*node.elts[:_LONGEST_LITERAL]]
-    if isinstance(node, ast.Dict):
-        elements = [*node.keys[:_LONGEST_LITERAL], *node.values[:_LONGEST_LITERAL]]
-        return [each for each in elements if each is not None]
-    return [each for each in ast.iter_child_nodes(node) if not isinstance(each, _SHARED)]
-
-
-def parameters(function: FunctionNode) -> list[ast.arg]:
-    """Every parameter of a function, in order."""
-    arguments = function.args
-    named = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
-    return named + [each for each in (arguments.vararg, arguments.kwarg) if each is not None]
-
-
-def is_true(node: ast.expr | None) -> bool:
-    """True for a literal `True`."""
-    return isinstance(node, ast.Constant) and node.value is True
-
-
-def is_false(node: ast.expr | None) -> bool:
-    """True for a literal `False`."""
-    return isinstance(node, ast.Constant) and node.value is False
-
-
-def _place_named(name: str) -> bool | None:
-    """What a flag or a function that is called so says in a session on Kaggle: `IN_COLAB`, `is_kaggle()`."""
-    words = set(re.split(r"[_\W]+|(?<=[a-z])(?=[A-Z])", name.replace("Colab", "_colab_").replace("Kaggle", "_kaggle_")))
-    words = {word.lower() for word in words}
-    if (
-        not words & {"in", "is", "on", "use", "running", "run", "env", "iskaggle", "incolab", "oncolab"}
-        and len(words) > 1
-    ):
-        return None
-    if words & {"colab", "incolab", "oncolab", "iscolab"}:
-        return False
-    if words & {"kaggle", "iskaggle", "onkaggle"} and not words & {"rerun", "submit", "submission"}:
-        return True
-    return False if words & {"local", "locally", "windows", "mac"} else None
-
-
-def _of_variable(name: str | None) -> bool | None:
-    """Whether an environment variable is set in a session on Kaggle."""
-    if name in ("KAGGLE_KERNEL_RUN_TYPE", "KAGGLE_URL_BASE", "KAGGLE_DATA_PROXY_TOKEN", "KAGGLE_CONTAINER_NAME"):
-        return True
-    return False if name is not None and name.startswith("COLAB_") else None
-
-
-def _imports_colab(node: ast.AST) -> bool:
-    if isinstance(node, ast.Import):
-        return any(alias.name.startswith("google.colab") for alias in node.names)
-    return isinstance(node, ast.ImportFrom) and (node.module or "").startswith("google.colab")
 
 
 def _finite(value: object) -> float | None:

@@ -101,7 +101,8 @@ def test_the_inference_of_a_pair_is_held_to_what_its_competition_asks_for(tmp_pa
     folder = tmp_path / "kernels" / "mine"
     text = (KERNELS / "titanic" / "pair.toml").read_text()
     write_kernel(folder / "train")
-    write_kernel(folder / "infer", "submission.to_csv('submission.csv')", enable_internet=True)
+    source = "import pandas as pd\npd.DataFrame().to_csv('submission.csv')"
+    write_kernel(folder / "infer", source, enable_internet=True)
     (folder / "pair.toml").write_text(
         text.replace("code_competition = false", "code_competition = true").replace(
             "[task]", '[task]\nsubmission_file = "s.csv"'
@@ -138,10 +139,10 @@ def test_many_kernels_are_summed_up_in_one_table(
         ["slow/notebook.ipynb", "1", "N042"],
         ["1", "without", "findings"],
     ]
-    assert sum(": N042 warning: " in line for line in lines) == 2
+    assert sum(": N042 note: " in line for line in lines) == 2
     monkeypatch.setattr(check_verb, "_MOST_DETAILS", 3)
     short, long = (tandem("check", ".", *option).out for option in ([], ["--details"]))
-    assert ": N042 warning: " not in short
+    assert ": N042 note: " not in short
     assert "add --details" in short
     assert long.count(": N042 warning: ") == 2
 
@@ -344,7 +345,7 @@ def test_no_more_is_held_at_once_than_a_folder_of_kernels_has(
         ("from torchvision.models import resnet18\nresnet18(weights=None)", []),
         ('import timm\ntimm.create_model("a", True)', ["N022"]),
         ('import timm\ntimm.create_model("a", pretrained=True, pretrained_cfg_overlay={"file": path})', []),
-        ("from google.colab import files\nfiles.upload()", ["N009"]),
+        ("from google.colab import files\nfiles.upload()", ["N014", "N009"]),
         ("def input(name): return name\ninput('x')", []),
         ("from sklearn import datasets\ndatasets.fetch_openml('a')", ["N022"]),
         ('from transformers import pipeline\npipeline("text-classification")', ["N022"]),
@@ -359,7 +360,8 @@ def test_no_more_is_held_at_once_than_a_folder_of_kernels_has(
 def test_what_would_fail_there_is_told_from_what_looks_like_it(tmp_path: Path, source: str, rules: list[str]) -> None:
     found = check(read_target(write_kernel(tmp_path, source, enable_internet=False)))
 
-    assert [each.rule for each in found] == rules
+    # Names that the fragment does not define are not its point.
+    assert [each.rule for each in found if each.rule != "N030"] == rules
 
 
 @pytest.mark.parametrize(

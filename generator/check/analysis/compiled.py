@@ -19,7 +19,8 @@ from generator.check.analysis.function_kinds import (
     transformed,
 )
 from generator.check.analysis.platform import Platform, is_keras
-from generator.check.code import Call, FunctionNode, NotebookCode, walk
+from generator.check.code import NotebookCode
+from generator.check.syntax import Call, FunctionNode, walk
 
 _DEEPEST = 10  # transformations around a function, and names of it
 _MOST_REACHED = 500  # functions below one that are looked at

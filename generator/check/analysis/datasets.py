@@ -5,7 +5,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 
 from generator.check.analysis.tpu import TpuCode
-from generator.check.code import Call, is_false, is_true
+from generator.check.syntax import Call, is_false, is_true
 
 _SIGNS = {
     "from_tensor_slices", "from_generator", "TFRecordDataset", "prefetch", "interleave", "with_options", "Dataset",

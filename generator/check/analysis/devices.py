@@ -2,7 +2,8 @@
 
 import ast
 
-from generator.check.code import NotebookCode, walk
+from generator.check.code import NotebookCode
+from generator.check.syntax import walk
 
 DEVICES = 8  # of a TPU v5e-8 and v3-8
 _ROUNDS = 30  # names that are given names

@@ -2,7 +2,7 @@
 
 from enum import Flag, auto
 
-from generator.check.code import Call, is_true
+from generator.check.syntax import Call, is_true
 
 
 class Kind(Flag):

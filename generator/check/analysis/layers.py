@@ -7,7 +7,8 @@ from functools import cached_property
 
 from generator.check.analysis.compiled import Compiled
 from generator.check.analysis.platform import is_keras
-from generator.check.code import Call, FunctionNode, NotebookCode, walk
+from generator.check.code import NotebookCode
+from generator.check.syntax import Call, FunctionNode, walk
 
 _ROUNDS = 8
 _DEEPEST = 6  # containers and functions around a layer

@@ -2,7 +2,7 @@
 
 from generator.check.analysis.platform import is_keras
 from generator.check.analysis.tpu import TpuCode
-from generator.check.code import Call
+from generator.check.syntax import Call
 
 _MODELS = {"Sequential", "Model", "Functional"}
 

@@ -11,10 +11,11 @@ from generator.check.analysis.function_kinds import Kind
 from generator.check.analysis.layers import Layers
 from generator.check.analysis.platform import Platform, platform_of
 from generator.check.analysis.traced import Traced
-from generator.check.code import Call, FunctionNode, NotebookCode, walk
+from generator.check.code import NotebookCode
 from generator.check.finding import Severity
 from generator.check.rule import Problem, Rule
 from generator.check.source import KernelSource
+from generator.check.syntax import Call, FunctionNode, walk
 
 _MOST_NODES = 500_000  # of its syntax trees, or it was written by nobody
 

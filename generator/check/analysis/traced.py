@@ -5,14 +5,17 @@ from collections.abc import Iterator
 
 from generator.check.analysis.compiled import Compiled
 from generator.check.analysis.function_kinds import BASES, Kind
-from generator.check.code import Call, FunctionNode, NotebookCode, parameters
+from generator.check.code import NotebookCode
+from generator.check.syntax import Call, FunctionNode, parameters
 
 _KNOWN_ATTRIBUTES = {"shape", "ndim", "dtype", "size", "rank", "at", "apply_fn", "tx", "sharding", "aval", "nbytes",
-                     "itemsize", "weak_type", "vma", "spec", "mesh", "axis_names", "treedef", "devices"}  # fmt: skip
+                     "itemsize", "weak_type", "vma", "spec", "mesh", "axis_names", "treedef",
+                     "devices", "metadata"}  # fmt: skip
 _KNOWN_RESULTS = {
     "len", "isinstance", "hasattr", "getattr", "type", "id", "repr", "callable", "range", "shape", "ndim", "get_shape",
     "int_shape", "keys", "is_tensor", "tree_structure", "result_type", "axis_index", "set_shape", "size",
     "typeof", "eval_shape", "issubdtype", "axis_size", "process_index", "device_count", "local_device_count",
+    "get_partition_spec", "get_named_sharding", "PartitionSpec",
 }  # fmt: skip
 _PLAIN = {"self", "cls", "training", "train", "is_training", "deterministic", "config", "mode", "name"}
 _PLAIN_TYPES = {"bool", "str", "int", "float", "Callable", "callable"}
@@ -174,7 +177,8 @@ def _is_about_structure(node: ast.Lambda | ast.Compare) -> bool:
     if any(isinstance(each, ast.Is | ast.IsNot | ast.In | ast.NotIn) for each in node.ops):
         return True
     sides = [node.left, *node.comparators]
-    return any(isinstance(side, ast.Constant) and isinstance(side.value, str | None | bool) for side in sides)
+    parts = [part for side in sides for part in (side.elts if isinstance(side, ast.Tuple | ast.List) else [side])]
+    return any(isinstance(part, ast.Constant) and isinstance(part.value, str | None | bool) for part in parts)
 
 
 def _elements(target: ast.expr, iterated: ast.expr) -> tuple[ast.expr, ast.expr]:

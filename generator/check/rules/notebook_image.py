@@ -49,6 +49,7 @@ _LOGINS = {
 _LOGIN_COMMANDS = re.compile(
     r"^(?:wandb\s+login\s*(?:--relogin)?$|(?:huggingface-cli|hf\s+auth|hf)\s+login(?!.*(?:--token|-t\b))|kaggle\s+auth\s+login|gcloud\s+auth\s+login)"
 )
+_MAKES_FRAMES = ("pandas.DataFrame", "pandas.read_", "pandas.Series", "pandas.concat", "pandas.merge")
 _COLAB_TEXTS = ("COLAB_TPU_ADDR", "COLAB_GPU", "COLAB_BACKEND_VERSION")
 _TPU_PACKAGES = {"jax", "jaxlib", "libtpu", "libtpu_nightly", "torch", "torch_xla", "tensorflow", "tensorflow_cpu"}
 
@@ -192,7 +193,7 @@ def command_line_in_a_notebook(kernel: KernelSource) -> Iterator[Problem]:
     Source: ipykernel; Python, asyncio.run.
     """
     code = kernel.code
-    if kernel.code.path.suffix != ".ipynb":
+    if kernel.code.path.suffix != ".ipynb" or kernel.code.script:
         return
     patched = any("nest_asyncio" in call.name for call in code.calls) or "nest_asyncio" in code.modules
     argv = any(code.name(each) == "sys.argv" and isinstance(each.ctx, ast.Store) for each in code.nodes(ast.Attribute))
@@ -230,6 +231,7 @@ def login_prompt(kernel: KernelSource) -> Iterator[Problem]:
             continue
         keyword, variable, remedy = known
         has_key = bool(call.node.args) or call.is_open or (keyword and call.keyword(keyword) is not None)
+        has_key = has_key or code.text(call.keyword("anonymous")) in {"must", "allow"}
         is_offline = call.name.startswith("wandb") and any(text in texts for text in ("offline", "disabled"))
         if not has_key and not is_offline and not (variable and _sets(texts, variable)):
             message = f"{call.name}() asks for a key, and nobody sits at a session on Kaggle."
@@ -312,7 +314,7 @@ def _removed_uses(kernel: KernelSource) -> tuple:
     def use(node: ast.AST, entry: Removed, *, certain: bool = True) -> None:
         name = entry.library
         known = {_normal(name), "scikit_learn" if name == "sklearn" else name}
-        is_keras = entry.name.startswith("tensorflow.keras.")
+        is_keras = entry.name.startswith("tensorflow.keras.") or entry.name in removed("methods")
         if known & pip or (is_legacy and is_keras) or is_guarded(code, node) or not entry.may_be_gone(kernel):
             return
         key = (id(code.cell(node)), getattr(node, "lineno", 0), entry.name)
@@ -320,6 +322,7 @@ def _removed_uses(kernel: KernelSource) -> tuple:
             seen.add(key)
             found.append((code.place(node), entry, certain and entry.is_gone(kernel)))
 
+    own = set(_attributes_set(code))
     gone_imports: set[str] = set()
     for node, names in _imports(code):
         for name in names:
@@ -332,6 +335,8 @@ def _removed_uses(kernel: KernelSource) -> tuple:
             continue
         root = _root(node)
         full = code.name(node)
+        if isinstance(node.ctx, ast.Store) or any(full == each or full.startswith(f"{each}.") for each in own):
+            continue  # put there by the notebook: np.float = float
         is_imported = root is not None and (root in code.imported or full.partition(".")[0] != root)
         if is_imported and full.partition(".")[0] in heads and code.imported.get(root or "", "") not in gone_imports:
             entry = _entry(full)
@@ -376,10 +381,13 @@ def _special_uses(code: NotebookCode, use) -> None:
         parent = code.parent(call.node)
         target = parent.targets[0] if isinstance(parent, ast.Assign) and len(parent.targets) == 1 else None
         if call.last == "append" and isinstance(call.receiver, ast.Name) and isinstance(target, ast.Name):
-            made = code.call(code.resolved(call.receiver))
-            is_frame = made is not None and made.name.startswith(("pandas.DataFrame", "pandas.read_", "pandas.Series"))
-            if target.id == call.receiver.id or is_frame:
-                use(call.node, Removed("pandas.DataFrame.append", "2.0", append.instead))
+            given = [made for made in map(code.call, code.given(call.receiver)) if made is not None]
+            makers = {made.name for made in given if made.node is not call.node}
+            is_frame = any(name.startswith(_MAKES_FRAMES) for name in makers)
+            is_unknown = target.id == call.receiver.id and not makers and not _is_own_method(code, "append")
+            if is_frame or is_unknown:
+                entry = Removed("pandas.DataFrame.append", "2.0", append.instead)
+                use(call.node, entry, certain=is_frame)
         if call.last == "drop" and call.receiver is not None and len(call.node.args) == 2:  # noqa: PLR2004 - labels, axis
             axis = call.node.args[1]
             if isinstance(axis, ast.Constant) and axis.value in (0, 1, "columns", "index"):
@@ -404,6 +412,16 @@ def _entry(full: str) -> Removed | None:
 
 def _is_own_method(code: NotebookCode, name: str) -> bool:
     return any(each.name == name for each in code.nodes(ast.FunctionDef))
+
+
+def _attributes_set(code: NotebookCode) -> Iterator[str]:
+    """The names that the notebook gives to a module: `np.float = float`, `setattr(np, "float", float)`."""
+    for node in code.nodes(ast.Attribute):
+        if isinstance(node.ctx, ast.Store):
+            yield code.name(node)
+    for call in code.calls:
+        if call.name == "setattr" and len(call.node.args) > 1 and (name := code.text(call.node.args[1])):
+            yield f"{code.name(call.node.args[0])}.{name}"
 
 
 def _root(node: ast.AST) -> str | None:
@@ -446,7 +464,7 @@ def _commands(code: NotebookCode) -> Iterator[tuple]:
 
 def installed(code: NotebookCode) -> set[str]:
     """What pip and conda install, as modules are written; "?" where that is not known."""
-    found: set[str] = set()
+    found: set[str] = set() if code.writer is None else installed(code.writer)
     for _, command in _commands(code):
         if re.search(r"\b(?:pip3?|conda|mamba|uv|apt|apt-get)\b.*\binstall\b", command):
             words = re.split(r"\s+", command.partition("install")[2])
@@ -471,6 +489,8 @@ def _normal(name: str) -> str:
 
 def _brings_modules(code: NotebookCode) -> bool:
     """True if the notebook itself puts modules or files somewhere, or looks for them elsewhere."""
+    if code.writer is not None and _brings_modules(code.writer):
+        return True
     if any(_BRINGS_FILES.search(command) for _, command in _commands(code)):
         return True
     if any(command.startswith(("writefile", "cd ", "file ", "run ")) for _, _, command in code.commands()):
@@ -505,7 +525,8 @@ def _written(code: NotebookCode) -> Iterator[ast.expr]:
 def _texts(code: NotebookCode) -> frozenset[str]:
     """Every string of the code, and every command."""
     strings = {each.value for each in code.nodes(ast.Constant) if isinstance(each.value, str)}
-    return frozenset(strings | {command for _, _, command in code.commands()})
+    around = frozenset() if code.writer is None else _texts(code.writer)
+    return around | strings | {command for _, _, command in code.commands()}
 
 
 def _sets(texts: frozenset[str], variable: str) -> bool:

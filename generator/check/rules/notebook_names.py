@@ -138,6 +138,7 @@ def _undefined(kernel: KernelSource) -> tuple[_Use, ...]:
             or ("\n" not in cell.source.strip() and cell.source.split(maxsplit=1)[0] in _AUTOMAGICS)
         ):  # another language, or what defines names unseen
             known.update(_WORD.findall(cell.source))
+    known.update(name for each in code.nodes(ast.Global) for name in each.names if _bindings(code, name))
     body = [statement for cell in code.cells for statement in cell.tree.body]
     if sum(1 for statement in body for _ in ast.walk(statement)) > _MOST_NODES:
         return ()
@@ -150,7 +151,7 @@ def _undefined(kernel: KernelSource) -> tuple[_Use, ...]:
             use = _Use(name, node, _is_reached(code, node))
             if name not in found or (use.is_certain and not found[name].is_certain):
                 found[name] = use
-    if kernel.code.path.suffix == ".ipynb":
+    if kernel.code.path.suffix == ".ipynb" and not kernel.code.script:
         own = [each for each in code.nodes(ast.Name) if each.id == "__file__" and not _is_caught(code, each)]
         own = [each for each in own if not _bindings(code, "__file__") and "__file__" not in asked_for]
         found |= {each.id: _Use(each.id, each, _is_reached(code, each)) for each in own[:1]}
@@ -171,6 +172,11 @@ class _Names(checker.Checker):
         node, name = (*args, "", "")[:2]
         if messageClass is messages.UndefinedName and isinstance(node, ast.Name) and isinstance(name, str):
             self.undefined.append((name, node))
+
+    def handleAnnotation(self, annotation: ast.AST, node: ast.AST) -> None:  # noqa: N802 - as pyflakes calls it
+        """With `from __future__ import annotations`, none is evaluated."""
+        if not self.annotationsFutureEnabled:
+            super().handleAnnotation(annotation, node)
 
     def handleStringAnnotation(self, *_: object) -> None:  # noqa: N802 - as pyflakes calls it
         """A text is not evaluated."""

@@ -7,11 +7,12 @@ from collections.abc import Iterator, Mapping
 from pathlib import PurePosixPath
 
 from generator.check.cell_text import CodeCell
-from generator.check.code import UNKNOWN, Call, NotebookCode
+from generator.check.code import UNKNOWN, NotebookCode
 from generator.check.distributions import distributions_of
 from generator.check.finding import Place, Severity
 from generator.check.rule import Problem, rule
 from generator.check.source import KernelSource
+from generator.check.syntax import Call
 from generator.check.written_paths import writes
 
 _RUNNING = {"os.system", "subprocess.run", "subprocess.call", "subprocess.check_call", "subprocess.check_output"}

@@ -6,11 +6,12 @@ from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import PurePosixPath
 
-from generator.check.code import UNKNOWN, NotebookCode, walk
+from generator.check.code import UNKNOWN, NotebookCode
 from generator.check.finding import Severity
 from generator.check.fix import Fix, with_text
 from generator.check.rule import Problem, rule
 from generator.check.source import KernelSource
+from generator.check.syntax import walk
 from generator.check.written_paths import writes
 
 _INPUT = "/kaggle/input"

@@ -7,12 +7,13 @@ import ast
 from collections.abc import Iterator
 
 from generator.accelerators.catalog import AcceleratorKind
-from generator.check.code import Call, NotebookCode
+from generator.check.code import NotebookCode
 from generator.check.finding import Severity
 from generator.check.images import gpu_keywords, gpu_modules
 from generator.check.rule import Problem, rule
 from generator.check.rules.notebook_image import _imports, _texts, installed, is_guarded
 from generator.check.source import KernelSource
+from generator.check.syntax import Call
 
 _STEPS = {
     "fit": (12, "steps_per_epoch"),
@@ -62,7 +63,7 @@ def loop_without_end(kernel: KernelSource) -> Iterator[Problem]:
     """
     code = kernel.code
     for loop in code.nodes(ast.While):
-        is_endless = isinstance(loop.test, ast.Constant) and bool(loop.test.value)
+        is_endless = isinstance(loop.test, ast.Constant) and bool(loop.test.value) and not code.script  # a server
         if is_endless and not _leaves(code, loop) and _is_called(code, loop) and not _asks_where(code, loop):
             message = "Nothing ends this loop, so that the session runs until its time is over."
             yield Problem(code.place(loop), message, "Leave it by `break` after a count or a time, or remove the cell.")
@@ -276,7 +277,7 @@ def _leaves(code: NotebookCode, loop: ast.While) -> bool:
         node, own = stack.pop()
         if isinstance(node, ast.Break) and own:
             return True
-        if isinstance(node, ast.Return | ast.Raise | ast.Yield | ast.YieldFrom | ast.Await):
+        if isinstance(node, ast.Return | ast.Raise | ast.Assert | ast.Yield | ast.YieldFrom | ast.Await):
             return True
         call = code.call(node)
         if call is not None and (call.name in _ENDINGS or call.last in _SERVES or call.name.endswith(".exit")):
@@ -291,11 +292,13 @@ def _is_called(code: NotebookCode, node: ast.AST) -> bool:
     """True for what runs: outside of functions, or in one that something of the notebook names."""
     function = code.function(node)
     name = getattr(function, "name", "")
-    return (
-        function is None
-        or any(each.id == name for each in code.nodes(ast.Name))
-        or any(each.attr == name for each in code.nodes(ast.Attribute))
-    )
+    if function is None:
+        return True
+    helpers = [call for call in code.calls if call.last in {"Thread", "Timer", "Process"}]  # they end with the session
+    beside = {id(each) for call in helpers for each in ast.walk(call.node)}
+    named = [id(each) for each in code.nodes(ast.Name) if each.id == name]
+    named += [id(each) for each in code.nodes(ast.Attribute) if each.attr == name]
+    return any(each not in beside for each in named)
 
 
 def _asks_where(code: NotebookCode, node: ast.AST) -> bool:

@@ -6,11 +6,12 @@ import ast
 from collections.abc import Iterator
 
 from generator.check.analysis.platform import is_keras
-from generator.check.code import UNKNOWN, Call, NotebookCode
+from generator.check.code import UNKNOWN, NotebookCode
 from generator.check.finding import Severity
 from generator.check.rule import Problem, rule
 from generator.check.rules.notebook_image import installed, is_guarded
 from generator.check.source import KernelSource, Purpose
+from generator.check.syntax import Call
 
 _LEGACY = "TF_USE_LEGACY_KERAS"
 _WATCHES = {"ModelCheckpoint": "val_loss", "EarlyStopping": "val_loss", "ReduceLROnPlateau": "val_loss"}

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 
 from generator.check.analysis.function_kinds import Kind
 from generator.check.analysis.tpu import TpuCode, tpu_rule
-from generator.check.code import Call
 from generator.check.finding import Severity
 from generator.check.rule import Problem
+from generator.check.syntax import Call
 
 _READS = {"numpy", "item", "tolist"}
 _CASTS = {"float", "int", "bool", "complex"}

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from generator.check.analysis.models import builds_model, is_model
 from generator.check.analysis.platform import XLA_DEVICES
 from generator.check.analysis.tpu import TpuCode, tpu_rule
-from generator.check.code import Call, walk
 from generator.check.finding import Severity
 from generator.check.rule import Problem
+from generator.check.syntax import Call, walk
 
 _CONNECTS = {
     "TPUClusterResolver", "TPUStrategy", "xla_device", "initialize_tpu_system", "experimental_connect_to_cluster",

@@ -8,9 +8,9 @@ from math import floor
 from generator.check.analysis.devices import DEVICES
 from generator.check.analysis.platform import is_keras
 from generator.check.analysis.tpu import TpuCode, tpu_rule
-from generator.check.code import Call, is_true
 from generator.check.finding import Severity
 from generator.check.rule import Problem
+from generator.check.syntax import Call, is_true
 
 _DEFAULT = 32  # Keras' batch size for arrays
 _DEEPEST = 50

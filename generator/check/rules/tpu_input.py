@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from generator.check.analysis.datasets import batched_datasets, training_loaders
 from generator.check.analysis.function_kinds import Kind
 from generator.check.analysis.tpu import TpuCode, tpu_rule
-from generator.check.code import Call, is_false, is_true, walk
 from generator.check.finding import Severity
 from generator.check.fix import with_argument
 from generator.check.rule import Problem
 from generator.check.rules.tpu_division import is_data_parallel
+from generator.check.syntax import Call, is_false, is_true, walk
 
 _READS = {"imread", "open", "load", "imdecode", "read_image", "decode_image", "read_dicom", "dcmread", "encode_plus"}
 _DECODES = ("tensorflow.io.decode_", "tensorflow.image.decode_", "tensorflow.io.read_file", "tensorflow.io.parse_")

@@ -4,9 +4,9 @@ import ast
 from collections.abc import Iterator
 
 from generator.check.analysis.tpu import TpuCode, tpu_rule
-from generator.check.code import Call
 from generator.check.finding import Severity
 from generator.check.rule import Problem
+from generator.check.syntax import Call
 
 _TAKES_TPU = {
     "jax.devices", "jax.device_count", "jax.local_devices", "jax.local_device_count", "jax.default_backend",

@@ -8,10 +8,10 @@ from generator.check.analysis.devices import DEVICES
 from generator.check.analysis.function_kinds import Kind
 from generator.check.analysis.platform import is_keras
 from generator.check.analysis.tpu import TpuCode, tpu_rule
-from generator.check.code import is_true
 from generator.check.finding import Severity
 from generator.check.rule import Problem
 from generator.check.rules.tpu_division import is_data_parallel
+from generator.check.syntax import is_true
 
 _TILE, _LANES = 8, 128
 _HIDDEN = {"relu", "gelu", "selu", "elu", "swish", "silu", "tanh", "mish", "leaky_relu"}
@@ -75,7 +75,7 @@ def features_not_in_eights(tpu: TpuCode) -> Iterator[Problem]:
 
 @tpu_rule("T022", "data-dependent-shape", Severity.ERROR)
 def data_dependent_shape(tpu: TpuCode) -> Iterator[Problem]:
-    """A function that JAX compiles makes an array whose shape depends on code.
+    """A function that JAX compiles makes an array whose shape depends on values.
 
     While the function is traced there are no values: `jnp.nonzero`, `jnp.unique`, one-armed `jnp.where` and `x[mask]`
     raise NonConcreteBooleanIndexError or ConcretizationTypeError. Give them `size=`, or compute on everything and mask
@@ -98,7 +98,7 @@ def data_dependent_shape(tpu: TpuCode) -> Iterator[Problem]:
 
 @tpu_rule("T023", "dynamic-shape", Severity.WARNING)
 def dynamic_shape(tpu: TpuCode) -> Iterator[Problem]:
-    """The TPU's step makes a tensor whose shape depends on code.
+    """The TPU's step makes a tensor whose shape depends on values.
 
     In TensorFlow the compiler takes `boolean_mask`, `unique`, one-armed `where`, `dynamic_partition` and non-max
     suppression with a bound on the shape: slow, and it may compile anew. In PyTorch/XLA `nonzero`, `masked_select`,

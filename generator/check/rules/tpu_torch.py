@@ -5,9 +5,9 @@ from collections.abc import Iterator
 
 from generator.check.analysis.platform import XLA_DEVICES
 from generator.check.analysis.tpu import TpuCode, tpu_rule
-from generator.check.code import Call
 from generator.check.finding import Severity
 from generator.check.rule import Problem
+from generator.check.syntax import Call
 
 _XM = "torch_xla.core.xla_model."
 _ENDS_STEP = {"mark_step", "sync", "ParallelLoader", "MpDeviceLoader", "per_device_loader", "compile"}

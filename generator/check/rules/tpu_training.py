@@ -7,9 +7,9 @@ from generator.check.analysis.datasets import batched_datasets
 from generator.check.analysis.function_kinds import Kind
 from generator.check.analysis.models import is_model
 from generator.check.analysis.tpu import TpuCode, tpu_rule
-from generator.check.code import Call
 from generator.check.finding import Severity
 from generator.check.rule import Problem
+from generator.check.syntax import Call
 
 _OPTIMIZERS = {"adam", "adamw", "sgd", "rmsprop", "nadam", "adamax", "adagrad", "lamb", "lion", "adafactor", "radam"}
 _OPTIMIZER_MODULES = ("keras.", "tensorflow.", "tensorflow_addons.", "optax.")

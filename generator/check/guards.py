@@ -1,0 +1,157 @@
+"""Code that a session on Kaggle never comes to: branches for Colab, for a machine at home, for another system."""
+
+import ast
+import re
+
+from generator.check.code import NotebookCode
+
+_DEEPEST_GUARD = 5  # names and functions that are followed for a condition
+_ELSEWHERE = {"colab", "google", "local", "localhost", "windows", "darwin", "nt", "win32", "paperspace", "sagemaker"}
+_SYSTEMS = {"platform.system": {"windows", "darwin"}, "sys.platform": {"win32", "darwin"}, "os.name": {"nt"}}
+
+
+def is_elsewhere(code: NotebookCode, node: ast.AST, depth: int = 0) -> bool:
+    """True for code that a session on Kaggle passes by: below `if` in Colab, or in a function used only there."""
+    inner: ast.AST = node
+    for around in code.ancestors(node):
+        if isinstance(around, ast.If | ast.IfExp | ast.While) and _is_passed_by(code, around, inner):
+            return True
+        if isinstance(around, ast.BoolOp) and inner in around.values:
+            stops = not isinstance(around.op, ast.And)
+            if any(on_kaggle(code, each) is stops for each in around.values[: around.values.index(inner)]):
+                return True
+        if isinstance(around, ast.Try) and _is_after_colab(around, inner):
+            return True
+        if isinstance(around, ast.FunctionDef | ast.AsyncFunctionDef) and depth < _DEEPEST_GUARD:
+            uses = code.uses_by_name.get(around.name, [])
+            uses = [use for use in uses if around not in code.ancestors(use)]
+            if uses and code.class_of(around) is None and all(is_elsewhere(code, use, depth + 1) for use in uses):
+                return True
+        inner = around
+    return False
+
+
+def _is_passed_by(code: NotebookCode, around: ast.If | ast.IfExp | ast.While, inner: ast.AST) -> bool:
+    body = around.body if isinstance(around.body, list) else [around.body]
+    orelse = around.orelse if isinstance(around.orelse, list) else [around.orelse]
+    if inner is around.test:
+        return False
+    known = on_kaggle(code, around.test)
+    return (known is False and inner in body) or (known is True and inner in orelse)
+
+
+def _is_after_colab(around: ast.Try, inner: ast.AST) -> bool:
+    """True in a `try` after an import of what only Colab has, or where the import is the question itself."""
+    if inner in around.orelse:
+        before = around.body
+    elif inner in around.body:
+        before = around.body[: around.body.index(inner)]
+    else:
+        return False
+    return any(_imports_colab(each) for each in before)
+
+
+def on_kaggle(code: NotebookCode, test: ast.expr, depth: int = 0) -> bool | None:  # noqa: C901, PLR0911, PLR0912 - a kind of question a line
+    """What a condition about where the code runs comes to in a session on Kaggle; None where that is not known."""
+    if depth > _DEEPEST_GUARD:
+        return None
+    if isinstance(test, ast.Constant):
+        return bool(test.value) if isinstance(test.value, bool | int) else None
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        known = on_kaggle(code, test.operand, depth + 1)
+        return None if known is None else not known
+    if isinstance(test, ast.BoolOp):
+        known_parts = [on_kaggle(code, each, depth + 1) for each in test.values]
+        decisive = isinstance(test.op, ast.Or)
+        if decisive in known_parts:
+            return decisive
+        return None if None in known_parts else not decisive
+    if isinstance(test, ast.Compare) and len(test.ops) == 1:
+        return _compared_on_kaggle(code, test.left, test.ops[0], test.comparators[0], depth)
+    if isinstance(test, ast.Name | ast.Attribute):
+        value = code.resolved(test)
+        if value is not test and value is not None:
+            known = on_kaggle(code, value, depth + 1)
+            if known is not None:
+                return known
+        return _place_named(test.id if isinstance(test, ast.Name) else test.attr)
+    call = code.call(test)
+    if call is None:
+        return None
+    if call.name == "bool" and call.node.args:
+        return on_kaggle(code, call.node.args[0], depth + 1)
+    if call.last in ("exists", "isdir", "is_dir", "isfile", "is_file"):
+        path = code.text(call.argument(0)) or (code.text(call.receiver) if call.receiver is not None else None) or ""
+        if re.fullmatch("/kaggle(/(input|working|temp|lib)?/?)?", path):
+            return True
+        return False if path.startswith(("/content", "C:", "/Users/", "/home/")) else None
+    if call.last in ("get", "getenv"):
+        return _of_variable(code.text(call.argument(0)))
+    if call.last == "find_spec":
+        return False if (code.text(call.argument(0)) or "").startswith("google.colab") else None
+    return _place_named(call.last)
+
+
+def _compared_on_kaggle(code: NotebookCode, left: ast.expr, op: ast.cmpop, right: ast.expr, depth: int) -> bool | None:
+    is_negative = isinstance(op, ast.NotIn | ast.NotEq | ast.IsNot)
+    known: bool | None = None
+    text, other = code.text(left), code.text(right)
+    if isinstance(op, ast.In | ast.NotIn):
+        known = False if (text or "").startswith("google.colab") else _of_variable(text)
+        if known is None and text is not None and "kaggle" in text.lower() and text.strip("/").lower() == "kaggle":
+            known = True
+    elif isinstance(right, ast.Constant) and right.value is None:
+        known = on_kaggle(code, left, depth + 1)
+        known = None if known is None else not known
+    elif isinstance(right, ast.Constant) and isinstance(right.value, bool):
+        known = on_kaggle(code, left, depth + 1)
+        known = None if known is None else known is right.value
+    elif (text is None) != (other is None):
+        constant = (text or other or "").lower()
+        asked = right if text is not None else left
+        name = code.name(asked.func if isinstance(asked, ast.Call) else asked)
+        if constant in _ELSEWHERE or (name in _SYSTEMS and constant in _SYSTEMS[name]):
+            known = False
+        elif constant == "kaggle":
+            known = True
+        elif constant == "" and (asked_call := code.call(asked)) is not None and asked_call.last in ("get", "getenv"):
+            known = _of_variable(code.text(asked_call.argument(0)))
+            known = None if known is None else not known
+    if known is None:
+        return None
+    return not known if is_negative else known
+
+
+def is_elsewhere_at(code: NotebookCode, cell: str, line: int) -> bool:
+    """True if every statement that begins on a line of a cell is run elsewhere only."""
+    found = code.statements.get((cell, line), [])
+    return bool(found) and is_elsewhere(code, found[-1])
+
+
+def _place_named(name: str) -> bool | None:
+    """What a flag or a function that is called so says in a session on Kaggle: `IN_COLAB`, `is_kaggle()`."""
+    words = set(re.split(r"[_\W]+|(?<=[a-z])(?=[A-Z])", name.replace("Colab", "_colab_").replace("Kaggle", "_kaggle_")))
+    words = {word.lower() for word in words}
+    if (
+        not words & {"in", "is", "on", "use", "running", "run", "env", "iskaggle", "incolab", "oncolab"}
+        and len(words) > 1
+    ):
+        return None
+    if words & {"colab", "incolab", "oncolab", "iscolab"}:
+        return False
+    if words & {"kaggle", "iskaggle", "onkaggle"} and not words & {"rerun", "submit", "submission"}:
+        return True
+    return False if words & {"local", "locally", "windows", "mac"} else None
+
+
+def _of_variable(name: str | None) -> bool | None:
+    """Whether an environment variable is set in a session on Kaggle."""
+    if name in ("KAGGLE_KERNEL_RUN_TYPE", "KAGGLE_URL_BASE", "KAGGLE_DATA_PROXY_TOKEN", "KAGGLE_CONTAINER_NAME"):
+        return True
+    return False if name is not None and name.startswith("COLAB_") else None
+
+
+def _imports_colab(node: ast.AST) -> bool:
+    if isinstance(node, ast.Import):
+        return any(alias.name.startswith("google.colab") for alias in node.names)
+    return isinstance(node, ast.ImportFrom) and (node.module or "").startswith("google.colab")
