@@ -1,15 +1,20 @@
 """A backbone has its name checked first, and its weights at once or not at all; augmentation that suits photographs."""
 
 from dataclasses import replace
+from importlib.util import find_spec
 
+import numpy as np
 import pytest
 from notebook_competitions import write_digits
 from notebook_frameworks import Ended
 from notebook_session import Mirror, Notebook, Sessions, names_below
+from safetensors.numpy import save_file
 from test_notebook_images import digits_task
+from test_torch_training import WITHOUT_TORCHVISION
 
 from generator.pair.template_catalog import frameworks
 
+needs_timm = pytest.mark.skipif(find_spec("timm") is None, reason="timm is not installed")
 pytestmark = pytest.mark.slow
 pytest_plugins = ("notebook_session",)
 
@@ -74,31 +79,62 @@ def test_weights_are_those_of_the_attached_model_or_of_the_download(
     assert set(ended.seen[2]) == {True}
 
 
-@pytest.mark.parametrize("framework", ["keras", "jax"])
+@pytest.mark.parametrize(
+    ("framework", "source", "default"),
+    [
+        ("keras", "imagenet", "imagenet"),
+        ("jax", "timm/resnet50.a1_in1k", "a1_in1k"),
+        pytest.param("torch", "timm", "timm", marks=needs_timm),
+    ],
+)
 def test_weights_that_cannot_be_fetched_stop_a_cpu_within_seconds_and_not_a_smoke_run(
-    sessions: Sessions, mirror: Mirror, framework: str
+    sessions: Sessions, mirror: Mirror, framework: str, source: str, default: str
 ) -> None:
     train = replace(TRAIN, framework=framework)
-    where = {**NOWHERE, "HOME": str(mirror.root), "KERAS_HOME": str(mirror.root)}
-    default = {"PRETRAINED": "imagenet" if framework == "keras" else "a1_in1k"}
+    caches = dict.fromkeys(("HOME", "KERAS_HOME", "HF_HOME", "TORCH_HOME"), str(mirror.root))
 
     def ended(**parameters: object) -> Ended:
         return sessions.run(
-            train, mirror.parameters(train, **default, **parameters), environment=where, until="starting-weights"
+            train,
+            mirror.parameters(train, PRETRAINED=default, **parameters),
+            environment={**NOWHERE, **caches},
+            before=WITHOUT_TORCHVISION if framework == "torch" else "",
+            until="starting-weights",
         )
 
     stopped, smoke = ended(SMOKE_TEST=False), ended(SMOKE_TEST=True)
 
     assert stopped.cell == "starting-weights"
     assert stopped.error.startswith("RuntimeError: ")
-    assert " gets no weights of " in stopped.error
-    file = "a file of weights as a dataset or model" if framework == "keras" else "a .safetensors file"
-    assert f"Attach {file} and name it in PRETRAINED, " in stopped.error
+    assert f" gets no weights of {source}: " in stopped.error
     assert stopped.error.endswith(
-        ('or train from scratch: PRETRAINED = "".', "or train from scratch: PRETRAINED = ''.")
+        " Attach a file of weights as a dataset or model and name it in PRETRAINED, download them once by "
+        "`tandem data digits` or by a run with the internet on, or train from scratch: "
+        'PRETRAINED = "", for tandem run -P PRETRAINED="".'
     )
     assert smoke.is_done, smoke
     assert smoke.said("starting-weights").endswith(" starts from scratch")
+
+
+def test_weights_that_were_downloaded_once_are_found_without_the_internet(sessions: Sessions, mirror: Mirror) -> None:
+    train = replace(TRAIN, framework="jax")
+    cache = mirror.root / "hub" / "models--timm--resnet50.a1_in1k"
+    commit = "0123456789abcdef0123456789abcdef01234567"
+    (cache / "snapshots" / commit).mkdir(parents=True)
+    (cache / "refs").mkdir()
+    (cache / "refs" / "main").write_text(commit)
+    save_file({"fc.bias": np.zeros(3, "float32")}, cache / "snapshots" / commit / "model.safetensors")
+
+    ended = sessions.finished(
+        train,
+        mirror.parameters(train, PRETRAINED="a1_in1k", SMOKE_TEST=False),
+        environment={**NOWHERE, "HF_HOME": str(mirror.root)},
+        look="[*starting_weights]",
+        until="starting-weights",
+    )
+
+    assert ended.seen == ["fc.bias"]
+    assert ended.said("starting-weights") == "resnet50 starts from timm/resnet50.a1_in1k"
 
 
 @pytest.mark.parametrize(("framework", "suffix"), [("tensorflow", "h5"), ("jax", "safetensors")])

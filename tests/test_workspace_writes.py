@@ -78,6 +78,7 @@ ALLOWED = {
         "an empty folder that was just made",
         {"mkdir", "write_bytes", "os.link", "copyfile"},
     ),
+    "run/weights_process.py": ("its standard output", {"fdopen"}),
     "run/kernel.py": ("a temporary folder of the system", {"mkdir", "open"}),
     "run/private_folder.py": ("temporary folders of the system", {"os.open", "rmtree", "tempfile.TemporaryDirectory"}),
     "run/input_mounts.py": ("a temporary folder of the system", {"mkdir", "symlink_to"}),

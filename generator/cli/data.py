@@ -1,28 +1,42 @@
-"""The verb `data`: a competition's files, downloaded to where the notebooks look for them."""
+"""The verb `data`: a competition's files, and what its trainings start from, downloaded to where notebooks look."""
 
 import json
 import sys
 import time
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from generator.cli.kaggle_facts import connected
-from generator.cli.options import competition_argument, json_option, to_option, workspace_option
+from generator.cli.options import (
+    KnobCommand,
+    assignments_option,
+    competition_argument,
+    json_option,
+    to_option,
+    workspace_option,
+)
+from generator.cli.terminal import warn
+from generator.errors import TandemError
+from generator.pair.workspace import Workspace
 from generator.untrusted import printable
 
 if TYPE_CHECKING:
     from generator.kaggle.data_download import Step
+    from generator.run.pretrained_weights import PretrainedWeights
 
 _MEGABYTE = 1e6
 _SECONDS_BETWEEN_LINES = 5.0
 _SECONDS_BETWEEN_UPDATES = 0.2
 
 
-@click.command()
+@click.command(cls=KnobCommand)
 @competition_argument
 @to_option("Which Kaggle to download from: kaggle by default, or the one of `tandem serve`.")
+@assignments_option("A parameter of the pairs' training in place of its default, such as BACKBONE=MobileNetV2.")
 @workspace_option
 @click.option("--dry-run", is_flag=True, help="Say what would be downloaded, and download nothing.")
 @json_option
@@ -30,49 +44,154 @@ def data(**options: Any) -> int:
     """Download a competition's data to input/competitions/COMPETITION, as Kaggle mounts them.
 
     Every size is checked, and the folder appears when all of it is there. A download that was interrupted goes on where
-    it stopped when the command is run again.
+    it stopped when the command is run again. What the pairs of the competition train with comes along: the datasets and
+    models that are attached, and the pretrained weights of a backbone, which go to the cache of their library.
 
     \b
     tandem data titanic
     tandem data titanic --dry-run
     """  # noqa: D301 - click wants the character itself
-    from generator.competition import builtin
-    from generator.pair.mounted_data import ensure_data
     from generator.pair.sources import check_name
 
-    workspace, slug = options["workspace"], options["competition"]
+    slug = options["competition"]
     check_name(slug)
+    pairs = _pairs_of(slug, options["workspace"], options["assignments"])
+    try:
+        facts = _competition_files(slug, options)
+    except TandemError as error:
+        # Files that were put there by hand are no reason to do without the weights.
+        if not _has_files(options["workspace"].competition_data(slug)) or not any(each.needs_more for each in pairs):
+            raise
+        warn(f"The files of {slug} are left as they are: {error}")
+        facts = {"was_there": True}
+    folder = options["workspace"].competition_data(slug)
+    sources = _attached(pairs, options)
+    weights = _pretrained(pairs, options)
+    if options["as_json"]:
+        report = {"folder": str(folder), "dry_run": options["dry_run"], **facts, "sources": sources, "weights": weights}
+        click.echo(json.dumps(report, indent=2))
+        return 0
+    verb = "would be in" if options["dry_run"] else "are in"
+    amount = f"{facts['files']:,} files, {facts['size'] / _MEGABYTE:,.1f} MB," if "files" in facts else "The data"
+    amount = "Files of the kit's own," if facts.get("built_in") else amount
+    already = " already" if facts.get("was_there") else ""
+    click.echo(f"{amount} {verb} {printable(str(folder))}{already}.")
+    for source in sources:
+        state = "would be in" if not source["is_there"] else "is in"
+        click.echo(f"The {source['kind']} {printable(source['name'])} {state} {printable(source['folder'])}.")
+    for each in weights:
+        if each["folder"]:
+            click.echo(f"The weights of {each['name']} are in {printable(each['folder'])}.")
+        else:
+            click.echo(f"The weights of {each['name']} would be fetched by {each['library']}.")
+    return 0
+
+
+@dataclass(frozen=True)
+class _Needs:
+    """What the training of a pair takes beside the competition's files."""
+
+    sources: tuple[tuple[str, str, str], ...]
+    weights: "PretrainedWeights | None"
+
+    @property
+    def needs_more(self) -> bool:
+        return bool(self.sources or self.weights)
+
+
+def _pairs_of(slug: str, workspace: Workspace, assignments: Sequence[str]) -> list[_Needs]:
+    """What the pairs of a competition need; pairs that cannot be read are left out, with a warning."""
+    from generator.pair.generation import read_pair
+    from generator.pair.workspace import Role
+    from generator.run.input_mounts import SOURCE_KINDS, read_sources
+    from generator.run.parameters import read_notebook_parameters, set_parameters
+    from generator.run.pretrained_weights import wanted_weights
+
+    found = []
+    for folder in workspace.pairs():
+        try:
+            spec = read_pair(folder)
+            if slug != spec.competition.slug:
+                continue
+            defaults = read_notebook_parameters(folder.notebook(Role.TRAIN))
+            listed = read_sources(folder, Role.TRAIN).sources
+        except TandemError as error:
+            if folder.name == slug:
+                warn(f"What the pair {folder.name} trains with is left out: {error}")
+            continue
+        parameters = set_parameters({Role.TRAIN: defaults}, assignments, smoke=False)[Role.TRAIN]
+        sources = [
+            (kind.word, name, "/".join([kind.folder, *name.split("/")[: kind.mounted]]))
+            for kind in SOURCE_KINDS
+            if kind.word in ("dataset", "model")
+            for name in listed[kind]
+        ]
+        values = {name: parameters.value(name) for name in ("BACKBONE", "PRETRAINED", "IMAGE_SIZE")}
+        found.append(_Needs(tuple(sources), wanted_weights(spec.framework, values)))
+    return found
+
+
+def _competition_files(slug: str, options: dict[str, Any]) -> dict[str, Any]:
+    from generator.competition import builtin
+    from generator.pair.mounted_data import ensure_data, is_reached_as_the_user_chose
+
+    workspace = options["workspace"]
     folder = workspace.competition_data(slug)
     built_in = builtin.find(slug)
     if built_in is not None and options["to"] != "local":
         if not options["dry_run"]:
             ensure_data(built_in, workspace)
-        return _report({"built_in": True}, folder, options)
+        return {"built_in": True}
+    if folder.is_symlink() and _has_files(folder) and is_reached_as_the_user_chose(folder, workspace):
+        return {"was_there": True}  # the user's own folder, of `generate --data`
     kaggle = connected(options["to"])
     if options["dry_run"]:
         from generator.kaggle.api_types import total_size
 
         files = kaggle.competition_files(slug)
-        return _report({"files": len(files), "size": total_size(files)}, folder, options)
+        return {"files": len(files), "size": total_size(files)}
     from generator.kaggle.data_download import download_data
 
     click.echo(f"Listing the files of {printable(slug)} …", err=True)
     with _Progress() as progress:
         done = download_data(kaggle, slug, folder, workspace.files, tell=progress)
-    return _report({"files": done.files, "size": done.size, "was_there": done.was_there}, done.folder, options)
+    return {"files": done.files, "size": done.size, "was_there": done.was_there}
 
 
-def _report(facts: dict[str, Any], folder: Path, options: dict[str, Any]) -> int:
-    if options["as_json"]:
-        click.echo(json.dumps({"folder": str(folder), "dry_run": options["dry_run"], **facts}, indent=2))
-        return 0
-    amount = "Files of the kit's own"
-    if "files" in facts:
-        amount = f"{facts['files']:,} files, {facts['size'] / _MEGABYTE:,.1f} MB"
-    verb = "would be in" if options["dry_run"] else "are in"
-    already = " already" if facts.get("was_there") else ""
-    click.echo(f"{amount}, {verb} {printable(str(folder))}{already}.")
-    return 0
+def _attached(pairs: Sequence[_Needs], options: dict[str, Any]) -> list[dict[str, Any]]:
+    """Downloads the datasets and models that are attached to trainings, unless they are there."""
+    workspace, sources = options["workspace"], []
+    for kind, name, place in dict.fromkeys(source for needs in pairs for source in needs.sources):
+        folder = workspace.input / place
+        is_there = _has_files(folder)
+        if not is_there and not options["dry_run"]:
+            from generator.kaggle.data_download import Source, download_source
+
+            kaggle = connected(options["to"])
+            click.echo(f"Downloading the {kind} {printable(name)} …", err=True)
+            with _Progress() as progress:
+                download_source(kaggle, Source(kind, name, folder), workspace.files, tell=progress)
+            is_there = True
+        sources.append({"kind": kind, "name": name, "folder": str(folder), "is_there": is_there})
+    return sources
+
+
+def _pretrained(pairs: Sequence[_Needs], options: dict[str, Any]) -> list[dict[str, Any]]:
+    """Fetches the weights that trainings start from into the caches of their libraries."""
+    from generator.run.pretrained_weights import fetch_weights
+
+    fetched = []
+    for weights in dict.fromkeys(needs.weights for needs in pairs if needs.weights):
+        folder = ""
+        if not options["dry_run"]:
+            click.echo(f"Fetching the weights of {weights.title} …", err=True)
+            folder = str(fetch_weights(weights, shows_progress=sys.stderr.isatty()))
+        fetched.append({"name": weights.title, "library": weights.library, "folder": folder})
+    return fetched
+
+
+def _has_files(folder: Path) -> bool:
+    return folder.is_dir() and next(folder.iterdir(), None) is not None
 
 
 class _Progress:

@@ -11,7 +11,7 @@ from generator.files import writing
 from generator.kaggle.api_types import RemoteFile, total_size
 from generator.kaggle.errors import ForbiddenError, KaggleError, NotFoundError, RulesNotAcceptedError
 from generator.kaggle.gateway import Kaggle
-from generator.kaggle.unpacking import ArchiveError, unpack
+from generator.kaggle.unpacking import ArchiveError, unpack, unpack_all
 from generator.untrusted import printable
 from generator.workspace_files import WorkspaceFiles
 
@@ -37,6 +37,15 @@ class Downloaded:
     files: int
     size: int
     was_there: bool = False
+
+
+@dataclass(frozen=True)
+class Source:
+    """A "dataset" `owner/name` or "model" `owner/model/framework/variation/version`, and the folder for its files."""
+
+    kind: str
+    name: str
+    folder: Path
 
 
 Tell = Callable[[Step], None]
@@ -79,6 +88,38 @@ def download_data(kaggle: Kaggle, slug: str, folder: Path, files: WorkspaceFiles
         with suppress(OSError):
             files.remove_tree(work)
     return Downloaded(folder, len(listed), total_size(listed))
+
+
+def download_source(kaggle: Kaggle, source: Source, files: WorkspaceFiles, *, tell: Tell) -> bool:
+    """Downloads a dataset or a model to where Kaggle would mount it; whatever stands there already is left alone.
+
+    Args:
+        kaggle: Who has it.
+        source: The dataset or model; its folder appears when all of it is there.
+        files: The way to write there.
+        tell: Is told how far it is.
+
+    Returns:
+        Whether something had to be downloaded.
+
+    Raises:
+        KaggleError: It cannot be had, or is no archive that can be unpacked.
+        FileWriteError: The disk does not take it.
+        UnsafePlaceError: There is a link where it is to be written.
+    """
+    folder, name = source.folder, source.name
+    if folder.is_dir() and next(folder.iterdir(), None) is not None:
+        return False
+    with writing(folder), files.filled(folder) as content:
+        archive = content.with_name(f"{content.name}.archive")
+        try:
+            address = kaggle.model_archive_url(name) if source.kind == "model" else kaggle.dataset_archive_url(name)
+            for done in kaggle.download(address, archive):
+                tell(Step("download", done))
+            unpack_all(name, archive, content)
+        finally:
+            archive.unlink(missing_ok=True)
+    return True
 
 
 def _is_there(folder: Path, files: tuple[RemoteFile, ...]) -> bool:

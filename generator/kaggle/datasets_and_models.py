@@ -47,6 +47,19 @@ class DatasetsAndModels(Uploads):
         known: list[int] = [version.version_number for version in found.versions]
         return max(1, found.current_version_number or 0, *known)
 
+    def dataset_archive_url(self, ref: str) -> str:
+        """The short-lived address of an archive of all files of a dataset's newest version."""
+        return self._file_url(Operation(f"download the dataset {ref}"), DATASETS, "download_dataset", **_dataset(ref))
+
+    def model_archive_url(self, handle: str) -> str:
+        """The short-lived address of an archive of all files of `owner/model/framework/variation/version`."""
+        operation = Operation(f"download the model {handle}")
+        variation, _, version = handle.rpartition("/")
+        if not (version.isascii() and version.isdecimal()):
+            raise RefusedError(doing=operation.doing, said=f"{handle} names no version", remedy="add it: …/1")
+        fields = {**_variation(variation, operation), "version_number": int(version)}
+        return self._file_url(operation, MODELS, "download_model_instance_version", **fields)
+
     def upload_dataset(self, ref: str, upload: Upload) -> int:
         """Creates a private dataset or its next version, and returns the version. Uploads resume; creating is once."""
         operation = Operation(f"upload the dataset {ref}")

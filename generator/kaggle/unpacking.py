@@ -1,18 +1,24 @@
 """Unpacking a competition's archive: only what Kaggle lists, no byte more than it lists, nothing out of the folder."""
 
+import shutil
 import stat
+import tarfile
 import zipfile
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import IO
 
 from generator.competition.bounded_lzma import require_no_lzma
 from generator.files import PathOutsideError, contained
 from generator.kaggle.errors import KaggleError
+from generator.kaggle.guards import checked_names
 from generator.untrusted import printable
 
 _CHUNK = 1 << 20
+_SPARE = 1 << 28  # bytes of the disk that stay free
+_MOST_MEMBERS = 100_000
+_DAMAGE = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, UnicodeDecodeError)
 
 
 class ArchiveError(KaggleError):
@@ -53,8 +59,63 @@ def unpack(slug: str, archive: Path, folder: Path, *, sizes: Mapping[str, int], 
                 with opened.open(members[name]) as source, path.open("xb") as target:
                     done += _copied(slug, name, source, target, size)
                 tell(done)
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, UnicodeDecodeError) as error:
+    except _DAMAGE as error:
         raise ArchiveError(slug=slug, problem=f"it cannot be unpacked ({printable(str(error))[:100]})") from error
+
+
+def unpack_all(name: str, archive: Path, folder: Path) -> None:
+    """Unpacks an archive (zip or tar) of a dataset or model, of which there is no listing, into a folder.
+
+    Only ordinary files are unpacked, and no more of them than the disk has room for.
+
+    Args:
+        name: The dataset or model, for messages.
+        archive: The archive.
+        folder: An empty folder.
+
+    Raises:
+        ArchiveError: It is damaged, encrypted, leads elsewhere, has links, or more files than there is room for.
+        OSError: The folder cannot be written.
+    """
+    try:
+        with archive.open("rb") as file:
+            members = _zip_members(file) if zipfile.is_zipfile(file) else _tar_members(name, file)
+            for count, (member, source) in enumerate(members):
+                if count >= _MOST_MEMBERS:
+                    raise ArchiveError(slug=name, problem=f"it has more than {_MOST_MEMBERS:,} files")
+                checked_names([member], doing=f"unpack {name}")
+                path = _place(name, folder, member)
+                with source, path.open("xb") as target:
+                    while chunk := source.read(_CHUNK):
+                        if shutil.disk_usage(folder).free < len(chunk) + _SPARE:
+                            raise ArchiveError(slug=name, problem="it unpacks to more than there is room for")
+                        target.write(chunk)
+    except (FileExistsError, NotADirectoryError) as error:
+        raise ArchiveError(slug=name, problem="a file is in it twice, or is a folder at once") from error
+    except (*_DAMAGE, tarfile.TarError) as error:
+        raise ArchiveError(slug=name, problem=f"it cannot be unpacked ({printable(str(error))[:100]})") from error
+
+
+def _zip_members(file: IO[bytes]) -> Iterator[tuple[str, IO[bytes]]]:
+    with zipfile.ZipFile(file) as opened:
+        for member in opened.infolist():
+            if not member.is_dir() and not stat.S_ISLNK(member.external_attr >> 16):
+                require_no_lzma(member)
+                yield member.filename, opened.open(member)
+
+
+def _tar_members(name: str, file: IO[bytes]) -> Iterator[tuple[str, IO[bytes]]]:
+    file.seek(0)
+    is_pressed = file.read(2) == b"\x1f\x8b"
+    file.seek(0)
+    with tarfile.open(fileobj=file, mode="r|gz" if is_pressed else "r|") as opened:
+        for member in opened:
+            if member.isdir():
+                continue
+            source = opened.extractfile(member) if member.isreg() and not member.issparse() else None
+            if source is None:
+                raise ArchiveError(slug=name, problem=f"{printable(member.name)} is no ordinary file")
+            yield member.name.removeprefix("./"), source
 
 
 def _check(slug: str, members: Mapping[str, zipfile.ZipInfo], sizes: Mapping[str, int]) -> None:

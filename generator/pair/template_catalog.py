@@ -25,6 +25,7 @@ class Framework:
         tpu: The platforms whose TPU it can use.
         backbones: The names of those for photographs; none where they are too many to know.
         encoders: The same for what is no photograph.
+        weights: The library that downloads pretrained weights of backbones; "" where none does.
         several_hosts: Whether its training notebooks can run on several hosts at once.
         aliases: What else people call it.
     """
@@ -36,6 +37,7 @@ class Framework:
     tpu: Sequence[str] = (Service.KAGGLE, Service.COLAB)
     backbones: Sequence[str] = ()
     encoders: Sequence[str] = ()
+    weights: str = ""
     several_hosts: bool = False
     aliases: Sequence[str] = ()
 

@@ -34,8 +34,11 @@ class InputMissingError(RunError):
     """A kernel names a source that is not there."""
 
     def __init__(self, *, metadata: Path, kind: str, source: str, looked: Path) -> None:
+        remedy = (
+            ": `tandem data`, followed by the competition's name, downloads it" if kind in ("dataset", "model") else ""
+        )
         data = f"`tandem data {printable(source)}` does that, and `tandem specimen` makes a miniature to rehearse on"
-        shortcut = f": {data}" if kind == "competition" else ""
+        shortcut = f": {data}" if kind == "competition" else remedy
         super().__init__(
             f'{printable(str(metadata))} names the {kind} "{printable(source)}", which is not on this machine: '
             f"there is no folder {printable(str(looked))}. Put its files there, as Kaggle would mount them{shortcut}."

@@ -15,10 +15,12 @@ from generator.kaggle import errors
 from generator.kaggle.api_types import DatasetState, KernelPush, SessionState, SubmissionStatus, Upload
 from generator.kaggle.connect import Target, connect
 from generator.kaggle.credentials import AccessToken
+from generator.kaggle.data_download import Source, download_source
 from generator.kaggle.gateway import Kaggle
 from generator.kaggle.retries import RetryPolicy
 from generator.kaggle.transport import Timeouts
 from generator.localkaggle.faults import TRANSPORT
+from generator.workspace_files import WorkspaceFiles
 
 PASSING_FAULTS = [name for name in TRANSPORT if name not in ("401", "stall")]
 _numbers = itertools.count(1)
@@ -169,6 +171,27 @@ def test_datasets_and_models_get_version_after_version(kaggle_here: Served, kagg
     assert [kaggle.upload_model(f"{me}/my-model/keras/main", upload) for _ in range(2)] == [1, 2]
     assert kaggle.model_version(f"{me}/my-model/keras/main") == 2
     assert kaggle.model_version(f"{me}/my-model/jax/main") == 0
+
+
+@pytest.mark.parametrize(("kind", "name"), [("dataset", "weights-b"), ("model", "b-model/keras/main/1")])
+def test_a_dataset_or_model_is_downloaded_to_where_it_would_be_mounted(
+    kaggle_here: Served, upload: Upload, tmp_path: Path, kind: str, name: str
+) -> None:
+    kaggle = gateway(kaggle_here)
+    ref = f"{kaggle_here.account}/{name}"
+    folder = tmp_path / "workspace" / "input" / f"{kind}s" / ref
+    if kind == "dataset":
+        kaggle.upload_dataset(ref, upload)
+    else:
+        kaggle.upload_model(ref.removesuffix("/1"), upload)
+    files, source = WorkspaceFiles(tmp_path / "workspace"), Source(kind, ref, folder)
+
+    assert download_source(kaggle, source, files, tell=lambda _: None)
+    assert not download_source(kaggle, source, files, tell=lambda _: None)
+
+    there = {path.relative_to(folder).as_posix(): path.stat().st_size for path in folder.rglob("*") if path.is_file()}
+    assert there == {"w.bin": 100_000, "folds/0/w.bin": 100_000}
+    assert [path.name for path in folder.parent.iterdir()] == [folder.name]
 
 
 def test_quota_is_that_of_the_account(kaggle: Kaggle) -> None:

@@ -3,18 +3,20 @@
 import fcntl
 import io
 import os
+import tarfile
 import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from folder_kaggle import FolderKaggle
 from greedy_lzma import greedy_zip
 from miniature import write_tree
 
-from generator.kaggle.data_download import Downloaded, Step, download_data
+from generator.kaggle.data_download import Downloaded, Source, Step, download_data, download_source
 from generator.kaggle.errors import ForbiddenError, KaggleError, RulesNotAcceptedError, UnreachableError
-from generator.kaggle.unpacking import ArchiveError, unpack
+from generator.kaggle.unpacking import ArchiveError, unpack, unpack_all
 from generator.workspace_files import WorkspaceFiles
 
 FILES = {"train.csv": "id,label\n1,0\n", "images/a/1.bin": "x" * 5_000, "empty.txt": ""}
@@ -258,3 +260,54 @@ def test_a_hostile_archive_is_refused(
     assert "\x1b" not in str(caught.value)
     assert not (tmp_path / "out.csv").exists()
     assert sum(path.stat().st_size for path in (tmp_path / "unpacked").iterdir()) <= 10
+
+
+def tarred(*members: tuple[str, bytes | None]) -> bytes:
+    """A tar.gz; a member without content is a link to a file of the system."""
+    stream = io.BytesIO()
+    with tarfile.open(fileobj=stream, mode="w:gz") as file:
+        for name, content in members:
+            member = tarfile.TarInfo(name)
+            member.size = len(content or b"")
+            if content is None:
+                member.type, member.linkname = tarfile.SYMTYPE, "/etc/passwd"
+            file.addfile(member, io.BytesIO(content or b""))
+    return stream.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        pytest.param(tarred(("../out.csv", b"out")), r"\.\./out\.csv", id="a name that leads out"),
+        pytest.param(tarred(("/out.csv", b"out")), "/out", id="an absolute name"),
+        pytest.param(tarred(("a.csv", None)), "a.csv is no ordinary file", id="a link"),
+        pytest.param(tarred(("a.csv", b"1"), ("a.csv", b"2")), "in it twice", id="a name that comes twice"),
+        pytest.param(tarred(("a.csv", b"abc" * 1_000))[:40], "cannot be unpacked", id="a cut archive"),
+        pytest.param(zipped({"../out.csv": "out"}), r"\.\./out\.csv", id="a zip that leads out"),
+        pytest.param(greedy_zip("a.csv", b"1,2"), "compressed by LZMA", id="gigabytes of memory"),
+        pytest.param(b"<html>sign in</html>", "cannot be unpacked", id="a page in its place"),
+    ],
+)
+def test_a_hostile_archive_of_a_model_is_refused_and_nothing_is_left_of_it(
+    tmp_path: Path, content: bytes, words: str
+) -> None:
+    kaggle, folder = FolderKaggle(write_tree(tmp_path / "remote", {})), tmp_path / "w" / "models" / "me" / "m"
+    kaggle.model_archive_url = lambda handle: "model.tar.gz"
+    (tmp_path / "remote").mkdir()
+    (tmp_path / "remote" / "model.tar.gz").write_bytes(content)
+
+    with pytest.raises(KaggleError, match=words):
+        download_source(kaggle, Source("model", "me/m", folder), WorkspaceFiles(tmp_path / "w"), tell=lambda _: None)
+
+    assert not folder.exists()
+    assert not (tmp_path / "out.csv").exists()
+    assert [path for path in (tmp_path / "w").rglob("*") if path.is_file()] == []
+
+
+def test_a_disk_that_a_model_would_fill_stays_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    archive = tmp_path / "model.tar.gz"
+    archive.write_bytes(tarred(("a.bin", b"a" * 10_000)))
+    monkeypatch.setattr("shutil.disk_usage", lambda _: SimpleNamespace(free=1_000))
+
+    with pytest.raises(ArchiveError, match="more than there is room for"):
+        unpack_all("me/m", archive, tmp_path)
