@@ -81,6 +81,10 @@ ALLOWED = {
     "run/weights_process.py": ("its standard output", {"fdopen"}),
     "run/kernel.py": ("a temporary folder of the system", {"mkdir", "open"}),
     "run/private_folder.py": ("temporary folders of the system", {"os.open", "rmtree", "tempfile.TemporaryDirectory"}),
+    "run/cell_findings.py": (
+        "a temporary folder of the system",
+        {"tempfile.TemporaryDirectory", "write_bytes", "write_text"},
+    ),
     "run/input_mounts.py": ("a temporary folder of the system", {"mkdir", "symlink_to"}),
     "run/baseline.py": ("a temporary folder of the system", {"open"}),
     "run/output_folder.py": ("a handle of workspace_files", {"os.truncate"}),

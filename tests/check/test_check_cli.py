@@ -144,7 +144,7 @@ def test_many_kernels_are_summed_up_in_one_table(
     short, long = (tandem("check", ".", *option).out for option in ([], ["--details"]))
     assert ": N042 note: " not in short
     assert "add --details" in short
-    assert long.count(": N042 warning: ") == 2
+    assert long.count(": N042 note: ") == 2
 
 
 def test_json_has_every_field(tmp_path: Path, tandem: Tandem) -> None:
