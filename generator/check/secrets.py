@@ -18,6 +18,10 @@ _PATTERNS = {
     "a key of Amazon Web Services": re.compile(r"\bAKIA[0-9A-Z]{16}\b"),
     "a key of Google": re.compile(r"\bAIza[0-9A-Za-z_-]{35}\b"),
     "a key of a language model's service": re.compile(r"\bsk-(?:proj-|ant-)[A-Za-z0-9_-]{32,}"),
+    "a key of Weights & Biases": re.compile(
+        r"\bwandb\b[^\n]{0,60}?\b[0-9a-f]{40}\b|WANDB_API_KEY\W{1,8}[0-9a-f]{40}\b"
+    ),
+    "a password in an address": re.compile(r"https?://[^/\s:@'\"]{1,100}:(?=[^@\s]*\d)[^/\s:@'\"{}$<>]{16,200}@"),
     "a token of Slack": re.compile(r"\bxox[abprs]-[0-9A-Za-z-]{20,}"),
 }
 

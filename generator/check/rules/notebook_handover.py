@@ -10,6 +10,7 @@ from generator.check.code import UNKNOWN, NotebookCode
 from generator.check.finding import Severity
 from generator.check.rule import Problem, rule
 from generator.check.source import KernelSource, Purpose
+from generator.check.syntax import Call, is_true
 from generator.check.written_paths import Write, writes
 from generator.pair.shared_cells import differing
 
@@ -116,10 +117,36 @@ def bfloat16_on_t4(kernel: KernelSource) -> Iterator[Problem]:
         node, name = call.node, call.name
         is_policy = name.rpartition(".")[2] in ("set_global_policy", "set_dtype_policy", "Policy", "DTypePolicy")
         named = [*node.args, *(keyword.value for keyword in node.keywords)]
-        is_torch = name.endswith("autocast") and any(kernel.code.name(each) == "torch.bfloat16" for each in named)
-        if is_torch or (is_policy and any("bfloat16" in (kernel.code.text(each) or "") for each in named)):
+        is_torch = name.endswith(("autocast", ".to")) and any(
+            kernel.code.name(each) == "torch.bfloat16" for each in named
+        )
+        is_policy = is_policy and any("bfloat16" in (kernel.code.text(each) or "") for each in named)
+        is_torch = is_torch or (call.last == "bfloat16" and not named and "torch" in kernel.code.modules)
+        if is_torch or is_policy or _asks_for_bfloat16(kernel, call):
             message = "A T4 has no bfloat16, and emulates it slowly."
             yield Problem(kernel.code.place(node), message, "Compute in float32 or mixed_float16.")
+
+
+@rule("N065", "submissions-of-other-kernels", Severity.WARNING)
+def submissions_of_other_kernels(kernel: KernelSource) -> Iterator[Problem]:
+    """A submission is made of files that other kernels wrote, in a notebook that runs without the internet.
+
+    In a code competition the notebook runs again on the hidden test. The files that are attached still have the rows
+    of the visible one: ids are missing, or the score is that of made-up rows.
+    Attach the models of those kernels, and predict here.
+
+    Source: the code requirements of competitions; "Submission Scoring Error" in their discussions.
+    """
+    if not kernel.has_no_internet or kernel.purpose is Purpose.TRAINING:
+        return
+    for call in kernel.code.calls:
+        path = kernel.code.text(call.argument(0)) or ""
+        name = PurePosixPath(path).name.lower()
+        is_submission = _SUB.search(name) and "sample" not in name and name.endswith(_TABLES)
+        is_input = path.startswith(("/kaggle/input/", "../input/")) and "/competitions/" not in path
+        if call.name.startswith(("pandas.read_", "polars.read_", "polars.scan_")) and is_input and is_submission:
+            message = f"{_name(path)} has the rows of the visible test, and a code competition runs on the hidden one."
+            yield Problem(kernel.code.place(call.node), message, "Attach that kernel's model, and predict here.")
 
 
 @rule("N064", "shared-cell-differs")
@@ -171,6 +198,19 @@ def _may_be_written_otherwise(kernel: KernelSource, wanted: tuple[str, ...], wri
 
 def _names(text: object, wanted: tuple[str, ...]) -> bool:
     return isinstance(text, str) and any(re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w.-])", text) for name in wanted)
+
+
+def _asks_for_bfloat16(kernel: KernelSource, call: Call) -> bool:
+    """True for arguments by which transformers, vLLM and their like compute in bfloat16."""
+    code = kernel.code
+    asked = call.keyword("bf16", "bf16_full_eval")
+    if isinstance(asked, ast.expr) and is_true(code.resolved(asked)):
+        return True
+    given = call.keyword("torch_dtype", "dtype", "bnb_4bit_compute_dtype", "compute_dtype")
+    if given is None:
+        given = call.keyword("mixed_precision")
+        return given is not None and code.text(given) == "bf16"
+    return code.name(code.resolved(given) or given) == "torch.bfloat16" or code.text(given) == "bfloat16"
 
 
 def _trains_on_tpu(kernel: KernelSource) -> bool:

@@ -21,11 +21,20 @@ _LONGEST_COMMAND = 10_000
 _SEPARATORS = re.compile(r"&&|\|\||;|\|")
 _WITH_VALUE = {"-r", "-c", "-f", "-i", "-t", "--requirement", "--constraint", "--find-links", "--index-url", "--target"}
 _WITH_VALUE |= {"--extra-index-url", "--python-version", "--platform", "--only-binary", "--no-binary", "--progress-bar"}
-_FETCHING = {"wget", "curl", "apt", "apt-get", "gdown", "aria2c", "conda", "npm"}
+_FETCHING = {"wget", "curl", "apt", "apt-get", "gdown", "aria2c", "conda", "mamba", "micromamba", "npm"}
 _FETCHING |= {"git clone", "kaggle datasets", "kaggle competitions", "kaggle models"}
+_FETCHING |= {"huggingface-cli download", "hf download", "spacy download"}
+_OF_INDEX = ("apt", "apt-get", "conda", "mamba", "micromamba")  # which take files as well
+_OF_FILES = (".deb", ".conda", ".tar.bz2")
+_COPYING = ("cp", "mv", "ln", "unzip", "tar", "rsync", "git")
+_FROM_ADDRESS = ("http://", "https://", "ftp://", "gs://", "s3://")
+_NO_FETCH = {"local_files_only": True, "download": False, "force_offline": True}
+_LIBRARY_SETS = ("keras.datasets.", "tensorflow.keras.datasets.")
 _FETCHES = {"requests.get", "urllib.request.urlopen", "urllib.request.urlretrieve", "wget.download", "gdown.download"}
 _FETCHES |= {"torch.hub.load", "huggingface_hub.hf_hub_download", "huggingface_hub.snapshot_download", "nltk.download"}
 _FETCHES |= {"datasets.load_dataset", "wandb.init", "wandb.login", "tensorflow_datasets.load"}
+_BY_PATH = {"datasets.load_dataset", "torch.hub.load"}  # which take folders as well
+_BY_NAME = {"whisper.load_model": 0, "ultralytics.YOLO": 0}  # of a model that comes with the library's name for it
 _BY_HANDLE = (".from_pretrained", ".from_preset", "sentence_transformers.SentenceTransformer")
 _PIPELINE = "transformers.pipeline"
 _SAVED_TO = ("output_dir", "local_dir", "save_directory")
@@ -42,6 +51,7 @@ _ATTACHED = {"model_": "model_sources", "dataset_": "dataset_sources"}
 _ATTACHED |= {"notebook_": "kernel_sources"}
 _OFFLINE_HUB = ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE", "HF_DATASETS_OFFLINE")
 _ON = ("1", "true", "yes", "on")
+_INPUT = "/kaggle/input"
 _NO_NETWORK = "Attach it as a dataset or a model, and read it from /kaggle/input."
 
 
@@ -72,7 +82,7 @@ def install_needs_internet(kernel: KernelSource) -> Iterator[Problem]:
     Source: the code requirements of competitions.
     """
     for place, arguments, is_optional in _installs(kernel.code):
-        asks_nobody = "--no-index" in arguments or all(_is_local(name) for name in _wanted(kernel, arguments))
+        asks_nobody = _asks_nobody(kernel, arguments)
         if kernel.has_no_internet and not asks_nobody and not is_optional:
             message = "pip asks an index on the internet here, which this notebook runs without."
             remedy = "Install attached wheels: `pip install --no-index --find-links /kaggle/input/… NAME`."
@@ -91,16 +101,15 @@ def needs_internet(kernel: KernelSource) -> Iterator[Problem]:
     """
     if not kernel.has_no_internet:
         return
-    for cell, line, command in kernel.code.commands():
-        for words in () if _is_indented(cell, line) else _commands(command):
-            is_fetching = words[0] in _FETCHING or " ".join(words[:2]) in _FETCHING
-            if is_fetching and not any(here in word for word in words for here in _HERE):
-                message = f"{words[0]} needs the internet, which this notebook runs without."
-                yield Problem(kernel.code.place(cell, line), message, _NO_NETWORK)
+    for place, words, is_optional in _run_commands(kernel.code):
+        if not is_optional and (program := _fetching(words)):
+            message = f"{program} needs the internet, which this notebook runs without."
+            yield Problem(place, message, _NO_NETWORK)
     for call in kernel.code.calls:
         node, name = call.node, call.name
         what = _fetched(kernel.code, node, name)
-        if what and not _is_optional(kernel.code, node) and not _is_offline(kernel.code, name):
+        is_run = not _is_optional(kernel.code, node) and _is_called(kernel.code, node)
+        if what and is_run and not _is_offline(kernel.code, name):
             message = f"{what} needs the internet, which this notebook runs without."
             yield Problem(kernel.code.place(node), message, _NO_NETWORK)
 
@@ -167,23 +176,58 @@ def _is_offline(code: NotebookCode, name: str) -> bool:
     return False
 
 
-def _installs(code: NotebookCode) -> Iterator[tuple[Place, list[str], bool]]:
-    """Every `pip install` with its arguments, of commands and of processes, and whether it may be left out."""
+def _asks_nobody(kernel: KernelSource, arguments: list[str]) -> bool:
+    """True for an install that needs no index: of files, of what is there, or with an index switched off."""
+    settings = kernel.code.environment
+    if "--no-index" in arguments or settings.get("PIP_NO_INDEX", "").lower() in (*_ON, UNKNOWN):
+        return True
+    reads_list = any(word in ("-r", "--requirement") or word.startswith("--requirement=") for word in arguments)
+    return not reads_list and all(_is_local(name) for name in _wanted(kernel, arguments))
+
+
+def _fetching(words: list[str]) -> str:
+    """The program of a command that asks the network, or nothing."""
+    if words[:2] in (["python", "-m"], ["python3", "-m"]):
+        words = words[2:]
+    program, rest = words[0].rpartition("/")[2] if words else "", words[1:]
+    if program not in _FETCHING and " ".join([program, *rest[:1]]) not in _FETCHING:
+        return ""
+    named = [word for word in rest if not word.startswith("-")]
+    is_here = any(here in word for word in words for here in (*_HERE, "file://"))
+    is_of_files = program in _OF_INDEX and any(word.endswith(_OF_FILES) for word in named)
+    is_cloned_here = program == "git" and len(named) > 1 and named[1].startswith(_LOCAL)
+    is_off = "--offline" in rest or {"--version", "--help"} & {*rest}
+    return "" if is_here or is_of_files or is_cloned_here or is_off else program
+
+
+def _is_called(code: NotebookCode, node: ast.AST) -> bool:
+    """False in a function that the notebook defines and never names again."""
+    around = [each for each in code.functions_around(node) if isinstance(each, ast.FunctionDef)]
+    plain = [each for each in around if code.class_of(each) is None and not each.decorator_list]
+    return all(code.uses_by_name.get(each.name) for each in plain)
+
+
+def _run_commands(code: NotebookCode) -> Iterator[tuple[Place, list[str], bool]]:
+    """Every command, also of `os.system` and `subprocess`, with its words and whether it may be left out."""
     for cell, line, command in code.commands():
         for words in _commands(command):
-            if (arguments := _install_arguments(words)) is not None:
-                yield code.place(cell, line), arguments, _is_indented(cell, line)
+            yield code.place(cell, line), words, _is_indented(cell, line)
     for call in code.calls:
-        node, name = call.node, call.name
-        if name in _RUNNING and node.args:
-            first = node.args[0]
+        if call.name in _RUNNING and call.node.args:
+            first = code.resolved(call.node.args[0])
             if isinstance(first, ast.List | ast.Tuple):
                 commands = [[code.text(each) or UNKNOWN for each in first.elts]]
             else:
                 commands = list(_commands(code.text(first) or ""))
             for words in commands:
-                if (arguments := _install_arguments(words)) is not None:
-                    yield code.place(node), arguments, _is_optional(code, node)
+                yield code.place(call.node), words, _is_optional(code, call.node)
+
+
+def _installs(code: NotebookCode) -> Iterator[tuple[Place, list[str], bool]]:
+    """Every `pip install` with its arguments, of commands and of processes, and whether it may be left out."""
+    for place, words, is_optional in _run_commands(code):
+        if (arguments := _install_arguments(words)) is not None:
+            yield place, arguments, is_optional
 
 
 def _commands(line: str) -> Iterator[list[str]]:
@@ -226,18 +270,33 @@ def _is_local(package: str) -> bool:
     return package.startswith(_LOCAL) or package.endswith((".whl", ".tar.gz"))
 
 
-def _fetched(code: NotebookCode, node: ast.Call, name: str) -> str:
+def _fetched(  # noqa: C901, PLR0911 - a kind of call a line
+    code: NotebookCode, node: ast.Call, name: str
+) -> str:
     """What a call downloads, or nothing."""
     arguments = {keyword.arg: keyword.value for keyword in node.keywords}
+    # A switch whose value only a run would tell may be off.
+    if any(key in arguments and _flag(code, arguments[key]) is not (not off) for key, off in _NO_FETCH.items()):
+        return ""
+    if name.startswith("wandb.") and _is_offline_wandb(code, arguments):
+        return ""
+    first = (code.text(node.args[0]) if node.args else None) or ""
     if name in _FETCHES:
-        first = code.text(node.args[0]) if node.args else None
-        is_here = any(word in (first or "") for word in _HERE) or not _ELSEWHERE.isdisjoint(arguments)
-        return "" if is_here else name
-    if name.startswith("sklearn.datasets.fetch_"):
+        is_here = any(word in first for word in _HERE) or not _ELSEWHERE.isdisjoint(arguments)
+        is_here = is_here or (name in _BY_PATH and first.startswith(_LOCAL))
+        return "" if is_here or first.startswith("file:") else name
+    if name.startswith("sklearn.datasets.fetch_") or (name.startswith(_LIBRARY_SETS) and name.endswith(".load_data")):
         return name
-    if name.startswith(_TABLES):
-        first = code.text(node.args[0]) if node.args else None
-        return name if (first or "").startswith(("http://", "https://", "ftp://")) else ""
+    if name.endswith("utils.get_file") and name.startswith(("keras.", "tensorflow.keras.")):
+        origin = code.text(arguments.get("origin") or (node.args[1] if len(node.args) > 1 else None)) or ""
+        return name if origin.startswith(_FROM_ADDRESS) else ""
+    if name.startswith("torchvision.datasets.") and _flag(code, arguments.get("download")) is True:
+        return "download=True"
+    if name in _BY_NAME:
+        is_file = "/" in first or UNKNOWN in first or not first or _is_written(code, first)
+        return "" if is_file else f'"{first}"'
+    if name.startswith((*_TABLES, "tensorflow.data.", "tensorflow.io.")):
+        return name if first.startswith(_FROM_ADDRESS) else ""
     if name == _PIPELINE or name.endswith(_BY_HANDLE):
         return _of_handle(code, node, name, arguments)
     if ".applications." in name and name.rpartition(".")[2][:1].isupper():
@@ -248,6 +307,30 @@ def _fetched(code: NotebookCode, node: ast.Call, name: str) -> str:
     return _of_hub(code, node, name, arguments)
 
 
+def _flag(code: NotebookCode, node: ast.expr | None) -> bool | None:
+    """The truth of an argument, where it is written down; a name is followed."""
+    value = code.resolved(node)
+    return value.value if isinstance(value, ast.Constant) and isinstance(value.value, bool) else None
+
+
+def _is_offline_wandb(code: NotebookCode, arguments: Mapping[str | None, ast.expr]) -> bool:
+    """True for a mode or settings of Weights & Biases that send nothing."""
+    settings = code.call(code.resolved(arguments.get("settings")))
+    modes = [arguments.get("mode"), settings.keyword("mode") if settings is not None else None]
+    return any(code.text(mode) in ("offline", "disabled") for mode in modes if mode is not None)
+
+
+def _is_written(code: NotebookCode, handle: str) -> bool:
+    """True for a file or folder that the notebook itself writes, copies or unpacks."""
+    saved = [each.path for each in writes(code)]
+    for call in code.calls:
+        saved += [code.text(keyword.value) for keyword in call.node.keywords if keyword.arg in _SAVED_TO]
+    for _, words, _ in _run_commands(code):
+        saved += words[1:] if words[0] in _COPYING else []
+    folders = [PurePosixPath(path) for path in saved if path and path != "." and UNKNOWN not in path]
+    return any(PurePosixPath(handle).is_relative_to(each) or each.is_relative_to(handle) for each in folders)
+
+
 def _of_handle(code: NotebookCode, node: ast.Call, name: str, arguments: Mapping[str | None, ast.expr]) -> str:
     """The model that a call names on a hub; nothing for a folder, such as one that the notebook writes."""
     at = 1 if name == _PIPELINE else 0
@@ -256,14 +339,15 @@ def _of_handle(code: NotebookCode, node: ast.Call, name: str, arguments: Mapping
     if name == _PIPELINE and model is None and not is_open:
         return "the usual model of a task"
     handle = code.text(model)
-    if handle is None or UNKNOWN in handle or handle.startswith((*_LOCAL, "file:")) or "local_files_only" in arguments:
+    cache = (code.text(arguments.get("cache_dir")) or "") if "cache_dir" in arguments else ""
+    if (
+        handle is None
+        or UNKNOWN in handle
+        or handle.startswith((*_LOCAL, "file:"))
+        or cache.startswith("/kaggle/input")
+    ):
         return ""
-    saved = [each.path for each in writes(code)]
-    for call in code.calls:
-        saved += [code.text(keyword.value) for keyword in call.node.keywords if keyword.arg in _SAVED_TO]
-    folders = [PurePosixPath(path) for path in saved if path and path != "."]
-    is_written = any(PurePosixPath(handle).is_relative_to(each) or each.is_relative_to(handle) for each in folders)
-    return "" if is_written else f'"{handle}"'
+    return "" if _is_written(code, handle) else f'"{handle}"'
 
 
 def _of_hub(code: NotebookCode, node: ast.Call, name: str, arguments: Mapping[str | None, ast.expr]) -> str:
@@ -272,8 +356,12 @@ def _of_hub(code: NotebookCode, node: ast.Call, name: str, arguments: Mapping[st
         return ""
     is_timm = name == "timm.create_model" and len(node.args) > 1
     pretrained = node.args[1] if is_timm else arguments.get("pretrained")
-    if isinstance(pretrained, ast.Constant) and pretrained.value is True:
+    if _flag(code, pretrained) is True:
         return "pretrained=True"
+    if name.startswith("segmentation_models_pytorch.") and name.rpartition(".")[2][:1].isupper():
+        of_encoder = arguments.get("encoder_weights")
+        is_usual = of_encoder is None and len(node.args) == 1 and None not in arguments
+        return 'encoder_weights="imagenet"' if is_usual or code.text(of_encoder) == "imagenet" else ""
     weights = arguments.get("weights") if name.startswith("torchvision.models.") else None
     named = code.text(weights) or code.name(weights) if weights is not None else ""
     return f"weights={named.rpartition('.')[2]}" if named.rpartition(".")[2] in _TORCHVISION_WEIGHTS else ""

@@ -29,7 +29,15 @@ _AUTHORS = re.compile(
 _DRIVE = ("/content/drive", "/content/gdrive")
 # Caches and settings of programs, which nobody means to keep.
 _SETTINGS = re.compile(r"/root/\.|/(?:usr|etc|opt|var/tmp)/")
+_IN_COMMAND = re.compile(r"(?:/kaggle/input|(?<![\w.])\.\./input)/[\w./-]*[\w-]")
+# Those that only look: what is not there is said, and the session goes on.
+_LOOKING = re.compile(r"\s*(?:ls|tree|du|find|head|wc|cat|stat|echo|#)\b|^\s*#")
+_WRITES_INPUT = re.compile(
+    r"^(?:mkdir|touch|rm)\b[^|;&]*?\s(?P<path>/kaggle/input/\S+)"
+    r"|(?:>|\s-d|\s-O|\s-C|\s--directory|\s--output-document)[ =]?\s*(?P<to>/kaggle/input/\S+)"
+)
 _SEARCHES = ("?.rglob", "?.glob", "?.walk")
+_LONGEST_COMMAND = 10_000
 _KNOWN_ROOTS = ("/", "/kaggle", _INPUT)
 
 
@@ -54,6 +62,14 @@ def flat_input_path(kernel: KernelSource) -> Iterator[Problem]:
             fix = _moved(node, path, mount) if mount else None
             remedy = f"Read {new}, and this path where that does not exist."
             yield Problem(kernel.code.place(node), f"{shown} is a path of the layout of old.", remedy, fix)
+    commands = [(cell, line, path) for cell, line, command in kernel.code.commands() for path in _in_command(command)]
+    nested |= {_name(path) for _, _, path in commands if _is_nested(path)}
+    for cell, line, path in commands:
+        if not _is_nested(path) and _name(path) not in nested and cell.lines[line - 1][:1].strip():
+            mount = _mount(kernel, _parts(path)[0])
+            new = f"{_INPUT}/{mount}" if mount else f"{_INPUT}/competitions/SLUG (datasets/OWNER/SLUG, …)"
+            place = kernel.code.place(cell, line)
+            yield Problem(place, f"{_shown(path)} is a path of the layout of old.", f"Take {new}.")
 
 
 @rule("N041", "hard-coded-input-path", Severity.NOTE)
@@ -107,6 +123,16 @@ def write_into_input(kernel: KernelSource) -> Iterator[Problem]:
         if path is not None and path.is_relative_to(_INPUT) and path != PurePosixPath(_INPUT) and not is_optional:
             message = f"{_shown(str(write.path))} is read-only on Kaggle."
             yield Problem(kernel.code.place(write.node), message, "Write to /kaggle/working.")
+        elif write.path and not write.path.startswith(("/", UNKNOWN, "..")) and not is_optional:
+            folder = _folder_at(kernel.code, write.node)
+            if folder.startswith(f"{_INPUT}/"):
+                message = f"{_shown(write.path)} is written in {_shown(folder)}, which is read-only on Kaggle."
+                yield Problem(kernel.code.place(write.node), message, "Write to /kaggle/working.")
+    for cell, line, command in kernel.code.commands():
+        written = _WRITES_INPUT.search(command)
+        if written is not None and cell.lines[line - 1][:1].strip():
+            message = f"{_shown(written['path'] or written['to'])} is read-only on Kaggle."
+            yield Problem(kernel.code.place(cell, line), message, "Write to /kaggle/working.")
 
 
 @rule("N044", "write-outside", Severity.WARNING)
@@ -213,6 +239,28 @@ def _normal(path: str | None) -> str | None:
         if path == start or path.startswith(f"{start}/"):
             return _INPUT + path[len(start) :]
     return re.sub("/+", "/", path)
+
+
+def _in_command(command: str) -> list[str]:
+    """The paths below the inputs that a command cannot do without."""
+    if _LOOKING.match(command):
+        return []
+    found = (_normal(path) for path in _IN_COMMAND.findall(command[:_LONGEST_COMMAND]))
+    known = [path for path in found if path is not None and _parts(path)]
+    # An input is a folder; what is copied from beside them is somebody's own file.
+    return [path for path in known if len(_parts(path)) > 1 or command.startswith("cd ")]
+
+
+def _folder_at(code: NotebookCode, node: ast.AST) -> str:
+    """The folder that a notebook is in at a node, as far as `%cd` and `os.chdir` outside of functions tell."""
+    moves: list[tuple[tuple[int, int], str]] = [((-1, 0), "/kaggle/working")]
+    for cell, line, command in code.commands():
+        if command.startswith("cd ") and cell.lines[line - 1][:1].strip():
+            moves.append(((code.cells.index(cell), line), command[3:].strip().strip("\"'")))
+    changes = [call for call in code.calls if call.name == "os.chdir" and code.function(call.node) is None]
+    moves += [(code.order(call.node), code.text(call.argument(0)) or UNKNOWN) for call in changes]
+    before = [(at, folder) for at, folder in moves if at <= code.order(node)]
+    return _normal(max(before, key=lambda move: move[0])[1]) or UNKNOWN
 
 
 def _parts(path: str) -> tuple[str, ...]:

@@ -3,6 +3,7 @@
 import ast
 from collections.abc import Iterator
 
+from generator.check.analysis.function_kinds import Kind
 from generator.check.analysis.platform import XLA_DEVICES
 from generator.check.analysis.tpu import TpuCode, tpu_rule
 from generator.check.finding import Severity
@@ -46,8 +47,14 @@ def item_in_step(tpu: TpuCode) -> Iterator[Problem]:
     TPU idles while Python goes on. Sum the loss up on the device and read it once an epoch, print every hundredth step,
     or use `xm.add_step_closure`.
 
-    Source: PyTorch/XLA, "Troubleshooting" (`_local_scalar_dense`).
+    In JAX `float(loss)`, `loss.item()` and `np.asarray(loss)` do the same: steps are no longer dispatched ahead.
+
+    Source: PyTorch/XLA, "Troubleshooting" (`_local_scalar_dense`); JAX, asynchronous dispatch.
     """
+    if tpu.platform.jax:
+        for node in _read_in_every_step(tpu):
+            message = "The loop waits for the TPU in every step to read this value."
+            yield Problem(tpu.code.place(node), message, "Keep the arrays, and read them once an epoch.")
     if not tpu.platform.torch:
         return
     loops = {loop for call in tpu.code.calls if call.last == "backward" for loop in [*tpu.loops(call.node)][:1]}
@@ -87,7 +94,8 @@ def device_before_spawn(tpu: TpuCode) -> Iterator[Problem]:
 
     Source: PyTorch/XLA, xla_multiprocessing.
     """
-    starts = [call for call in tpu.spawned() if tpu.code.function(call.node) is None]
+    launched = [call for call in tpu.calls("accelerate.notebook_launcher") if call.keyword("num_processes") is not None]
+    starts = [call for call in [*tpu.spawned(), *launched] if tpu.code.function(call.node) is None]
     if not starts:
         return
     first = min(tpu.code.order(call.node) for call in starts)
@@ -131,3 +139,23 @@ def _moves_to_cpu(tpu: TpuCode, call: Call) -> bool:
     target = call.argument(0, "device")
     made = tpu.code.call(target)
     return call.last == "to" and "cpu" in {tpu.code.text(target), tpu.code.text(made.argument(0)) if made else None}
+
+
+def _read_in_every_step(tpu: TpuCode) -> Iterator[ast.Call]:
+    """Where a loop of the host reads a result of a compiled step in each turn."""
+    for call in tpu.code.calls:
+        is_read = call.name in ("float", "int", "numpy.asarray", "numpy.array") and len(call.node.args) == 1
+        value = call.node.args[0] if is_read else call.receiver if call.last == "item" and not call.node.args else None
+        if not isinstance(value, ast.Name) or tpu.code.is_conditional(call.node):
+            continue
+        loop = next(tpu.loops(call.node), None)
+        if loop is None or tpu.compiled.is_on_device(call.node):
+            continue
+        for assign in (each for each in ast.walk(loop) if isinstance(each, ast.Assign)):
+            made = tpu.code.call(assign.value)
+            names = {each.id for target in assign.targets for each in ast.walk(target) if isinstance(each, ast.Name)}
+            steps = tpu.compiled.referred(made.node.func) if made is not None and value.id in names else ()
+            is_step = any(Kind.GRADIENT in tpu.compiled.kinds.get(each, Kind.NOTHING) for each in steps)
+            if is_step and next(tpu.loops(assign), None) is loop:
+                yield call.node
+                break

@@ -9,7 +9,7 @@ from generator.check.analysis.models import is_model
 from generator.check.analysis.tpu import TpuCode, tpu_rule
 from generator.check.finding import Severity
 from generator.check.rule import Problem
-from generator.check.syntax import Call
+from generator.check.syntax import Call, FunctionNode
 
 _OPTIMIZERS = {"adam", "adamw", "sgd", "rmsprop", "nadam", "adamax", "adagrad", "lamb", "lion", "adafactor", "radam"}
 _OPTIMIZER_MODULES = ("keras.", "tensorflow.", "tensorflow_addons.", "optax.")
@@ -74,7 +74,10 @@ def gradients_not_averaged(tpu: TpuCode) -> Iterator[Problem]:
     """
     for function in sorted(tpu.compiled.functions(Kind.PMAP | Kind.GRADIENT), key=tpu.code.order):
         ends = {call.last for call in tpu.compiled.calls_in(function)}
-        if ends & {"apply_updates", "apply_gradients", "update", "tree_map", "map"} and not ends & _AVERAGES:
+        steps = ends & {"apply_updates", "apply_gradients", "update", "tree_map", "map"} or _steps_by_hand(
+            tpu, function
+        )
+        if steps and not ends & _AVERAGES:
             message = "Each device steps by its own gradients, so that eight different models are trained."
             remedy = "Average the gradients with jax.lax.pmean."
             yield Problem(tpu.code.place(function), message, remedy)
@@ -104,6 +107,15 @@ def no_compilation_cache(tpu: TpuCode) -> Iterator[Problem]:
             if any(call.last == "fit" for call in calls) and any(is_model(tpu, call) for call in calls):
                 message = "Every fold compiles the same step again."
                 yield Problem(tpu.code.place(loop), message, "Set JAX_COMPILATION_CACHE_DIR before JAX is imported.")
+
+
+def _steps_by_hand(tpu: TpuCode, function: FunctionNode) -> bool:
+    """True for `w - 0.1 * gradient`."""
+    parts = [each for each in tpu.code.inside(function) if isinstance(each, ast.BinOp)]
+    return any(
+        isinstance(each.op, ast.Sub) and isinstance(each.right, ast.BinOp) and isinstance(each.right.op, ast.Mult)
+        for each in parts
+    )
 
 
 def _is_optimizer(tpu: TpuCode, call: Call) -> bool:
