@@ -3,16 +3,20 @@
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from layout_files import some, table
 from notebook_cells import known_after
-from notebook_session import read_table
+from notebook_session import Mirror, Notebook, Sessions, read_table
 
 from generator.competition.introspection import Hints, read_task
 from generator.competition.introspection.findings import Reading
 from generator.competition.survey import survey_folder
 
+pytest_plugins = ("notebook_session",)
+
 SAMPLE = "sample_submission.csv"
+WORDS = ("good", "bad", "fine", "awful", "great", "poor", "nice", "sad")
 
 
 def write_visits(folder: Path, *, patients: int = 50, copies: int = 0) -> list[list[str]]:
@@ -143,3 +147,48 @@ def test_several_labels_of_one_row_are_rows_that_stay_together(tmp_path: Path) -
     assert task.details["group_column"] == "patient"
     assert folds_of(names, "patient") == 1
     assert len(names.train) == len({(*row,) for row in said})
+
+
+def trained_and_inferred(sessions: Sessions, mirror: Mirror, **parameters: object) -> dict[str, Any]:
+    """What a training handed over, after inference has found its rows again and written a submission."""
+    task = reading_of(mirror.competition).task
+    train, infer = (Notebook("keras", role, task=task) for role in ("train", "infer"))
+    ended = sessions.finished(train, mirror.parameters(train, FOLDS=2, **parameters), look="float(oof_score)")
+    assert ended.is_done
+    oof = dict(np.load(mirror.working / "oof.npz"))
+    header, *judged = read_table(mirror.working / "oof.csv")
+    mirror.working.rename(mirror.root / "train")
+    ended = sessions.finished(infer, mirror.parameters(infer, **parameters))
+    assert ended.is_done
+    asked = read_table(mirror.competition / SAMPLE)
+    assert [row[0] for row in read_table(mirror.working / "submission.csv")] == [row[0] for row in asked]
+    return {"oof": oof, "judged": [dict(zip(header, row, strict=True)) for row in judged]}
+
+
+@pytest.mark.slow
+def test_inference_finds_the_rows_of_repeated_ids_again(sessions: Sessions, mirror: Mirror) -> None:
+    rows = write_visits(mirror.competition, copies=6)
+
+    done = trained_and_inferred(sessions, mirror, EPOCHS=2)
+
+    assert [rows[row][0] for row in done["oof"]["table_rows"]] == done["oof"]["ids"].tolist()
+    for row in done["judged"]:
+        assert rows[int(row["table row"])][:2] == [row["patient"], f"{float(row['pulse']):.3f}"]
+
+
+@pytest.mark.slow
+def test_the_linear_model_of_texts_is_fitted_to_the_rows_of_repeated_ids(sessions: Sessions, mirror: Mirror) -> None:
+    draw = some(5)
+    texts = [" ".join(draw.choice(WORDS) for _ in range(8)) for _ in range(120)]
+    rows = [
+        [f"d{number // 3:03d}", text, str(int("good" in text)) if number % 9 else ""]
+        for number, text in enumerate(texts)
+    ]
+    draw.shuffle(rows)
+    table(mirror.competition / "train.csv", ["patient", "text", "ill"], [*rows, *rows[:4]])
+    table(mirror.competition / "test.csv", ["patient", "text"], [[f"t{n}", texts[n]] for n in range(12)])
+    table(mirror.competition / SAMPLE, ["patient", "ill"], [[f"t{n}", 0] for n in range(12)])
+
+    done = trained_and_inferred(sessions, mirror, SMOKE_TEST=True)
+
+    assert [rows[int(row["table row"])][1] for row in done["judged"]] == [row["text"] for row in done["judged"]]

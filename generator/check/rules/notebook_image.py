@@ -87,7 +87,7 @@ def removed_name(kernel: KernelSource) -> Iterator[Problem]:
     that notebooks of 2019 to 2023 use.
     Write what the remedy says, or install the old version before anything imports the library.
 
-    Source: data/removed_names.toml, whose names are looked up in the images' versions by a test.
+    Source: data/removed_names.toml, whose names were looked up in the images' versions, 2026-11-27.
     """
     for place, entry, certain in _removed_uses(kernel):
         if certain:
@@ -101,7 +101,7 @@ def renamed_name(kernel: KernelSource) -> Iterator[Problem]:
     Which version the image has today is not known for certain, or the two images differ.
     Write what the remedy says, which works in both.
 
-    Source: data/removed_names.toml, whose names are looked up in installed versions by a test.
+    Source: data/removed_names.toml, whose names were looked up in installed versions, 2026-11-27.
     """
     for place, entry, certain in _removed_uses(kernel):
         if not certain:
