@@ -365,9 +365,8 @@ def test_training_rows_for_a_label_each_become_a_row_for_each_example(tmp_path: 
 
     template = environment(template_folder()).get_template("shared/training_table.train.py.j2")
     known = vars(executed_alone(["read-table"], task, "train"))
-    files = SimpleNamespace(has_packed_tables=False)
-    known_of_pair = {"reads_training_table_alone": False, "has_table_rows": False, "may_have_lists": False}
-    pair = SimpleNamespace(family="tabular", files=files, **known_of_pair)
+    files = SimpleNamespace(has_packed_tables=False, may_have_lists=False)
+    pair = SimpleNamespace(family="tabular", reads_training_table_alone=False, has_table_rows=False, files=files)
     source = template.render(task=SimpleNamespace(**values_of(task, keys_of("tabular"))), pair=pair)
     known |= {"input_root": tmp_path, "competition_mounts": [], "find_folder": lambda *_: tmp_path}
     exec(source, known)  # noqa: S102 - the cell is what is tested
