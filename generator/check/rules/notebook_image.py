@@ -444,8 +444,8 @@ def _runs_at_top(code: NotebookCode, node: ast.AST) -> bool:
     function = code.function(node)
     if function is None:
         return True
-    name = getattr(function, "name", "")
-    return any(call.name == name for call in code.calls)
+    # Where the name stands, and not only where it is called: a name is looked up, the calls would be gone through.
+    return bool(code.uses_by_name.get(getattr(function, "name", "")))
 
 
 def _commands(code: NotebookCode) -> Iterator[tuple]:
