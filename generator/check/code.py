@@ -199,22 +199,28 @@ class NotebookCode:
         return tuple(NotebookCode(self.path, tuple(cells), script=name, writer=self) for name, cells in files.items())
 
     @cached_property
+    def environment_settings(self) -> list[tuple[ast.AST, str, ast.expr | None]]:
+        """Where the code sets an environment variable, its name (UNKNOWN where only a run tells), and the value."""
+        found: list[tuple[ast.AST, str, ast.expr | None]] = []
+        for assign in self.nodes(ast.Assign):
+            targets = [each for each in assign.targets if isinstance(each, ast.Subscript)]
+            named = [self.text(each.slice) or UNKNOWN for each in targets if self.name(each.value) == "os.environ"]
+            found += [(assign, name, assign.value) for name in named]
+        for call in self.calls:
+            if call.name in ("os.environ.setdefault", "os.putenv"):
+                found.append((call.node, self.text(call.argument(0)) or UNKNOWN, call.argument(1)))
+            elif call.name == "os.environ.update":
+                made = self.resolved(call.argument(0))
+                pairs = zip(made.keys, made.values, strict=True) if isinstance(made, ast.Dict) else ()
+                found += [(call.node, self.text(key) or UNKNOWN, value) for key, value in pairs]
+                found += [(call.node, each.arg, each.value) for each in call.node.keywords if each.arg]
+        return found
+
+    @cached_property
     def environment(self) -> Mapping[str, str]:
         """The environment variables that the notebook sets, as far as their values are known; UNKNOWN where not."""
         found: dict[str, str] = {} if self.writer is None else dict(self.writer.environment)
-        for assign in self.nodes(ast.Assign):
-            for target in assign.targets:
-                if isinstance(target, ast.Subscript) and self.name(target.value) == "os.environ":
-                    found[self.text(target.slice) or UNKNOWN] = self._setting(assign.value)
-        for call in self.calls:
-            if call.name in ("os.environ.setdefault", "os.putenv"):
-                found.setdefault(self.text(call.argument(0)) or UNKNOWN, self._setting(call.argument(1)))
-            elif call.name == "os.environ.update":
-                made = self.resolved(call.argument(0))
-                if isinstance(made, ast.Dict):
-                    pairs = zip(made.keys, made.values, strict=True)
-                    found |= {self.text(key) or UNKNOWN: self._setting(value) for key, value in pairs}
-                found |= {each.arg: self._setting(each.value) for each in call.node.keywords if each.arg}
+        found |= {name: self._setting(value) for _, name, value in self.environment_settings}
         for _, _, command in self.commands():
             if setting := _ENVIRONMENT.match(command):
                 found[setting["name"]] = setting["value"].strip().strip("\"'")
@@ -274,6 +280,13 @@ class NotebookCode:
             usual = {name: module for name, module in _USUAL_NAMES.items() if name in used - stored}
             names = usual | names
         return names
+
+    @cached_property
+    def import_statements(self) -> list[tuple[ast.AST, list[str]]]:
+        """Every import with the full names that it brings."""
+        plain = [(node, [alias.name for alias in node.names]) for node in self.nodes(ast.Import)]
+        of_modules = [node for node in self.nodes(ast.ImportFrom) if node.module and not node.level]
+        return [*plain, *((node, [f"{node.module}.{each.name}" for each in node.names]) for node in of_modules)]
 
     @cached_property
     def modules(self) -> frozenset[str]:

@@ -5,6 +5,8 @@ import re
 
 from generator.check.code import NotebookCode
 
+_VERSION_CHECK = re.compile(r"version|hasattr|colab|is_local|getattr", re.IGNORECASE)
+
 _DEEPEST_GUARD = 5  # names and functions that are followed for a condition
 _ELSEWHERE = {"colab", "google", "local", "localhost", "windows", "darwin", "nt", "win32", "paperspace", "sagemaker"}
 _SYSTEMS = {"platform.system": {"windows", "darwin"}, "sys.platform": {"win32", "darwin"}, "os.name": {"nt"}}
@@ -155,3 +157,26 @@ def _imports_colab(node: ast.AST) -> bool:
     if isinstance(node, ast.Import):
         return any(alias.name.startswith("google.colab") for alias in node.names)
     return isinstance(node, ast.ImportFrom) and (node.module or "").startswith("google.colab")
+
+
+def is_guarded(code: NotebookCode, node: ast.AST, *, any_if: bool = False) -> bool:
+    """True for what is tried, or asked for before: by a version, by `hasattr`, by where the notebook runs."""
+    inner = node
+    for around in code.ancestors(node):
+        if isinstance(around, ast.Try) and around.handlers:
+            return True
+        test = around.test if isinstance(around, ast.If | ast.IfExp) else None
+        if test is not None and inner is not test and (any_if or _VERSION_CHECK.search(ast.unparse(test))):
+            return True
+        inner = around
+    return False
+
+
+def is_called(code: NotebookCode, node: ast.AST) -> bool:
+    """False in a function that the notebook defines and never names again."""
+    for function in code.functions_around(node):
+        if isinstance(function, ast.Lambda) or function.decorator_list or code.class_of(function) is not None:
+            continue
+        if not code.uses_by_name.get(function.name):
+            return False
+    return True

@@ -62,6 +62,12 @@ def missing_modules(kernel: KernelSource) -> Mapping[str, str]:
     return missing
 
 
+@cache
+def distributions_of(image: str) -> frozenset[str]:
+    """Return the names by which pip knows what an image has, "gpu" or "tpu"; a kernel without either has the first."""
+    return frozenset(_table("images.toml")[image]["distributions"])
+
+
 def gpu_modules() -> Iterable[str]:
     """Return the modules that need an NVIDIA GPU."""
     return tuple(_table("images.toml")["needs_gpu"]["modules"])

@@ -1,16 +1,15 @@
-"""Rules of what today's images have: packages, versions and names that are not there, and code that is for elsewhere."""
-
-# ruff: noqa: C901, E501, PLR0912, PLR0915, SIM102
-# mypy: disable-error-code="no-untyped-def, type-arg, assignment, attr-defined"
+"""Rules of today's images: packages, versions and names that are not there, and code that is for elsewhere."""
 
 import ast
 import re
-from collections.abc import Iterator
-from functools import lru_cache
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from functools import cache, lru_cache
 from pathlib import PurePosixPath
 
-from generator.check.code import NotebookCode
-from generator.check.finding import Severity
+from generator.check.code import UNKNOWN, NotebookCode
+from generator.check.finding import Place, Severity
+from generator.check.guards import is_called, is_guarded
 from generator.check.images import (
     Removed,
     missing_modules,
@@ -19,12 +18,11 @@ from generator.check.images import (
     version_in_image,
 )
 from generator.check.rule import Problem, rule
+from generator.check.shell import installed_modules, module_named, shell_commands, strings_and_commands
 from generator.check.source import KernelSource
+from generator.check.syntax import Call
 
 _HEADS = {name.partition(".")[0] for table in ("names", "prefixes", "calls") for name in removed(table)}
-_VERSION_CHECK = re.compile(r"version|hasattr|colab|is_local|getattr", re.IGNORECASE)
-_RUNS = {"os.system", "subprocess.run", "subprocess.call", "subprocess.check_call", "subprocess.check_output"}
-_RUNS |= {"subprocess.Popen", "os.popen", "subprocess.getoutput", "?.system"}
 _BRINGS_FILES = re.compile(
     r"\b(?:git\s+clone|unzip|tar\s|wget|curl|gdown|aria2c|cp\s|mv\s|rsync|ln\s|kaggle\s+(?:d|k|c|m)|svn)|writefile"
 )
@@ -34,7 +32,6 @@ _COPIES |= {"?.extractall", "?.write_text", "os.chdir"}
 _SCRIPT = re.compile(
     r"(?:^|&&|;|\|\|?)\s*(?:time\s+)?(?:python3?|torchrun|accelerate\s+launch|deepspeed|bash|sh)\s+(.*)"
 )
-_LAUNCHERS = {"-m", "-u", "-W", "-c"}
 _LOGINS = {
     "wandb.login": ("key", "WANDB_API_KEY", 'os.environ["WANDB_MODE"] = "offline"'),
     "huggingface_hub.login": ("token", "HF_TOKEN", 'login(token=UserSecretsClient().get_secret("HF_TOKEN"))'),
@@ -50,6 +47,10 @@ _LOGIN_COMMANDS = re.compile(
     r"^(?:wandb\s+login\s*(?:--relogin)?$|(?:huggingface-cli|hf\s+auth|hf)\s+login(?!.*(?:--token|-t\b))|kaggle\s+auth\s+login|gcloud\s+auth\s+login)"
 )
 _MAKES_FRAMES = ("pandas.DataFrame", "pandas.read_", "pandas.Series", "pandas.concat", "pandas.merge")
+_APPEND = Removed("pandas.DataFrame.append", "2.0", "pandas.concat([a, b])")
+_LABELS_AND_AXIS = 2  # arguments of DataFrame.drop
+_LONGEST_NAME = 200  # of a file
+_NOT_PUSHED = "{} lies beside the notebook, and is not pushed with it."
 _COLAB_TEXTS = ("COLAB_TPU_ADDR", "COLAB_GPU", "COLAB_BACKEND_VERSION")
 _TPU_PACKAGES = {"jax", "jaxlib", "libtpu", "libtpu_nightly", "torch", "torch_xla", "tensorflow", "tensorflow_cpu"}
 
@@ -68,10 +69,10 @@ def module_not_in_image(kernel: KernelSource) -> Iterator[Problem]:
     missing = missing_modules(kernel)
     if kernel.refs("kernel_sources") or _brings_modules(code):  # a utility script may be among them
         return
-    pip = installed(code)
-    for node, names in _imports(code):
+    pip = installed_modules(code)
+    for node, names in code.import_statements:
         for name in sorted({each.partition(".")[0] for each in names} & set(missing)):
-            is_installed = bool({_normal(name), _normal(missing[name])} & pip) or "?" in pip
+            is_installed = bool({module_named(name), module_named(missing[name])} & pip) or "?" in pip
             if not is_installed and not is_guarded(code, node):
                 image = "TPU" if kernel.is_on_tpu else "GPU"
                 message = f"Kaggle's {image} image does not have {name}."
@@ -119,39 +120,23 @@ def file_is_not_pushed(kernel: KernelSource) -> Iterator[Problem]:
     Source: kaggle-cli kernels_push, which uploads code_file only; Kaggle/kaggle-cli#225, #372.
     """
     code = kernel.code
-    folder = kernel.code.path.parent
     if kernel.metadata is None or _brings_modules(code):
         return
-    own = {kernel.code.path.name, "kernel-metadata.json"}
-
-    def lies_beside(name: str) -> bool:
-        path = PurePosixPath(name)
-        is_plain = bool(name) and not path.is_absolute() and ".." not in path.parts and path.name not in own
-        return is_plain and "\0" not in name and (folder / path).exists() and str(path) != "."
-
-    for node, names in _imports(code):
+    for node, names in code.import_statements:
         for name in sorted({each.partition(".")[0] for each in names}):
-            if (lies_beside(f"{name}.py") or lies_beside(f"{name}/__init__.py")) and not is_guarded(code, node):
-                message = f"{name}.py lies beside the notebook, and is not pushed with it."
+            is_beside = _lies_beside(kernel, f"{name}.py") or _lies_beside(kernel, f"{name}/__init__.py")
+            if is_beside and not is_guarded(code, node):
                 remedy = f"Write it in a cell that begins with %%writefile {name}.py, or attach it as a utility script."
-                yield Problem(code.place(node), message, remedy)
-    for place, command in _commands(code):
-        for script in _scripts(command):
-            if lies_beside(script):
-                message = f"{script} lies beside the notebook, and is not pushed with it."
+                yield Problem(code.place(node), _NOT_PUSHED.format(f"{name}.py"), remedy)
+    for command in shell_commands(code):
+        for script in _scripts(command.text):
+            if _lies_beside(kernel, script):
                 remedy = f"Write it in a cell that begins with %%writefile {script}, or attach it as a dataset."
-                yield Problem(place, message, remedy)
-    written = {PurePosixPath(str(code.text(value))) for value in _written(code)}
-    for call in code.calls:
-        value = call.argument(0) if call.node.args else None
-        name = code.text(value) if value is not None else None
-        is_read = call.name in {"open", "pathlib.Path", "PIL.Image.open", "cv2.imread"} or call.last.startswith(
-            ("read_", "load")
-        )
-        if name and is_read and "\n" not in name and len(name) < 200 and "." in name:  # noqa: PLR2004 - a path
-            if lies_beside(name) and PurePosixPath(name) not in written and not is_guarded(code, call.node):
-                message = f"{name} lies beside the notebook, and is not pushed with it."
-                yield Problem(code.place(call.node), message, "Attach it as a dataset, and read it from there.")
+                yield Problem(command.place, _NOT_PUSHED.format(script), remedy)
+    for call, name in _read_files(code):
+        if _lies_beside(kernel, name) and not is_guarded(code, call.node):
+            remedy = "Attach it as a dataset, and read it from there."
+            yield Problem(code.place(call.node), _NOT_PUSHED.format(name), remedy)
 
 
 @rule("N028", "two-frameworks-on-a-tpu", Severity.WARNING)
@@ -174,12 +159,14 @@ def two_frameworks_on_a_tpu(kernel: KernelSource) -> Iterator[Problem]:
         second = max((jax_uses[0], xla_uses[0]), key=lambda call: code.order(call.node))
         message = "JAX and PyTorch/XLA take the same TPU, and the second finds it in use."
         yield Problem(code.place(second.node), message, remedy)
-    for place, command in _commands(code):
-        for name, version in _pinned(command):
+    for command in shell_commands(code):
+        for name, version in _pinned(command.text):
             image = version_in_image(kernel, name.partition("_cpu")[0].replace("jaxlib", "jax"))
             if name in _TPU_PACKAGES and not (image and version.startswith(image)):
                 message = f"{name}=={version} takes the place of the image's, which fits its libtpu."
-                yield Problem(place, message, f"Leave {name} as the image has it, and check jax.devices() after.")
+                yield Problem(
+                    command.place, message, f"Leave {name} as the image has it, and check jax.devices() after."
+                )
 
 
 @rule("N012", "command-line-in-a-notebook")
@@ -198,7 +185,8 @@ def command_line_in_a_notebook(kernel: KernelSource) -> Iterator[Problem]:
     patched = any("nest_asyncio" in call.name for call in code.calls) or "nest_asyncio" in code.modules
     argv = any(code.name(each) == "sys.argv" and isinstance(each.ctx, ast.Store) for each in code.nodes(ast.Attribute))
     for call in code.calls:
-        if is_guarded(code, call.node) or not _runs_at_top(code, call.node):
+        in_method = any(code.class_of(each) is not None for each in code.functions_around(call.node))
+        if is_guarded(code, call.node) or in_method or not is_called(code, call.node):
             continue
         is_bare = not call.node.args and not call.node.keywords
         parser = code.call(code.resolved(call.receiver)) if call.receiver is not None else None
@@ -224,7 +212,7 @@ def login_prompt(kernel: KernelSource) -> Iterator[Problem]:
     Source: Kaggle/kaggle-cli#582; kagglehub 1.0.3; wandb and huggingface_hub, login().
     """
     code = kernel.code
-    texts = _texts(code)
+    texts = strings_and_commands(code)
     for call in code.calls:
         known = _LOGINS.get(call.name)
         if known is None or is_guarded(code, call.node):
@@ -236,10 +224,10 @@ def login_prompt(kernel: KernelSource) -> Iterator[Problem]:
         if not has_key and not is_offline and not (variable and _sets(texts, variable)):
             message = f"{call.name}() asks for a key, and nobody sits at a session on Kaggle."
             yield Problem(code.place(call.node), message, f"Write {remedy}.")
-    for place, command in _commands(code):
-        if _LOGIN_COMMANDS.match(command.strip()):
+    for command in shell_commands(code):
+        if _LOGIN_COMMANDS.match(command.text.strip()):
             message = "This asks for a key, and nobody sits at a session on Kaggle."
-            yield Problem(place, message, "Leave it out, or give the key from the environment.")
+            yield Problem(command.place, message, "Leave it out, or give the key from the environment.")
 
 
 @rule("N014", "only-in-colab", Severity.WARNING)
@@ -254,15 +242,15 @@ def only_in_colab(kernel: KernelSource) -> Iterator[Problem]:
     """
     code = kernel.code
     remedy = 'Ask first: if "KAGGLE_KERNEL_RUN_TYPE" not in os.environ: …'
-    for node, names in _imports(code):
+    for node, names in code.import_statements:
         if any(name.startswith("google.colab") for name in names) and not is_guarded(code, node, any_if=True):
             message = "google.colab works in Colab only."
             yield Problem(code.place(node), message, remedy)
     for node in code.nodes(ast.Subscript):
         name = code.text(node.slice) if isinstance(node.slice, ast.expr) else None
-        if name in _COLAB_TEXTS and code.name(node.value) == "os.environ" and isinstance(node.ctx, ast.Load):
-            if not is_guarded(code, node, any_if=True):
-                yield Problem(code.place(node), f"{name} is set in Colab only, so that this is a KeyError.", remedy)
+        is_read = code.name(node.value) == "os.environ" and isinstance(node.ctx, ast.Load)
+        if name in _COLAB_TEXTS and is_read and not is_guarded(code, node, any_if=True):
+            yield Problem(code.place(node), f"{name} is set in Colab only, so that this is a KeyError.", remedy)
 
 
 @rule("N047", "bucket-of-old", Severity.WARNING)
@@ -283,101 +271,98 @@ def bucket_of_old(kernel: KernelSource) -> Iterator[Problem]:
             yield Problem(code.place(call.node), message, remedy)
 
 
-def is_guarded(code: NotebookCode, node: ast.AST, *, any_if: bool = False) -> bool:
-    """True for what is tried, or asked for before: by a version, by `hasattr`, by where the notebook runs."""
-    inner = node
-    for around in code.ancestors(node):
-        if isinstance(around, ast.Try) and around.handlers:
-            return True
-        if isinstance(around, ast.If | ast.IfExp) and inner is not around.test:
-            if any_if or _VERSION_CHECK.search(ast.unparse(around.test)):
-                return True
-        inner = around
-    return False
-
-
-def _removal(place, entry: Removed) -> Problem:
+def _removal(place: Place, entry: Removed) -> Problem:
     message = f"{entry.name} is gone since {entry.library} {entry.version}."
     return Problem(place, message, f"Write {entry.instead}.")
 
 
 @lru_cache(maxsize=2)
-def _removed_uses(kernel: KernelSource) -> tuple:
-    """Every use of a removed name, in order, and whether it certainly fails."""
-    code = kernel.code
-    pip = installed(code)
-    heads = _HEADS & (code.modules | {"imp", "asynchat", "asyncore"})
-    is_legacy = any("TF_USE_LEGACY_KERAS" in text for text in _texts(code))
-    found = []
-    seen: set[tuple[int, int, str]] = set()
+def _removed_uses(kernel: KernelSource) -> tuple[tuple[Place, Removed, bool], ...]:
+    """Every use of a removed name, and whether it certainly fails."""
+    return _Removals(kernel).uses()
 
-    def use(node: ast.AST, entry: Removed, *, certain: bool = True) -> None:
-        name = entry.library
-        known = {_normal(name), "scikit_learn" if name == "sklearn" else name}
+
+class _Removals:
+    """The uses of removed names in a kernel: each once in a line."""
+
+    def __init__(self, kernel: KernelSource) -> None:
+        self._kernel, self._code = kernel, kernel.code
+        self._pip = installed_modules(self._code)
+        self._is_legacy = any("TF_USE_LEGACY_KERAS" in text for text in strings_and_commands(self._code))
+        self._heads = _HEADS & (self._code.modules | {"imp", "asynchat", "asyncore"})
+        self._found: dict[tuple[str, int, str], tuple[Place, Removed, bool]] = {}
+
+    def uses(self) -> tuple[tuple[Place, Removed, bool], ...]:
+        """The place of each with what is removed, and whether it certainly fails."""
+        if self._heads:
+            self._look_at_names()
+        for call in self._code.calls:
+            self._look_at_call(call)
+            self._look_at_method(call)
+            if "pandas" in self._code.modules:
+                self._look_at_pandas(call)
+        return tuple(self._found.values())
+
+    def _add(self, node: ast.AST, entry: Removed, *, certain: bool = True) -> None:
+        known = {module_named(entry.library), "scikit_learn" if entry.library == "sklearn" else entry.library}
         is_keras = entry.name.startswith("tensorflow.keras.") or entry.name in removed("methods")
-        if known & pip or (is_legacy and is_keras) or is_guarded(code, node) or not entry.may_be_gone(kernel):
+        is_there = bool(known & self._pip) or (self._is_legacy and is_keras) or not entry.may_be_gone(self._kernel)
+        if is_there or is_guarded(self._code, node):
             return
-        key = (id(code.cell(node)), getattr(node, "lineno", 0), entry.name)
-        if key not in seen:
-            seen.add(key)
-            found.append((code.place(node), entry, certain and entry.is_gone(kernel)))
+        place = self._code.place(node)
+        use = place, entry, certain and entry.is_gone(self._kernel)
+        self._found.setdefault((place.cell, place.line, entry.name), use)
 
-    own = set(_attributes_set(code))
-    gone_imports: set[str] = set()
-    for node, names in _imports(code):
-        for name in names:
-            entry = _entry(name) if name.partition(".")[0] in heads else None
-            if entry is not None:
-                gone_imports.add(name)
-                use(node, entry)
-    for node in code.nodes(ast.Attribute) if heads else ():
-        if isinstance(code.parent(node), ast.Attribute):
-            continue
-        root = _root(node)
-        full = code.name(node)
-        if isinstance(node.ctx, ast.Store) or any(full == each or full.startswith(f"{each}.") for each in own):
-            continue  # put there by the notebook: np.float = float
-        is_imported = root is not None and (root in code.imported or full.partition(".")[0] != root)
-        if is_imported and full.partition(".")[0] in heads and code.imported.get(root or "", "") not in gone_imports:
-            entry = _entry(full)
-            if entry is not None:
-                use(node, entry)
-    arguments, methods, calls, values = removed("arguments"), removed("methods"), removed("calls"), removed_values()
-    functions = {name.partition("(")[0] for name in arguments}
-    named = {name.partition(".")[2].partition("(")[0] for name in methods}
-    for call in code.calls:
+    def _look_at_names(self) -> None:
+        gone: set[str] = set()  # what is imported fails there, and not again where it is used
+        for node, names in self._code.import_statements:
+            for name in names:
+                if name.partition(".")[0] in self._heads and (entry := _entry(name)) is not None:
+                    gone.add(name)
+                    self._add(node, entry)
+        own = set(_attributes_set(self._code))
+        for attribute in self._code.nodes(ast.Attribute):
+            full = self._code.name(attribute)
+            # Put there by the notebook: np.float = float.
+            is_own = isinstance(attribute.ctx, ast.Store) or any(f"{full}.".startswith(f"{each}.") for each in own)
+            if isinstance(self._code.parent(attribute), ast.Attribute) or is_own or not self._is_imported(attribute):
+                continue
+            if self._code.imported.get(_root(attribute) or "", "") not in gone and (entry := _entry(full)) is not None:
+                self._add(attribute, entry)
+
+    def _is_imported(self, attribute: ast.Attribute) -> bool:
+        root, head = _root(attribute), self._code.name(attribute).partition(".")[0]
+        return root is not None and head in self._heads and (root in self._code.imported or head != root)
+
+    def _look_at_call(self, call: Call) -> None:
+        calls, arguments, values = removed("calls"), removed("arguments"), removed_values()
         parent = call.name.rpartition(".")[0]
-        keywords = [each.arg for each in call.node.keywords if each.arg]
         if parent in calls:
-            use(call.node, calls[parent])
-        for keyword in keywords:
+            self._add(call.node, calls[parent])
+        for keyword in (each.arg for each in call.node.keywords if each.arg):
             for name in (f"{call.name}({keyword})", f"{parent}.*({keyword})"):
                 if name in arguments:
-                    use(call.node, arguments[name])
+                    self._add(call.node, arguments[name])
         if call.name in values:
             entry, start, fine = values[call.name]
-            text = code.text(call.argument(0)) or ""
+            text = self._code.text(call.argument(0)) or ""
             if text.startswith(start) and not text.startswith(fine):
-                use(call.node, entry)
-        if call.last in named and call.receiver is not None and call.name.partition(".")[0] not in code.modules:
-            for name, entry in methods.items():
-                library, _, method = name.partition(".")
-                method, _, argument = method.partition("(")
-                is_there = library in code.modules or (library == "keras" and "tensorflow" in code.modules)
-                if method == call.last and is_there and (not argument or argument.rstrip(")") in keywords):
-                    if not _is_own_method(code, method):
-                        use(call.node, entry)
-    _ = functions
-    _special_uses(code, use)
-    return tuple(found)
+                self._add(call.node, entry)
 
+    def _look_at_method(self, call: Call) -> None:
+        modules = self._code.modules
+        entries = _removed_methods().get(call.last, ()) if call.receiver is not None else ()
+        if not entries or call.name.partition(".")[0] in modules or _is_own_method(self._code, call.last):
+            return
+        keywords = {each.arg for each in call.node.keywords}
+        for library, argument, entry in entries:
+            is_there = library in modules or (library == "keras" and "tensorflow" in modules)
+            if is_there and (not argument or argument in keywords):
+                self._add(call.node, entry)
 
-def _special_uses(code: NotebookCode, use) -> None:
-    """Removed ways to call what is still there, which no table can tell."""
-    append = Removed("DataFrame.append", "2.0", "pandas.concat([a, b])")
-    for call in code.calls:
-        if "pandas" not in code.modules:
-            break
+    def _look_at_pandas(self, call: Call) -> None:
+        """Removed ways to call what is still there, which no table can tell."""
+        code = self._code
         parent = code.parent(call.node)
         target = parent.targets[0] if isinstance(parent, ast.Assign) and len(parent.targets) == 1 else None
         if call.last == "append" and isinstance(call.receiver, ast.Name) and isinstance(target, ast.Name):
@@ -386,14 +371,24 @@ def _special_uses(code: NotebookCode, use) -> None:
             is_frame = any(name.startswith(_MAKES_FRAMES) for name in makers)
             is_unknown = target.id == call.receiver.id and not makers and not _is_own_method(code, "append")
             if is_frame or is_unknown:
-                entry = Removed("pandas.DataFrame.append", "2.0", append.instead)
-                use(call.node, entry, certain=is_frame)
-        if call.last == "drop" and call.receiver is not None and len(call.node.args) == 2:  # noqa: PLR2004 - labels, axis
-            axis = call.node.args[1]
-            if isinstance(axis, ast.Constant) and axis.value in (0, 1, "columns", "index"):
-                use(call.node, Removed("pandas.DataFrame.drop(x, 1)", "2.0", "drop(columns=…)"))
-        if call.name == "pandas.concat" and len(call.node.args) > 1:
-            use(call.node, Removed("pandas.concat(x, 1)", "2.0", "pandas.concat(x, axis=1)"))
+                self._add(call.node, _APPEND, certain=is_frame)
+        axis = call.node.args[1] if len(call.node.args) > 1 else None
+        is_axis = isinstance(axis, ast.Constant) and axis.value in (0, 1, "columns", "index")
+        if call.last == "drop" and call.receiver is not None and is_axis and len(call.node.args) == _LABELS_AND_AXIS:
+            self._add(call.node, Removed("pandas.DataFrame.drop(x, 1)", "2.0", "drop(columns=…)"))
+        if call.name == "pandas.concat" and axis is not None:
+            self._add(call.node, Removed("pandas.concat(x, 1)", "2.0", "pandas.concat(x, axis=1)"))
+
+
+@cache
+def _removed_methods() -> Mapping[str, list[tuple[str, str, Removed]]]:
+    """The removed methods by their names: the library, the argument that went (or nothing), and the entry."""
+    methods: dict[str, list[tuple[str, str, Removed]]] = defaultdict(list)
+    for name, entry in removed("methods").items():
+        library, _, rest = name.partition(".")
+        method, _, argument = rest.partition("(")
+        methods[method].append((library, argument.rstrip(")"), entry))
+    return methods
 
 
 def _entry(full: str) -> Removed | None:
@@ -430,68 +425,17 @@ def _root(node: ast.AST) -> str | None:
     return node.id if isinstance(node, ast.Name) else None
 
 
-def _imports(code: NotebookCode) -> Iterator[tuple[ast.AST, list[str]]]:
-    """Every import with the full names that it brings."""
-    for node in code.nodes(ast.Import):
-        yield node, [alias.name for alias in node.names]
-    for node in code.nodes(ast.ImportFrom):
-        if node.module and not node.level:
-            yield node, [f"{node.module}.{alias.name}" for alias in node.names]
-
-
-def _runs_at_top(code: NotebookCode, node: ast.AST) -> bool:
-    """True if a node is outside of all functions, or in one of the notebook that is called by its name."""
-    function = code.function(node)
-    if function is None:
-        return True
-    # Where the name stands, and not only where it is called: a name is looked up, the calls would be gone through.
-    return bool(code.uses_by_name.get(getattr(function, "name", "")))
-
-
-def _commands(code: NotebookCode) -> Iterator[tuple]:
-    """Every command of a shell with its place, those that Python runs included."""
-    for cell, line, command in code.commands():
-        yield code.place(cell, line), command
-    for call in code.calls:
-        if call.name in _RUNS or call.last in {"system", "getoutput"}:
-            value = code.resolved(call.argument(0))
-            if isinstance(value, ast.List | ast.Tuple):
-                words = [code.text(each) or "\0" for each in value.elts]
-                yield code.place(call.node), " ".join(words)
-            elif (text := code.text(value)) is not None:
-                yield code.place(call.node), text
-
-
-def installed(code: NotebookCode) -> set[str]:
-    """What pip and conda install, as modules are written; "?" where that is not known."""
-    found: set[str] = set() if code.writer is None else installed(code.writer)
-    for _, command in _commands(code):
-        if re.search(r"\b(?:pip3?|conda|mamba|uv|apt|apt-get)\b.*\binstall\b", command):
-            words = re.split(r"\s+", command.partition("install")[2])
-            for before, word in zip(["", *words], words, strict=False):
-                if before in {"-r", "--requirement", "-e", "--editable"} or word.startswith(("/", ".", "$", "{", "\0")):
-                    found.add("?")
-                elif before not in {"-f", "--find-links", "-i", "--index-url", "--extra-index-url"}:
-                    name = re.split(r"[<>=!~\[@;]", word.strip("'\""))[0]
-                    found.add(_normal(name.rpartition("/")[2].removesuffix(".git")))
-    return found
-
-
 def _pinned(command: str) -> Iterator[tuple[str, str]]:
     if "install" in command:
         for name, version in re.findall(r"(?<![\w-])([A-Za-z][\w-]*)(?:\[[\w,]+\])?==([\w.+]+)", command):
-            yield _normal(name), version
-
-
-def _normal(name: str) -> str:
-    return name.strip("'\"").lower().replace("-", "_").replace(".", "_")
+            yield module_named(name), version
 
 
 def _brings_modules(code: NotebookCode) -> bool:
     """True if the notebook itself puts modules or files somewhere, or looks for them elsewhere."""
     if code.writer is not None and _brings_modules(code.writer):
         return True
-    if any(_BRINGS_FILES.search(command) for _, command in _commands(code)):
+    if any(_BRINGS_FILES.search(command.text) for command in shell_commands(code)):
         return True
     if any(command.startswith(("writefile", "cd ", "file ", "run ")) for _, _, command in code.commands()):
         return True
@@ -512,6 +456,27 @@ def _scripts(command: str) -> Iterator[str]:
         yield command.split(maxsplit=1)[0].removeprefix("./")
 
 
+def _lies_beside(kernel: KernelSource, name: str) -> bool:
+    """True for a file of the kernel's folder that a push does not send."""
+    path = PurePosixPath(name)
+    if not name or UNKNOWN in name or path.is_absolute() or ".." in path.parts or str(path) == ".":
+        return False
+    is_sent = path.name in (kernel.code.path.name, "kernel-metadata.json")
+    return not is_sent and (kernel.code.path.parent / path).exists()
+
+
+def _read_files(code: NotebookCode) -> Iterator[tuple[Call, str]]:
+    """The calls that read a file whose name is known, and that the notebook does not write."""
+    written = {PurePosixPath(code.text(value) or UNKNOWN) for value in _written(code)}
+    for call in code.calls:
+        is_read = call.name in {"open", "pathlib.Path", "PIL.Image.open", "cv2.imread"}
+        is_read |= call.last.startswith(("read_", "load"))
+        name = code.text(call.argument(0)) if is_read and call.node.args else None
+        is_name = name is not None and "\n" not in name and "." in name and len(name) < _LONGEST_NAME
+        if name is not None and is_name and PurePosixPath(name) not in written:
+            yield call, name
+
+
 def _written(code: NotebookCode) -> Iterator[ast.expr]:
     """The paths that the notebook writes to, as far as its calls tell."""
     writes = ("to_", "save", "write", "dump", "imwrite")
@@ -519,14 +484,6 @@ def _written(code: NotebookCode) -> Iterator[ast.expr]:
         is_open = call.last == "open" and any("w" in (code.text(each) or "") for each in call.node.args[1:2])
         if call.last.startswith(writes) or is_open:
             yield from call.node.args
-
-
-@lru_cache(maxsize=2)
-def _texts(code: NotebookCode) -> frozenset[str]:
-    """Every string of the code, and every command."""
-    strings = {each.value for each in code.nodes(ast.Constant) if isinstance(each.value, str)}
-    around = frozenset() if code.writer is None else _texts(code.writer)
-    return around | strings | {command for _, _, command in code.commands()}
 
 
 def _sets(texts: frozenset[str], variable: str) -> bool:

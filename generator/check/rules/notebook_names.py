@@ -4,8 +4,6 @@ Pyflakes knows the scopes of Python. What is known here besides is IPython: magi
 cells that are no Python.
 """
 
-# mypy: disable-error-code="misc, attr-defined"
-
 import ast
 import builtins
 import difflib
@@ -158,7 +156,7 @@ def _undefined(kernel: KernelSource) -> tuple[_Use, ...]:
     return tuple(found.values())
 
 
-class _Names(checker.Checker):
+class _Names(checker.Checker):  # type: ignore[misc]  # pyflakes has no types
     """Pyflakes, of which only undefined names are asked, with the nodes that use them."""
 
     def __init__(self, tree: ast.Module, known: set[str]) -> None:
@@ -239,11 +237,13 @@ def _looked_up(code: NotebookCode) -> set[str]:
 
 def _bindings(code: NotebookCode, name: str) -> list[ast.AST]:
     """Where a name is bound, anywhere in the notebook."""
-    named = [each for each in code.nodes(ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef) if each.name == name]
+    defined: list[ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef] = [*code.defined, *code.nodes(ast.ClassDef)]
+    named = [each for each in defined if each.name == name]
     stored = [each for each in code.nodes(ast.Name) if each.id == name and isinstance(each.ctx, ast.Store)]
+    importing: list[ast.Import | ast.ImportFrom] = [*code.nodes(ast.Import), *code.nodes(ast.ImportFrom)]
     imports = [
         each
-        for each in code.nodes(ast.Import, ast.ImportFrom)
+        for each in importing
         if any((alias.asname or alias.name).partition(".")[0] == name for alias in each.names)
     ]
     return [*named, *stored, *imports]
@@ -252,4 +252,4 @@ def _bindings(code: NotebookCode, name: str) -> list[ast.AST]:
 @lru_cache(maxsize=2)
 def _names(code: NotebookCode) -> tuple[str, ...]:
     stored = {each.id for each in code.nodes(ast.Name) if isinstance(each.ctx, ast.Store)}
-    return tuple(sorted({*stored, *code.imported, *(each.name for each in code.nodes(ast.FunctionDef, ast.ClassDef))}))
+    return tuple(sorted({*stored, *code.imported, *code.functions_named, *code.classes}))

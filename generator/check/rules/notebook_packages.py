@@ -2,23 +2,19 @@
 
 import ast
 import re
-import shlex
 from collections.abc import Iterator, Mapping
 from pathlib import PurePosixPath
 
-from generator.check.cell_text import CodeCell
 from generator.check.code import UNKNOWN, NotebookCode
-from generator.check.distributions import distributions_of
 from generator.check.finding import Place, Severity
+from generator.check.guards import is_called
+from generator.check.images import distributions_of
 from generator.check.rule import Problem, rule
+from generator.check.shell import shell_commands
 from generator.check.source import KernelSource
 from generator.check.syntax import Call
 from generator.check.written_paths import writes
 
-_RUNNING = {"os.system", "subprocess.run", "subprocess.call", "subprocess.check_call", "subprocess.check_output"}
-_RUNNING |= {"subprocess.Popen", "subprocess.getoutput", "os.popen", "?.system"}
-_LONGEST_COMMAND = 10_000
-_SEPARATORS = re.compile(r"&&|\|\||;|\|")
 _WITH_VALUE = {"-r", "-c", "-f", "-i", "-t", "--requirement", "--constraint", "--find-links", "--index-url", "--target"}
 _WITH_VALUE |= {"--extra-index-url", "--python-version", "--platform", "--only-binary", "--no-binary", "--progress-bar"}
 _FETCHING = {"wget", "curl", "apt", "apt-get", "gdown", "aria2c", "conda", "mamba", "micromamba", "npm"}
@@ -101,14 +97,15 @@ def needs_internet(kernel: KernelSource) -> Iterator[Problem]:
     """
     if not kernel.has_no_internet:
         return
-    for place, words, is_optional in _run_commands(kernel.code):
-        if not is_optional and (program := _fetching(words)):
-            message = f"{program} needs the internet, which this notebook runs without."
-            yield Problem(place, message, _NO_NETWORK)
+    for command in shell_commands(kernel.code):
+        for words in () if command.is_optional else command.words:
+            if program := _fetching(words):
+                message = f"{program} needs the internet, which this notebook runs without."
+                yield Problem(command.place, message, _NO_NETWORK)
     for call in kernel.code.calls:
         node, name = call.node, call.name
         what = _fetched(kernel.code, node, name)
-        is_run = not _is_optional(kernel.code, node) and _is_called(kernel.code, node)
+        is_run = not _is_optional(kernel.code, node) and is_called(kernel.code, node)
         if what and is_run and not _is_offline(kernel.code, name):
             message = f"{what} needs the internet, which this notebook runs without."
             yield Problem(kernel.code.place(node), message, _NO_NETWORK)
@@ -185,9 +182,9 @@ def _asks_nobody(kernel: KernelSource, arguments: list[str]) -> bool:
     return not reads_list and all(_is_local(name) for name in _wanted(kernel, arguments))
 
 
-def _fetching(words: list[str]) -> str:
+def _fetching(words: tuple[str, ...]) -> str:
     """The program of a command that asks the network, or nothing."""
-    if words[:2] in (["python", "-m"], ["python3", "-m"]):
+    if words[:2] in (("python", "-m"), ("python3", "-m")):
         words = words[2:]
     program, rest = words[0].rpartition("/")[2] if words else "", words[1:]
     if program not in _FETCHING and " ".join([program, *rest[:1]]) not in _FETCHING:
@@ -200,54 +197,19 @@ def _fetching(words: list[str]) -> str:
     return "" if is_here or is_of_files or is_cloned_here or is_off else program
 
 
-def _is_called(code: NotebookCode, node: ast.AST) -> bool:
-    """False in a function that the notebook defines and never names again."""
-    around = [each for each in code.functions_around(node) if isinstance(each, ast.FunctionDef)]
-    plain = [each for each in around if code.class_of(each) is None and not each.decorator_list]
-    return all(code.uses_by_name.get(each.name) for each in plain)
-
-
-def _run_commands(code: NotebookCode) -> Iterator[tuple[Place, list[str], bool]]:
-    """Every command, also of `os.system` and `subprocess`, with its words and whether it may be left out."""
-    for cell, line, command in code.commands():
-        for words in _commands(command):
-            yield code.place(cell, line), words, _is_indented(cell, line)
-    for call in code.calls:
-        if call.name in _RUNNING and call.node.args:
-            first = code.resolved(call.node.args[0])
-            if isinstance(first, ast.List | ast.Tuple):
-                commands = [[code.text(each) or UNKNOWN for each in first.elts]]
-            else:
-                commands = list(_commands(code.text(first) or ""))
-            for words in commands:
-                yield code.place(call.node), words, _is_optional(code, call.node)
-
-
 def _installs(code: NotebookCode) -> Iterator[tuple[Place, list[str], bool]]:
     """Every `pip install` with its arguments, of commands and of processes, and whether it may be left out."""
-    for place, words, is_optional in _run_commands(code):
-        if (arguments := _install_arguments(words)) is not None:
-            yield place, arguments, is_optional
+    for command in shell_commands(code):
+        for words in command.words:
+            if (arguments := _install_arguments(words)) is not None:
+                yield command.place, arguments, command.is_optional
 
 
-def _commands(line: str) -> Iterator[list[str]]:
-    """The words of each command of a line of shell."""
-    for part in _SEPARATORS.split(line[:_LONGEST_COMMAND]):
-        try:
-            words = shlex.split(part, comments=True)
-        except ValueError:  # a quote that is not closed
-            words = part.split()
-        if words[:1] == ["sudo"]:
-            words = words[1:]
-        if words:
-            yield words
-
-
-def _install_arguments(words: list[str]) -> list[str] | None:
+def _install_arguments(words: tuple[str, ...]) -> list[str] | None:
     """What stands behind `pip install`, however pip is called; None for another command."""
     for at, word in enumerate(words[:4]):
-        if word.rpartition("/")[2] in ("pip", "pip3") and words[at + 1 : at + 2] == ["install"]:
-            return words[at + 2 :]
+        if word.rpartition("/")[2] in ("pip", "pip3") and words[at + 1 : at + 2] == ("install",):
+            return [*words[at + 2 :]]
     return None
 
 
@@ -325,8 +287,8 @@ def _is_written(code: NotebookCode, handle: str) -> bool:
     saved = [each.path for each in writes(code)]
     for call in code.calls:
         saved += [code.text(keyword.value) for keyword in call.node.keywords if keyword.arg in _SAVED_TO]
-    for _, words, _ in _run_commands(code):
-        saved += words[1:] if words[0] in _COPYING else []
+    for command in shell_commands(code):
+        saved += [word for words in command.words if words[0] in _COPYING for word in words[1:]]
     folders = [PurePosixPath(path) for path in saved if path and path != "." and UNKNOWN not in path]
     return any(PurePosixPath(handle).is_relative_to(each) or each.is_relative_to(handle) for each in folders)
 
@@ -365,11 +327,6 @@ def _of_hub(code: NotebookCode, node: ast.Call, name: str, arguments: Mapping[st
     weights = arguments.get("weights") if name.startswith("torchvision.models.") else None
     named = code.text(weights) or code.name(weights) if weights is not None else ""
     return f"weights={named.rpartition('.')[2]}" if named.rpartition(".")[2] in _TORCHVISION_WEIGHTS else ""
-
-
-def _is_indented(cell: CodeCell, line: int) -> bool:
-    """True for a command within a block, which is mostly that of an `if` or an `except`."""
-    return cell.lines[line - 1][:1].isspace()
 
 
 def _is_optional(code: NotebookCode, node: ast.AST) -> bool:

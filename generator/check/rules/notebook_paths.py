@@ -28,7 +28,7 @@ _AUTHORS = re.compile(
 )
 _DRIVE = ("/content/drive", "/content/gdrive")
 # Caches and settings of programs, which nobody means to keep.
-_SETTINGS = re.compile(r"/root/\.|/(?:usr|etc|opt|var/tmp)/")
+_SETTINGS = re.compile(r"/(?:root/\.|(?:usr|etc|opt|var/tmp)/)")
 _IN_COMMAND = re.compile(r"(?:/kaggle/input|(?<![\w.])\.\./input)/[\w./-]*[\w-]")
 # Those that only look: what is not there is said, and the session goes on.
 _LOOKING = re.compile(r"\s*(?:ls|tree|du|find|head|wc|cat|stat|echo|#)\b|^\s*#")

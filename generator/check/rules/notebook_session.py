@@ -1,17 +1,16 @@
 """Rules of what a session is spent on: one that never ends, and hardware that the code does not use."""
 
-# ruff: noqa: C901, E501, PLR0911, SIM102
-# mypy: disable-error-code="arg-type"
-
 import ast
 from collections.abc import Iterator
 
 from generator.accelerators.catalog import AcceleratorKind
 from generator.check.code import NotebookCode
 from generator.check.finding import Severity
+from generator.check.guards import is_guarded
 from generator.check.images import gpu_keywords, gpu_modules
+from generator.check.keras_code import is_keras_fit, keras_stars
 from generator.check.rule import Problem, rule
-from generator.check.rules.notebook_image import _imports, _texts, installed, is_guarded
+from generator.check.shell import installed_modules, strings_and_commands
 from generator.check.source import KernelSource
 from generator.check.syntax import Call
 
@@ -26,9 +25,10 @@ _SERVES = {"serve", "serve_forever", "wait", "run_forever", "get", "recv", "acce
 _LONGEST_SLEEP = 600  # seconds
 _BOUNDED = {"take"}
 _DATASETS = {
-    "from_tensor_slices", "from_generator", "TFRecordDataset", "batch", "prefetch", "shuffle", "map", "Dataset", "cache",
-    "interleave", "padded_batch", "from_tensors", "list_files", "TextLineDataset", "zip", "with_options", "filter",
-    "image_dataset_from_directory", "apply", "range", "parallel_interleave", "ragged_batch",
+    "from_tensor_slices", "from_generator", "TFRecordDataset", "batch", "prefetch", "shuffle", "map", "Dataset",
+    "cache", "interleave", "padded_batch", "from_tensors", "list_files", "TextLineDataset", "zip", "with_options",
+    "filter", "image_dataset_from_directory", "apply", "range", "parallel_interleave", "ragged_batch", "enumerate",
+    "unbatch", "options",
 }  # fmt: skip
 _DEEPEST = 40
 _TPU_NAMES = {"TPUStrategy", "TPUClusterResolver", "initialize_tpu_system"}
@@ -55,8 +55,8 @@ _CUDA = ("cuda", "cuda:0", "cuda:1")
 def loop_without_end(kernel: KernelSource) -> Iterator[Problem]:
     """A loop never ends, or the notebook sleeps: `while True` without a way out, a sleep of more than ten minutes.
 
-    A session that was pushed cannot be stopped by the API; it runs for 9 to 12 hours, and its quota is gone. What was to
-    keep a session of the editor awake does the same harm here.
+    A session that was pushed cannot be stopped by the API; it runs for 9 to 12 hours, and its quota is gone. What was
+    to keep a session of the editor awake does the same harm here.
     Remove the cell, or leave the loop (`break`) after a count or a time.
 
     Source: Kaggle/kaggle-cli#1063, #1172 (a run cannot be cancelled).
@@ -69,10 +69,10 @@ def loop_without_end(kernel: KernelSource) -> Iterator[Problem]:
             yield Problem(code.place(loop), message, "Leave it by `break` after a count or a time, or remove the cell.")
     for call in code.calls:
         seconds = code.number(call.argument(0)) if call.name in {"time.sleep", "asyncio.sleep"} else None
-        if seconds is not None and seconds > _LONGEST_SLEEP and _is_called(code, call.node):
-            if not _asks_where(code, call.node):
-                message = f"The session sleeps for {seconds / 60:,.0f} minutes here."
-                yield Problem(code.place(call.node), message, "Remove the cell.")
+        is_long = seconds is not None and seconds > _LONGEST_SLEEP
+        if seconds is not None and is_long and _is_called(code, call.node) and not _asks_where(code, call.node):
+            message = f"The session sleeps for {seconds / 60:,.0f} minutes here."
+            yield Problem(code.place(call.node), message, "Remove the cell.")
 
 
 @rule("N081", "dataset-without-end", Severity.WARNING)
@@ -139,9 +139,9 @@ def gpu_code_without_a_gpu(kernel: KernelSource) -> Iterator[Problem]:
         return
     where = "a TPU" if kernel.is_on_tpu else "no accelerator"
     remedy = 'Set "machine_shape": "NvidiaTeslaT4" and "enable_gpu": true in kernel-metadata.json.'
-    pip = installed(code)
+    pip = installed_modules(code)
     libraries = set(gpu_modules())
-    for node, names in _imports(code):
+    for node, names in code.import_statements:
         heads = {name.partition(".")[0] for name in names}
         if heads & libraries and not heads & pip and not is_guarded(code, node):
             message = f"{sorted(heads & libraries)[0]} needs a GPU, and kernel-metadata.json asks for {where}."
@@ -182,7 +182,7 @@ def backend_set_too_late(kernel: KernelSource) -> Iterator[Problem]:
     importers = {"keras", "keras_hub", "keras_cv", "keras_nlp", "keras_tuner", "keras_core"}
     imports = [
         node
-        for node, names in _imports(code)
+        for node, names in code.import_statements
         if code.function(node) is None
         and any(name.partition(".")[0] in importers or name.startswith("tensorflow.keras") for name in names)
     ]
@@ -217,10 +217,10 @@ def tpu_is_not_used(kernel: KernelSource) -> Iterator[Problem]:
     """
     code = kernel.code
     is_elsewhere = {"jax", "flax", "torch_xla", "torchax", "easydel", "tunix"} & code.modules
-    if not kernel.is_on_tpu or is_elsewhere or _tpu_uses(code) or code.stars - _keras_stars(code):
+    if not kernel.is_on_tpu or is_elsewhere or _tpu_uses(code) or code.stars - keras_stars(code):
         return
     backend = {code.text(value) for _, value in _environment(code, "KERAS_BACKEND")}
-    texts = _texts(code)
+    texts = strings_and_commands(code)
     if backend - {"tensorflow"} or any(
         text in each for each in texts for text in ("KERAS_BACKEND", "torch_xla", "jax")
     ):
@@ -230,7 +230,7 @@ def tpu_is_not_used(kernel: KernelSource) -> Iterator[Problem]:
     for call in code.calls:
         is_keras = call.last in {"fit", "fit_generator"} and bool({"keras", "tensorflow"} & code.modules)
         is_torch = _trains_torch(code, call)
-        if (is_keras and _is_keras_fit(code, call)) or is_torch:
+        if (is_keras and is_keras_fit(code, call)) or is_torch:
             what = "PyTorch without torch_xla" if is_torch and not is_keras else "Keras on TensorFlow"
             message = f"{what} does not use the TPU that kernel-metadata.json asks for: this trains on the CPU."
             remedy = 'Set os.environ["KERAS_BACKEND"] = "jax" above the imports, or ask for a GPU in the metadata.'
@@ -254,7 +254,7 @@ def one_gpu_of_two(kernel: KernelSource) -> Iterator[Problem]:
     if kernel.setting("machine_shape") not in ("NvidiaTeslaT4", "NvidiaTeslaT4Highmem"):
         return
     names = {call.last for call in code.calls}
-    texts = _texts(code)
+    texts = strings_and_commands(code)
     if names & _TWO or code.modules & _HIGHER_LEVEL or any("cuda:1" in t or "device_map" in t for t in texts):
         return
     if any(keyword.arg == "device_map" for keyword in code.nodes(ast.keyword)):
@@ -308,30 +308,27 @@ def _asks_where(code: NotebookCode, node: ast.AST) -> bool:
 def _is_endless(code: NotebookCode, node: ast.expr, depth: int = 0) -> bool:
     """True for a dataset of tf.data that repeats without end, through names and functions of the notebook."""
     node = code.resolved(node) or node
-    if depth > _DEEPEST:
-        return False
-    if isinstance(node, ast.Name):
-        return _name_is_endless(code, node, depth)
     call = code.call(node)
-    if call is None:
-        return False
-    if call.last in _BOUNDED:
+    if isinstance(node, ast.Name) and depth <= _DEEPEST:
+        return _name_is_endless(code, node, depth)
+    if call is None or depth > _DEEPEST or call.last in _BOUNDED:
         return False
     if call.last == "repeat" and call.receiver is not None:
-        count = code.resolved(call.argument(0, "count"))
-        is_free = count is None and not call.node.args and not call.node.keywords
-        is_minus = code.number(call.argument(0, "count")) == -1 or ast.unparse(count or ast.Constant(0)) == "-1"
-        is_none = isinstance(count, ast.Constant) and count.value is None
-        return (is_free or is_minus or is_none) and not call.name.startswith(("numpy.", "jax.", "itertools."))
-    if call.receiver is not None and call.last in _DATASETS | {"assert_cardinality", "enumerate", "unbatch", "options"}:
-        if call.last == "assert_cardinality":
-            return False
+        return _repeats_without_end(code, call)
+    if call.receiver is not None and call.last in _DATASETS:
         return _is_endless(code, call.receiver, depth + 1)
     if call.last == "experimental_distribute_dataset" and call.node.args:
         return _is_endless(code, call.node.args[0], depth + 1)
-    if isinstance(call.node.func, ast.Name):
-        return _function_is_endless(code, call, depth)
-    return False
+    return isinstance(call.node.func, ast.Name) and _function_is_endless(code, call, depth)
+
+
+def _repeats_without_end(code: NotebookCode, call: Call) -> bool:
+    """True for `repeat()`, `repeat(None)` and `repeat(-1)` of a dataset."""
+    count = code.resolved(call.argument(0, "count"))
+    is_free = count is None and not call.node.args and not call.node.keywords
+    is_minus = code.number(call.argument(0, "count")) == -1 or ast.unparse(count or ast.Constant(0)) == "-1"
+    is_none = isinstance(count, ast.Constant) and count.value is None
+    return (is_free or is_minus or is_none) and not call.name.startswith(("numpy.", "jax.", "itertools."))
 
 
 def _name_is_endless(code: NotebookCode, node: ast.Name, depth: int) -> bool:
@@ -344,7 +341,7 @@ def _name_is_endless(code: NotebookCode, node: ast.Name, depth: int) -> bool:
         and isinstance(each.targets[0], ast.Name)
         and each.targets[0].id == node.id
     ]
-    if not found or any(code.parent(code.parent(each)) and _asks_where(code, each) for each in found):
+    if not found or any(_asks_where(code, each) for each in found):
         return False
     return _chain_is_endless(code, found, node.id, depth)
 
@@ -439,9 +436,10 @@ def _tpu_uses(code: NotebookCode) -> list[ast.AST]:
         is_xla = call.name in {"torch_xla.device", "torch_xla.core.xla_model.xla_device", "torch_xla.launch"}
         is_xla |= call.name == "torch_xla.distributed.xla_multiprocessing.spawn"
         is_jax = call.name in {"jax.devices", "jax.local_devices"} and code.text(call.argument(0)) == "tpu"
-        if (is_strategy or is_xla or is_jax) and not is_guarded(code, call.node, any_if=True):
-            if not (code.function(call.node) is not None and _has_fallback(code)):
-                found.append(call.node)
+        is_one_of_several = code.function(call.node) is not None and _has_fallback(code)
+        is_asked_for = (is_strategy or is_xla or is_jax) and not is_guarded(code, call.node, any_if=True)
+        if is_asked_for and not is_one_of_several:
+            found.append(call.node)
     claims = (each for each in code.nodes(ast.Assert) if "'tpu'" in ast.unparse(each.test) and "jax" in code.modules)
     return found + list(claims)
 
@@ -453,39 +451,9 @@ def _has_fallback(code: NotebookCode) -> bool:
     )
 
 
-def _environment(code: NotebookCode, variable: str) -> Iterator[tuple[ast.AST, ast.expr | None]]:
+def _environment(code: NotebookCode, variable: str) -> list[tuple[ast.AST, ast.expr | None]]:
     """Where an environment variable is set, and to what."""
-    for node in code.nodes(ast.Assign):
-        for target in node.targets:
-            if isinstance(target, ast.Subscript) and code.text(target.slice) == variable:
-                yield node, node.value
-    for call in code.calls:
-        if call.name in {"os.environ.setdefault", "os.putenv"} and code.text(call.argument(0)) == variable:
-            yield call.node, call.argument(1)
-        if call.name == "os.environ.update":
-            for keyword in call.node.keywords:
-                if keyword.arg == variable:
-                    yield call.node, keyword.value
-            first = call.argument(0)
-            if isinstance(first, ast.Dict):
-                for key, value in zip(first.keys, first.values, strict=True):
-                    if key is not None and code.text(key) == variable:
-                        yield call.node, value
-
-
-def _keras_stars(code: NotebookCode) -> set[str]:
-    return {each for each in code.stars if each.startswith(("keras", "tensorflow"))}
-
-
-def _is_keras_fit(code: NotebookCode, call: Call) -> bool:
-    """True for `fit` of a Keras model: one that is compiled under the same name, or is given epochs or callbacks."""
-    if call.keyword("epochs", "steps_per_epoch", "validation_data", "callbacks") is not None:
-        return True
-    name = ast.unparse(call.receiver) if call.receiver is not None else ""
-    return any(
-        each.last == "compile" and each.receiver is not None and ast.unparse(each.receiver) == name
-        for each in code.calls
-    )
+    return [(node, value) for node, name, value in code.environment_settings if name == variable]
 
 
 def _trains_torch(code: NotebookCode, call: Call) -> bool:

@@ -1,26 +1,28 @@
 """Rules of trainings whose result is lost or wrong: what is saved, watched, split and computed at the end."""
 
-# ruff: noqa: C901, E501, RUF007
-
 import ast
 from collections.abc import Iterator
+from itertools import pairwise
 
 from generator.check.analysis.platform import is_keras
 from generator.check.code import UNKNOWN, NotebookCode
 from generator.check.finding import Severity
+from generator.check.guards import is_guarded
+from generator.check.keras_code import is_keras_fit, is_keras_model, keras_stars
 from generator.check.rule import Problem, rule
-from generator.check.rules.notebook_image import installed, is_guarded
+from generator.check.shell import installed_modules
 from generator.check.source import KernelSource, Purpose
-from generator.check.syntax import Call
+from generator.check.syntax import Call, is_true
 
 _LEGACY = "TF_USE_LEGACY_KERAS"
 _WATCHES = {"ModelCheckpoint": "val_loss", "EarlyStopping": "val_loss", "ReduceLROnPlateau": "val_loss"}
 _SAVES = (
-    "save", "savez", "savez_compressed", "save_weights", "save_model", "save_pretrained", "dump", "to_csv", "to_parquet",
-    "to_json", "to_pickle", "savefig", "save_file", "save_checkpoint", "write_csv", "export", "savetxt", "export_model",
-    "ModelCheckpoint", "save_state", "write_bytes", "write_text", "push_to_hub", "model_upload", "write", "to_feather",
-    "BackupAndRestore", "SwapEMAWeights", "save_npz", "save_local", "writerow", "to_hdf", "export_graphviz", "save_lora",
-    "sink_parquet", "write_parquet", "log_artifact", "submit", "Submission", "to_excel", "write_video", "imwrite",
+    "save", "savez", "savez_compressed", "save_weights", "save_model", "save_pretrained", "dump", "to_csv",
+    "to_parquet", "to_json", "to_pickle", "savefig", "save_file", "save_checkpoint", "write_csv", "export", "savetxt",
+    "export_model", "ModelCheckpoint", "save_state", "write_bytes", "write_text", "push_to_hub", "model_upload",
+    "write", "to_feather", "BackupAndRestore", "SwapEMAWeights", "save_npz", "save_local", "writerow", "to_hdf",
+    "export_graphviz", "save_lora", "sink_parquet", "write_parquet", "log_artifact", "submit", "Submission",
+    "to_excel", "write_video", "imwrite",
 )  # fmt: skip
 _OWN_TRAINERS = {"Trainer", "SFTTrainer", "Seq2SeqTrainer", "Learner", "TabularPredictor", "YOLO", "AutoModel", "tuner"}
 _ONE_UNIT = {"softmax", "keras.activations.softmax", "tensorflow.nn.softmax", "tensorflow.keras.activations.softmax"}
@@ -48,27 +50,7 @@ def format_that_keras_refuses(kernel: KernelSource) -> Iterator[Problem]:
         is_known = bool(end) and not end.endswith(UNKNOWN)
         if not is_known or is_guarded(code, call.node):
             continue
-        is_model = _is_keras_model(code, call)
-        remedy = ""
-        if call.last == "save_weights" and is_model and not end.endswith(".weights.h5"):
-            remedy = f"Write save_weights({_stem(end)}.weights.h5)."
-        elif call.last == "save" and is_model and not end.endswith((".keras", ".h5", ".hdf5")):
-            remedy = f"Write save({_stem(end)}.keras), or export({end}) for a SavedModel."
-        elif (
-            call.name.endswith(".save_model")
-            and is_keras(call.name, code)
-            and not end.endswith((".keras", ".h5", ".hdf5"))
-        ):
-            remedy = f"Name it {_stem(end)}.keras."
-        elif call.last == "ModelCheckpoint" and is_keras(call.name, code):
-            only = code.resolved(call.argument(4, "save_weights_only"))
-            is_only = isinstance(only, ast.Constant) and only.value is True
-            if is_only and not end.endswith(".weights.h5"):
-                remedy = f"Name it {_stem(end)}.weights.h5."
-            elif (
-                (only is None or isinstance(only, ast.Constant)) and not is_only and not end.endswith((".keras", ".h5"))
-            ):
-                remedy = f"Name it {_stem(end)}.keras."
+        remedy = _name_that_keras_takes(code, call, end)
         if remedy:
             yield Problem(code.place(call.node), f"Keras 3 refuses to save as {end}, with a ValueError.", remedy)
 
@@ -83,8 +65,8 @@ def watched_name_does_not_exist(kernel: KernelSource) -> Iterator[Problem]:
     Source: Keras, callbacks (EarlyStopping: "Early stopping conditioned on metric … which is not available").
     """
     code = kernel.code
-    fits = [call for call in code.calls if call.last in {"fit", "fit_generator"} and _is_keras_fit(code, call)]
-    if not fits or not {"keras", "tensorflow"} & code.modules or code.stars - _keras_stars(code):
+    fits = [call for call in code.calls if call.last in {"fit", "fit_generator"} and is_keras_fit(code, call)]
+    if not fits or not {"keras", "tensorflow"} & code.modules or code.stars - keras_stars(code):
         return
     validates = [
         call for call in fits if call.is_open or call.keyword("validation_data", "validation_split") is not None
@@ -120,7 +102,7 @@ def nothing_is_saved(kernel: KernelSource) -> Iterator[Problem]:
     Source: kaggle.com/docs/notebooks (only /kaggle/working is kept).
     """
     code = kernel.code
-    if kernel.metadata is None or kernel.purpose is Purpose.INFERENCE or code.stars - _keras_stars(code):
+    if kernel.metadata is None or kernel.purpose is Purpose.INFERENCE or code.stars - keras_stars(code):
         return
     ends = {call.last for call in code.calls}
     if ends & {*_SAVES} or ends & _OWN_TRAINERS or any(cell.syntax_error for cell in code.cells):
@@ -190,7 +172,7 @@ def softmax_over_one_unit(kernel: KernelSource) -> Iterator[Problem]:
             if len(parts) == 1 and isinstance(parts[0], ast.List):
                 parts = parts[0].elts
             layers = [code.call(each) for each in parts]
-            for before, after in zip(layers, layers[1:], strict=False):
+            for before, after in pairwise(layers):
                 if before is None or after is None:
                     continue
                 is_linear = before.name == "torch.nn.Linear" and code.number(before.argument(1, "out_features")) == 1
@@ -228,6 +210,25 @@ def split_after_shuffle(kernel: KernelSource) -> Iterator[Problem]:
             yield Problem(code.place(call.node), message, remedy)
 
 
+def _name_that_keras_takes(code: NotebookCode, call: Call, end: str) -> str:
+    """What to write where a call saves under a name that Keras 3 refuses, or nothing."""
+    is_of_keras = is_keras(call.name, code)
+    is_weights, is_whole = end.endswith(".weights.h5"), end.endswith((".keras", ".h5", ".hdf5"))
+    if call.last == "save_weights" and not is_weights and is_keras_model(code, call):
+        return f"Write save_weights({_stem(end)}.weights.h5)."
+    if call.last == "save" and not is_whole and is_keras_model(code, call):
+        return f"Write save({_stem(end)}.keras), or export({end}) for a SavedModel."
+    if call.name.endswith(".save_model") and is_of_keras and not is_whole:
+        return f"Name it {_stem(end)}.keras."
+    if call.last != "ModelCheckpoint" or not is_of_keras:
+        return ""
+    only = code.resolved(call.argument(4, "save_weights_only"))
+    if is_true(only):
+        return "" if is_weights else f"Name it {_stem(end)}.weights.h5."
+    is_known = only is None or isinstance(only, ast.Constant)
+    return f"Name it {_stem(end)}.keras." if is_known and not end.endswith((".keras", ".h5")) else ""
+
+
 def _is_keras_3(code: NotebookCode) -> bool:
     return bool({"keras", "tensorflow"} & code.modules) and not _is_keras_legacy(code)
 
@@ -237,29 +238,11 @@ def _is_keras_legacy(code: NotebookCode) -> bool:
     texts = (each.value for each in code.nodes(ast.Constant) if isinstance(each.value, str))
     commands = (command for _, _, command in code.commands())
     is_named = any(_LEGACY in text for text in [*texts, *commands])
-    return is_named or bool({"tensorflow", "keras", "tf_keras", "?"} & installed(code)) or "tf_keras" in code.modules
-
-
-def _keras_stars(code: NotebookCode) -> set[str]:
-    return {each for each in code.stars if each.startswith(("keras", "tensorflow", "matplotlib", "numpy", "tqdm"))}
-
-
-def _is_keras_model(code: NotebookCode, call: Call) -> bool:
-    """True if what a method is called of was compiled, fitted, or made by Keras, under the name that it has here."""
-    if call.receiver is None:
-        return False
-    name = ast.unparse(call.receiver)
-    for each in code.calls:
-        if each.receiver is not None and each.last in {"compile", "summary"} and ast.unparse(each.receiver) == name:
-            return True
-    made = code.call(code.resolved(call.receiver))
-    return made is not None and is_keras(made.name, code) and made.last in {"Sequential", "Model", "Functional"}
-
-
-def _is_keras_fit(code: NotebookCode, call: Call) -> bool:
-    """True for `fit` of a Keras model: one that is compiled, or that is given epochs or callbacks."""
-    named = call.keyword("epochs", "steps_per_epoch", "callbacks") is not None
-    return call.receiver is not None and (named or call.is_open or _is_keras_model(code, call))
+    return (
+        is_named
+        or bool({"tensorflow", "keras", "tf_keras", "?"} & installed_modules(code))
+        or "tf_keras" in code.modules
+    )
 
 
 def _metric_names(code: NotebookCode) -> set[str] | None:
@@ -311,7 +294,7 @@ def _is_long_training(code: NotebookCode, call: Call) -> bool:
     """True for what trains a network for several epochs: a fit of Keras, or a loop around `backward`."""
     if call.last in {"fit", "fit_generator"} and {"keras", "tensorflow"} & code.modules:
         epochs = code.number(call.argument(5, "epochs"))
-        return _is_keras_fit(code, call) and epochs is not None and epochs >= _ENOUGH_EPOCHS
+        return is_keras_fit(code, call) and epochs is not None and epochs >= _ENOUGH_EPOCHS
     if call.last == "backward" and "torch" in code.modules:
         loops = [each for each in code.ancestors(call.node) if isinstance(each, ast.For | ast.While)]
         return bool(loops) and any(each.last == "step" for each in code.calls)

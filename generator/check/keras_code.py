@@ -1,0 +1,30 @@
+"""What is a model of Keras in a notebook, and how it is trained."""
+
+import ast
+
+from generator.check.analysis.platform import is_keras
+from generator.check.code import NotebookCode
+from generator.check.syntax import Call
+
+
+def keras_stars(code: NotebookCode) -> set[str]:
+    """The modules of which the notebook imports every name, and that bring no framework of somebody's own."""
+    return {each for each in code.stars if each.startswith(("keras", "tensorflow", "matplotlib", "numpy", "tqdm"))}
+
+
+def is_keras_model(code: NotebookCode, call: Call) -> bool:
+    """True if what a method is called of was compiled, fitted, or made by Keras, under the name that it has here."""
+    if call.receiver is None:
+        return False
+    name = ast.unparse(call.receiver)
+    for each in code.calls:
+        if each.receiver is not None and each.last in {"compile", "summary"} and ast.unparse(each.receiver) == name:
+            return True
+    made = code.call(code.resolved(call.receiver))
+    return made is not None and is_keras(made.name, code) and made.last in {"Sequential", "Model", "Functional"}
+
+
+def is_keras_fit(code: NotebookCode, call: Call) -> bool:
+    """True for `fit` of a Keras model: one that is compiled, or that is given epochs or callbacks."""
+    named = call.keyword("epochs", "steps_per_epoch", "validation_data", "callbacks") is not None
+    return call.receiver is not None and (named or call.is_open or is_keras_model(code, call))
