@@ -21,12 +21,15 @@ def random() -> np.random.Generator:
     return np.random.default_rng(0)
 
 
-def scored(task: Task, data: Path, truth: Any, *, folds: int = 2, ids: Sequence[str] = ()) -> dict[str, Baseline]:
+def scored(
+    task: Task, data: Path, truth: Any, *, folds: int = 2, ids: Sequence[str] = (), **more: Any
+) -> dict[str, Baseline]:
     """The baselines of a training with so many folds, by their name; of one fold a fifth is held out."""
     fold = np.arange(len(truth)) % (folds if folds > 1 else 5)
     rows = np.flatnonzero(fold < folds)
     names = np.array(list(ids) or [f"r{row}" for row in range(len(truth))])
-    np.savez(data / "oof.npz", ids=names, fold=fold, truth=truth, rows=rows, predictions=np.zeros(len(rows)))
+    held_out = {"ids": names, "fold": fold, "truth": truth, "rows": rows, **more}
+    np.savez(data / "oof.npz", predictions=np.zeros(len(rows)), **held_out)
     return {one.name: one for one in baselines(task, data, data / "oof.npz")}
 
 
@@ -47,6 +50,19 @@ def test_a_table_of_numbers_words_and_gaps_is_boosted(tmp_path: Path, random: np
 
     assert found[CONSTANT].score == 0.5
     assert found["gradient boosting on the raw columns"].score > 0.85
+    assert found["gradient boosting on the raw columns"].rows == 400
+
+
+def test_rows_of_a_repeated_id_are_told_apart_by_their_place(tmp_path: Path, random: np.random.Generator) -> None:
+    size = random.normal(size=400)
+    truth = (size > 0).astype("int32")
+    ids = [f"r{number // 4}" for number in range(400)]
+    table(tmp_path / "train.csv", ("id", "size", "good"), list(zip(ids, size.round(3), truth, strict=True)))
+    task = task_of("tabular", "class", "good", metric="auc", submission="probability")
+
+    found = scored(task, tmp_path, truth, ids=ids, table_rows=np.arange(400))
+
+    assert found["gradient boosting on the raw columns"].score > 0.95
     assert found["gradient boosting on the raw columns"].rows == 400
 
 

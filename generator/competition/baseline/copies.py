@@ -22,7 +22,6 @@ def copied_answers(held_out: HeldOut, data: Path) -> Iterator[tuple[str, Any, An
     Nothing is yielded for several targets, lists of labels, files, and columns that test examples do not have.
     """
     import numpy as np
-    import pandas as pd  # type: ignore[import-untyped]  # pandas brings no types
 
     task = held_out.task
     is_class = task.target_kind is TargetKind.CLASS
@@ -32,15 +31,15 @@ def copied_answers(held_out: HeldOut, data: Path) -> Iterator[tuple[str, Any, An
     table, target = read_table(task, data, task.id_column), task.targets[0]
     if table is None or target not in table:
         return
-    table = table[~table[task.id_column].duplicated()].set_index(task.id_column)
-    places = table.index.get_indexer(pd.Index(held_out.ids).astype(str))
+    places = held_out.places_in(table[task.id_column])
     rows = held_out.rows[places[held_out.rows] >= 0]
     if not len(rows):
         return
     there = np.flatnonzero(places >= 0)
     written = table[target].to_numpy()[places[there]]
     class_of = dict(zip(written, held_out.truth[there].tolist(), strict=True)) if is_class else {}
-    inputs = [name for name in table.columns if name in _test_columns(held_out, data) and name != target]
+    no_inputs = {task.id_column, target}
+    inputs = [name for name in table.columns if name in _test_columns(held_out, data) and name not in no_inputs]
     decimal = str(task.details.get("decimal", "."))
     for name in inputs[:_MOST_COLUMNS]:
         cells = table[name].iloc[places[rows]]

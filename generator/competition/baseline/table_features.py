@@ -107,13 +107,8 @@ def read_table(task: Task, data: Path, key: str) -> Any:
 
 def _found(ids: Iterable[str], held_out: HeldOut, most: int) -> tuple[Any, Any]:
     """The positions of at most so many examples, and the places where their ids stand."""
-    import pandas as pd
-
     rows = sampled(held_out, most)
-    known = pd.Index(ids)
-    places = (
-        pd.Series(range(len(known)), known)[~known.duplicated()].reindex(held_out.ids[rows], fill_value=-1).to_numpy()
-    )
+    places = held_out.places_in(ids)[rows]
     return rows[places >= 0], places[places >= 0]
 
 
