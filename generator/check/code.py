@@ -177,8 +177,9 @@ class NotebookCode:
                 texts = [self.text(argument) or "" for argument in call.node.args]
                 line = call.node.lineno
                 if call.last == "run_cell_magic":
-                    is_shell = texts[0] in _SHELLS
-                    found = texts[2].splitlines() if is_shell and len(texts) > 2 else texts[:1]  # noqa: PLR2004
+                    magic, bodies = texts[:1], texts[2:3]
+                    is_shell = bool(bodies) and magic[0] in _SHELLS
+                    found = [each for body in bodies for each in body.splitlines()] if is_shell else magic
                 else:
                     found = [" ".join(texts)]
                 for text in found:

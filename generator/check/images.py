@@ -38,6 +38,11 @@ class Removed:
         return any(version is None or _parts(version) >= _parts(self.version) for version in versions)
 
 
+def stays_the_same(entry: Removed) -> bool:
+    """Return whether a name means the same under its other one."""
+    return entry.name.startswith(tuple(_table("removed_names.toml")["same"]))
+
+
 def removed(table: str) -> Mapping[str, Removed]:
     """Return the removed names of a table of `removed_names.toml`."""
     return _removed(table)

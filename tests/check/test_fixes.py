@@ -56,7 +56,7 @@ def fixed_text(path: Path, rule: Rule) -> str:
 
 
 DROP: Offer = lambda call: with_argument(call, "drop_remainder=True")  # noqa: E731 - reads as a table
-LR: Offer = lambda call: renamed_argument(call, "lr", "learning_rate")  # noqa: E731
+LR: Offer = lambda call: renamed_argument(call, "lr", "learning_rate")  # noqa: E731 - reads as a table
 
 
 @pytest.mark.parametrize(
@@ -235,3 +235,30 @@ def test_the_rules_fixes_are_shown_and_then_written(tmp_path: Path, tandem: Tand
     }
     assert written.code == 0, written.out
     assert tandem("check", tmp_path, "--fix").out.endswith("without a decision of yours.\n")
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (
+            "import keras\noptimizer = keras.optimizers.Adam(lr=1e-3)",
+            "import keras\noptimizer = keras.optimizers.Adam(learning_rate=1e-3)",
+        ),
+        ("import numpy as np\nx = np.zeros(3, np.float)", "import numpy as np\nx = np.zeros(3, float)"),
+        ("import numpy as np\nx = np.NaN", "import numpy as np\nx = np.nan"),
+        ("import jax\ny = jax.tree_map(f, x)", "import jax\ny = jax.tree.map(f, x)"),
+        # What stands in the place of these is something else.
+        ("import numpy as np\nx = np.NINF", None),
+        ("import jax\nf = jax.linear_util.wrap_init", None),
+        ("import pandas as pd\nx = pd.date_range(a, b, closed='left')", None),
+    ],
+)
+def test_names_that_went_are_written_as_they_are_called_now(
+    tmp_path: Path, tandem: Tandem, before: str, after: str | None
+) -> None:
+    path = tmp_path / "notebook.ipynb"
+    path.write_text(notebook_text([before]))
+
+    assert " is gone since " in tandem("check", path, "--diff").out
+    tandem("check", path, "--fix")
+    assert json.loads(path.read_text())["cells"][0]["source"] == (after or before)

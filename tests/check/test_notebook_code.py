@@ -69,3 +69,16 @@ def test_a_node_knows_its_cell_its_function_and_what_is_around_it() -> None:
     assert isinstance(function, ast.FunctionDef)
     assert function.name == "f"
     assert [type(each).__name__ for each in code.ancestors(node)] == ["Call", "Expr", "If", "FunctionDef", "Module"]
+
+
+@pytest.mark.parametrize(
+    ("source", "commands"),
+    [
+        ("get_ipython().run_line_magic('pip', 'install x')", ["pip install x"]),
+        ("get_ipython().run_cell_magic('bash', '', 'ls\\npwd')", ["ls", "pwd"]),
+        ("get_ipython().run_cell_magic('time', '', 'f()')", ["time"]),
+        ("get_ipython().run_cell_magic()\nget_ipython().run_cell_magic('bash')", ["bash"]),
+    ],
+)
+def test_what_is_handed_to_ipython_is_a_command(source: str, commands: list[str]) -> None:
+    assert [command for _, _, command in code_of(source).commands()] == commands

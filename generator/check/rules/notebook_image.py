@@ -8,13 +8,15 @@ from functools import cache, lru_cache
 from pathlib import PurePosixPath
 
 from generator.check.code import UNKNOWN, NotebookCode
-from generator.check.finding import Place, Severity
+from generator.check.finding import Severity
+from generator.check.fix import Fix, renamed, renamed_argument
 from generator.check.guards import is_called, is_guarded
 from generator.check.images import (
     Removed,
     missing_modules,
     removed,
     removed_values,
+    stays_the_same,
     version_in_image,
 )
 from generator.check.rule import Problem, rule
@@ -90,9 +92,7 @@ def removed_name(kernel: KernelSource) -> Iterator[Problem]:
 
     Source: data/removed_names.toml, whose names were looked up in the images' versions, 2026-11-27.
     """
-    for place, entry, certain in _removed_uses(kernel):
-        if certain:
-            yield _removal(place, entry)
+    yield from (problem for problem, is_certain in _removed_uses(kernel) if is_certain)
 
 
 @rule("N026", "renamed-name", Severity.WARNING)
@@ -104,9 +104,7 @@ def renamed_name(kernel: KernelSource) -> Iterator[Problem]:
 
     Source: data/removed_names.toml, whose names were looked up in installed versions, 2026-11-27.
     """
-    for place, entry, certain in _removed_uses(kernel):
-        if not certain:
-            yield _removal(place, entry)
+    yield from (problem for problem, is_certain in _removed_uses(kernel) if not is_certain)
 
 
 @rule("N027", "file-is-not-pushed")
@@ -271,13 +269,8 @@ def bucket_of_old(kernel: KernelSource) -> Iterator[Problem]:
             yield Problem(code.place(call.node), message, remedy)
 
 
-def _removal(place: Place, entry: Removed) -> Problem:
-    message = f"{entry.name} is gone since {entry.library} {entry.version}."
-    return Problem(place, message, f"Write {entry.instead}.")
-
-
 @lru_cache(maxsize=2)
-def _removed_uses(kernel: KernelSource) -> tuple[tuple[Place, Removed, bool], ...]:
+def _removed_uses(kernel: KernelSource) -> tuple[tuple[Problem, bool], ...]:
     """Every use of a removed name, and whether it certainly fails."""
     return _Removals(kernel).uses()
 
@@ -290,10 +283,10 @@ class _Removals:
         self._pip = installed_modules(self._code)
         self._is_legacy = any("TF_USE_LEGACY_KERAS" in text for text in strings_and_commands(self._code))
         self._heads = _HEADS & (self._code.modules | {"imp", "asynchat", "asyncore"})
-        self._found: dict[tuple[str, int, str], tuple[Place, Removed, bool]] = {}
+        self._found: dict[tuple[str, int, str], tuple[Problem, bool]] = {}
 
-    def uses(self) -> tuple[tuple[Place, Removed, bool], ...]:
-        """The place of each with what is removed, and whether it certainly fails."""
+    def uses(self) -> tuple[tuple[Problem, bool], ...]:
+        """The problem of each, and whether it certainly fails."""
         if self._heads:
             self._look_at_names()
         for call in self._code.calls:
@@ -303,14 +296,16 @@ class _Removals:
                 self._look_at_pandas(call)
         return tuple(self._found.values())
 
-    def _add(self, node: ast.AST, entry: Removed, *, certain: bool = True) -> None:
+    def _add(self, node: ast.AST, entry: Removed, *, certain: bool = True, fix: Fix | None = None) -> None:
         known = {module_named(entry.library), "scikit_learn" if entry.library == "sklearn" else entry.library}
         is_keras = entry.name.startswith("tensorflow.keras.") or entry.name in removed("methods")
         is_there = bool(known & self._pip) or (self._is_legacy and is_keras) or not entry.may_be_gone(self._kernel)
         if is_there or is_guarded(self._code, node):
             return
         place = self._code.place(node)
-        use = place, entry, certain and entry.is_gone(self._kernel)
+        message = f"{entry.name} is gone since {entry.library} {entry.version}."
+        remedy = f"Write {entry.instead}{'…' if entry.instead.endswith('=') else ''}."
+        use = Problem(place, message, remedy, fix), certain and entry.is_gone(self._kernel)
         self._found.setdefault((place.cell, place.line, entry.name), use)
 
     def _look_at_names(self) -> None:
@@ -328,7 +323,8 @@ class _Removals:
             if isinstance(self._code.parent(attribute), ast.Attribute) or is_own or not self._is_imported(attribute):
                 continue
             if self._code.imported.get(_root(attribute) or "", "") not in gone and (entry := _entry(full)) is not None:
-                self._add(attribute, entry)
+                is_same = full == entry.name and stays_the_same(entry)
+                self._add(attribute, entry, fix=renamed(attribute, full, entry.instead) if is_same else None)
 
     def _is_imported(self, attribute: ast.Attribute) -> bool:
         root, head = _root(attribute), self._code.name(attribute).partition(".")[0]
@@ -341,8 +337,10 @@ class _Removals:
             self._add(call.node, calls[parent])
         for keyword in (each.arg for each in call.node.keywords if each.arg):
             for name in (f"{call.name}({keyword})", f"{parent}.*({keyword})"):
-                if name in arguments:
-                    self._add(call.node, arguments[name])
+                if (entry := arguments.get(name)) is not None:
+                    new = entry.instead.removesuffix("=")
+                    fix = renamed_argument(call.node, keyword, new) if new != entry.instead else None
+                    self._add(call.node, entry, fix=fix)
         if call.name in values:
             entry, start, fine = values[call.name]
             text = self._code.text(call.argument(0)) or ""
