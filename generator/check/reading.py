@@ -129,7 +129,8 @@ def read_kernel(folder: Path) -> KernelSource:
         text, problem = _text(code_file)
         text = text.removeprefix("\ufeff")  # of a script, which Python takes; of JSON the client refuses it
         if code_file.suffix.lower() in _R:
-            return KernelSource(NotebookCode(code_file, ()), metadata=metadata, metadata_path=path, text=text)
+            code = NotebookCode(code_file, ())
+            return KernelSource(code, metadata=metadata, metadata_path=path, text=text, is_python=False)
         if problem:
             fault = Fault(Part.CODE_FILE, problem, "Put a script there that can be read.")
             return KernelSource(NotebookCode(path, ()), metadata=metadata, metadata_path=path, fault=fault)
@@ -146,14 +147,16 @@ def read_notebook(path: Path, *, metadata: JsonObject | None = None) -> KernelSo
     """
     text, problem = _text(path)
     notebook, problem = (None, problem) if problem else _json_object(text, longest=_LARGEST)
+    is_python = True
     if notebook is None or not _is_notebook(notebook):
         problem = problem or "It is not a notebook of format 4"
         fault = Fault(Part.NOTEBOOK, problem, "Save it anew in Jupyter, which writes format 4.")
         notebook, code = JsonObject(), NotebookCode(path, ())
     else:
-        fault, code = None, read_code(notebook, path) if _is_python(notebook, metadata) else NotebookCode(path, ())
+        is_python = _is_python(notebook, metadata)
+        fault, code = None, read_code(notebook, path) if is_python else NotebookCode(path, ())
     metadata_path = None if metadata is None else path.parent / METADATA
-    return KernelSource(code, notebook, metadata, metadata_path, text=text, fault=fault)
+    return KernelSource(code, notebook, metadata, metadata_path, text=text, fault=fault, is_python=is_python)
 
 
 def _text(path: Path) -> tuple[str, str]:

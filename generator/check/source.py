@@ -62,6 +62,7 @@ class KernelSource:
     fault: Fault | None = None
     compiler: tuple[CompilerWord, ...] = ()  # where somebody asked it
     trained_by: "KernelSource | None" = None  # of the inference of a pair, its training
+    is_python: bool = True  # else its code is not read
 
     def in_metadata(self) -> Place:
         """The place of a problem of the metadata."""

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from generator.tpu_compiler.report import CompileReport
 
 _SILENT_SECONDS = 2.0
+_MOST_NAMED = 5
 _FOLDER, _MOST_DETAILS = 3, 50
 """From how many kernels on there is a table, and how many findings stand below it unasked."""
 _COLOURS = {"error": "red", "warning": "yellow", "note": "cyan"}
@@ -290,7 +291,16 @@ def _report(checked: _Checked, *, details: bool | None) -> list[str]:
         lines = [table(header, rows), "", *(lines if shows else [*_compiler_lines(checked.reports), left_out])]
     elif details is False:
         lines = _compiler_lines(checked.reports)
-    return [*lines, _summary(findings, len(checked.kernels))]
+    return [*lines, *_languages(checked.kernels), _summary(findings, len(checked.kernels))]
+
+
+def _languages(kernels: "list[KernelSource]") -> list[str]:
+    """A sentence on the kernels whose code is not read."""
+    others = [printable(shortest(kernel.code.path)) for kernel in kernels if not kernel.is_python]
+    if not others:
+        return []
+    shown = ", ".join(others[:_MOST_NAMED]) + (" …" if len(others) > _MOST_NAMED else "")
+    return [f"Only Python is read; of these, files and metadata alone were looked at: {shown}."]
 
 
 def _table_rows(checked: _Checked) -> list[tuple[str, ...]]:

@@ -317,6 +317,20 @@ def test_what_cannot_be_read_is_a_finding_and_keeps_nothing_else_from_being_chec
     assert uris[3].endswith("/%FF.ipynb")
 
 
+@pytest.mark.parametrize(
+    "said", [{"kernelspec": {"name": "ir", "display_name": "R"}}, {"language_info": {"name": "R"}}]
+)
+def test_code_in_another_language_is_said_not_to_be_read(tmp_path: Path, tandem: Tandem, said: dict[str, Any]) -> None:
+    path = write_kernel(tmp_path, "x <- c(1, 2")
+    path.write_text(json.dumps({**json.loads(path.read_text()), "metadata": said}))
+
+    lines = tandem("check", path).out.splitlines()
+
+    assert "N003" not in "".join(lines)
+    assert lines[-2].startswith("Only Python is read; of these, files and metadata alone were looked at: ")
+    assert lines[-2].endswith("notebook.ipynb.")
+
+
 def test_no_more_is_held_at_once_than_a_folder_of_kernels_has(
     tmp_path: Path, tandem: Tandem, monkeypatch: pytest.MonkeyPatch
 ) -> None:
