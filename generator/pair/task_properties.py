@@ -254,12 +254,11 @@ class TaskProperties:
 
     @property
     def has_table_rows(self) -> bool:
-        """True if training keeps the positions of its rows: where ids may repeat, or inference reads the rows again."""
-        medium, details = families()[self.family].medium, self.task.details
-        is_of_rows = medium is not Medium.SEQUENCE and self.task.target_kind not in _PICTURES
-        is_read_again = medium is Medium.ROW or bool(details.get("linear_member"))
-        may_repeat = bool(details.get("group_column") or details.get("time_column"))
-        return bool(self.task.train_table) and is_of_rows and (is_read_again or may_repeat)
+        """True if training keeps the positions of its rows, by which they are told apart where ids may repeat."""
+        is_sequence = families()[self.family].medium is Medium.SEQUENCE
+        is_of_rows = not is_sequence and self.task.target_kind not in _PICTURES
+        may_repeat = bool(self.task.details.get("group_column") or self.task.details.get("time_column"))
+        return bool(self.task.train_table) and is_of_rows and may_repeat
 
     @property
     def has_log_target(self) -> bool:
