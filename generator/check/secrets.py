@@ -5,6 +5,20 @@ from collections.abc import Iterator
 
 _FEWEST = 8  # different characters of a secret
 _WORDS = ("example", "your", "xxxx", "placeholder", "changeme", "replace", "insert", "dummy", "redacted", "secret_here")
+# What has none of these texts in it has none of a kind: that is found out a hundred times as fast as by the pattern.
+_SIGNS = {
+    "a private key": ("PRIVATE KEY-----",),
+    "a token of Kaggle": ("KGAT_",),
+    "a key of Kaggle": ("username",),
+    "a token of GitHub": ("ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_"),
+    "a token of Hugging Face": ("hf_",),
+    "a key of Amazon Web Services": ("AKIA",),
+    "a key of Google": ("AIza",),
+    "a key of a language model's service": ("sk-proj-", "sk-ant-"),
+    "a key of Weights & Biases": ("wandb", "WANDB_API_KEY"),
+    "a password in an address": ("http://", "https://"),
+    "a token of Slack": ("xox",),
+}
 _PATTERNS = {
     "a private key": re.compile(r"-----BEGIN (?:[A-Z]+ )*PRIVATE KEY-----"),
     "a token of Kaggle": re.compile(r"\bKGAT_[A-Za-z0-9_-]{16,}"),
@@ -29,7 +43,7 @@ _PATTERNS = {
 def secrets_in(text: str) -> Iterator[tuple[str, int]]:
     """What a text holds that looks like a secret, and at which character; the secret itself is not told."""
     for what, pattern in _PATTERNS.items():
-        for found in pattern.finditer(text):
+        for found in pattern.finditer(text) if any(sign in text for sign in _SIGNS[what]) else ():
             if what == "a private key" or not is_placeholder(found.group()):
                 yield what, found.start()
 
