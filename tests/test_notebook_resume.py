@@ -56,9 +56,7 @@ def outcome(ended: Ended, mirror: Mirror) -> tuple[Any, list[list[str]], Any]:
     assert (handoff["complete"], handoff["epochs_done"]) == (True, [EPOCHS] * 2)
     weights = [entry["file"] for entry in handoff["folds"]]
     assert names_below(mirror.working) == ["accelerator.json", *weights, "handoff.json", "oof.csv", "oof.npz"]
-    folds = [
-        (entry["score"], entry["best_epoch"], arrays_in(mirror.working / entry["file"])) for entry in handoff["folds"]
-    ]
+    folds = [(entry["score"], arrays_in(mirror.working / entry["file"])) for entry in handoff["folds"]]
     return ended.seen, read_table(mirror.working / "oof.csv"), [handoff["out_of_fold"]["score"], *folds]
 
 

@@ -40,16 +40,6 @@ def test_a_pair_runs_from_training_to_a_valid_submission(run: Run, tmp_path: Pat
     assert outputs_of(tmp_path / "output/tiny/train/train.ipynb", "training") == "epoch 1\nepoch 2\nepoch 3\n"
 
 
-def test_a_score_that_is_corrected_says_so(run: Run) -> None:
-    fold = {"score": 0.7377, "best_epoch": 1, "history": [{"loss": 1.0, "score": 0.75}]}
-    more = f'handover |= {{"folds": [{fold}]}}\n        Path(WORKING_ROOT'
-
-    done = run("--only", "train", train={"training": TRAIN["training"].replace("Path(WORKING_ROOT", more)})
-
-    corrected = "(corrected by 0.0123, because the best epoch was chosen)"
-    assert done.out.startswith(f"out-of-fold  accuracy 0.7500 {corrected}\n")
-
-
 @pytest.mark.parametrize("options", [[], ["--only", "train"]])
 def test_a_score_that_is_no_number_stops_the_run_and_keeps_its_output(
     run: Run, tmp_path: Path, options: list[str]

@@ -114,19 +114,19 @@ def test_a_longer_group_is_cut_so_that_every_row_is_in_one_sequence(folder: Path
 def test_a_sequence_has_one_fold_and_what_fills_it_up_does_not_count(folder: Path) -> None:
     write_breaths(folder)
     fold = prepared(folder, ROWS)
-    inside = [row for row, own in enumerate(fold.fold_of_row) if own != 0]
+    train_idx, val_idx = fold.splits[0]
 
-    names = vars(fold) | {"fold": 0, "inside": fold.np.array(inside), "model_arguments": {}}
+    names = vars(fold) | {"train_idx": train_idx, "val_idx": val_idx, "model_arguments": {}}
     template = environment(template_folder()).get_template("families/sequence/fold.train.py.j2")
     exec(template.render(task=SimpleNamespace(prediction_per="row")), names)  # noqa: S102 - the cell is what is tested
 
     targets, weights = names["fold_targets"]
     places = names["inputs"]["place"]
-    assert set(places[places >= 0]) == set(inside)
+    assert set(places[places >= 0]) == set(train_idx)
     assert weights.tolist() == (places >= 0).tolist()
     assert (targets[weights == 1][:, 0] == fold.targets[places[weights == 1], 0]).all()
     held_out = names["held_out"]["place"]
-    assert sorted(held_out[held_out >= 0]) == sorted(set(range(len(fold.train))) - set(inside))
+    assert sorted(held_out[held_out >= 0]) == val_idx.tolist()
 
 
 def test_the_last_rows_of_a_long_group_are_read(folder: Path) -> None:

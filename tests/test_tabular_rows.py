@@ -19,16 +19,16 @@ pytest_plugins = ("notebook_session",)
 
 
 def fold_of(names: SimpleNamespace, task: Task) -> dict[str, Any]:
-    """The inputs of the rows inside and outside of a fold, by the template of the loop of training."""
+    """The training and validation inputs of a fold, by the template of the loop of training."""
     from notebook_session import rendered_cells
 
     lines = rendered_cells("keras", "train", task)["train"].split("\n")
     first = next(number for number, line in enumerate(lines) if line.strip().startswith("preprocessor ="))
     last = next(number for number, line in enumerate(lines) if line.strip().startswith("arguments ="))
     code = "\n".join(line[4:] for line in lines[first:last])
-    known = vars(names) | {"inside": np.arange(30), "outside": np.arange(30, MANY)}
+    known = vars(names) | {"train_idx": np.arange(30), "val_idx": np.arange(30, MANY)}
     exec(code, known)  # noqa: S102 - the cells are what is tested
-    return {"inside": known["inputs"]["row"], "outside": known["held_out"]["row"], "targets": known["fold_targets"]}
+    return {"train": known["inputs"]["row"], "val": known["held_out"]["row"], "targets": known["fold_targets"]}
 
 
 def test_what_is_fitted_knows_nothing_of_the_rows_held_out(folder: Path) -> None:
@@ -43,9 +43,9 @@ def test_what_is_fitted_knows_nothing_of_the_rows_held_out(folder: Path) -> None
     names.truth[30:] = 1
     after = fold_of(names, task)
 
-    assert before["inside"].tolist() == after["inside"].tolist()
-    assert before["outside"][0].tolist() == after["outside"][0].tolist()
-    assert before["outside"][1].tolist() != after["outside"][1].tolist()
+    assert before["train"].tolist() == after["train"].tolist()
+    assert before["val"][0].tolist() == after["val"][0].tolist()
+    assert before["val"][1].tolist() != after["val"][1].tolist()
 
 
 def test_folds_whose_categories_differ_have_equally_many_inputs(folder: Path) -> None:

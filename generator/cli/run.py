@@ -74,8 +74,7 @@ def _as_text(result: "RunResult") -> str:
 
     rows: list[tuple[str, str]] = []
     if result.out_of_fold is not None:
-        corrected = f" ({result.correction})" if result.correction else ""
-        rows.append(("out-of-fold", _score_text(result.out_of_fold) + corrected))
+        rows.append(("out-of-fold", _score_text(result.out_of_fold)))
     if result.hidden_test is not None:
         rows.append(("hidden test", _score_text(result.hidden_test)))
     if result.is_measure:

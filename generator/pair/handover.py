@@ -41,17 +41,11 @@ class PromisedFile:
 
 @dataclass(frozen=True)
 class TrainedFold:
-    """A fold as training describes it: its score, its best epoch, and the score and the loss of each epoch."""
+    """A fold as training describes it: its score, and the score and the loss of each epoch."""
 
     score: float
-    best_epoch: int
     scores: tuple[float, ...]
     losses: tuple[float, ...]
-
-    @property
-    def optimism(self) -> float:
-        """What was taken off the best epoch's score for its having been chosen."""
-        return self.scores[self.best_epoch - 1] - self.score if 0 < self.best_epoch <= len(self.scores) else 0.0
 
 
 @dataclass(frozen=True)
@@ -127,7 +121,7 @@ def _trained_fold(fields: JsonObject) -> TrainedFold | None:
     if score is None:
         return None
     is_whole = len(known[0]) == len(known[1]) == len(epochs)
-    return TrainedFold(score, fields.count("best_epoch"), *(tuple(values) if is_whole else () for values in known))
+    return TrainedFold(score, *(tuple(values) if is_whole else () for values in known))
 
 
 def read_handover(folder: Path) -> HandOver:

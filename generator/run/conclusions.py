@@ -111,12 +111,16 @@ class _Figures:
     def best_epochs(self) -> Iterator[str]:
         if self._epochs < _FEWEST_EPOCHS:
             return
-        bests = [fold.best_epoch for fold in self.folds]
+        bests = self._best_epochs()
         if len(set(bests)) == 1:
             where = f"The best epoch is {bests[0]} of {self._epochs}"
             yield f"{where}, in every fold." if len(bests) > 1 else f"{where}."
         else:
             yield f"The best epochs are {min(bests)} to {max(bests)} of {self._epochs}."
+
+    def _best_epochs(self) -> list[int]:
+        """The epoch of each fold with the best validation score, of equals the last one; the last epoch is kept."""
+        return [len(gains) - gains[::-1].index(max(gains)) for gains in self._gains()]
 
     def gap(self) -> Iterator[str]:
         if self.result.hidden_test is None:
@@ -160,12 +164,10 @@ class _Figures:
     def _is_behind(self) -> bool:
         """True if a plain model scores better by more than chance."""
         model = model_baseline(self.result)
-        # What was taken off for the choice of the epoch is no more certain than the spread is.
-        uncertain = (self._standard_error or 0.0) + abs(mean([fold.optimism for fold in self.folds] or [0.0]))
-        return model is not None and self._gain(self.score, model.score) < -uncertain
+        return model is not None and self._gain(self.score, model.score) < -(self._standard_error or 0.0)
 
     def _on_epochs(self) -> Iterator[str]:
-        epochs, bests = self._epochs, [fold.best_epoch for fold in self.folds]
+        epochs, bests = self._epochs, self._best_epochs()
         fewest = _FEWEST_EPOCHS_BEHIND if self._is_behind else _FEWEST_EPOCHS
         if epochs < fewest or self._knob("EPOCHS") != epochs:
             return

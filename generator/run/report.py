@@ -92,8 +92,7 @@ def _tiles(result: RunResult) -> Iterator[Tile]:
         checked = "valid against the sample submission" if result.submission.has_sample else "there is no sample of it"
         yield Tile("Submission", f"{result.submission.rows:,} rows", checked)
     if result.out_of_fold is not None:
-        flattered = result.correction if result.is_measure else ""
-        yield Tile(f"Out-of-fold {result.out_of_fold.metric}", f"{result.out_of_fold.value:.4f}", smoke or flattered)
+        yield Tile(f"Out-of-fold {result.out_of_fold.metric}", f"{result.out_of_fold.value:.4f}", smoke)
         if result.is_measure and result.baselines:
             constant, model = constant_baseline(result), model_baseline(result)
             best = model or constant

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from statistics import fmean
 
 from generator.competition.baseline.evaluation import Baseline
 from generator.competition.submission import SubmissionSummary
@@ -11,8 +10,6 @@ from generator.pair.handover import HandOver, Score
 from generator.pair.workspace import PairFolder, Role
 from generator.run.execution import ExecutedNotebook
 from generator.run.parameters import NotebookParameters
-
-_SHOWN = 0.00005  # in four digits
 
 
 @dataclass
@@ -44,10 +41,3 @@ class RunResult:
     def out_of_fold(self) -> Score | None:
         """The score that training measured itself."""
         return self.handover.out_of_fold if self.handover is not None else None
-
-    @property
-    def correction(self) -> str:
-        """What was taken off that score for the choice of the epoch, in words; "" if that does not show."""
-        folds = self.handover.folds if self.handover is not None else ()
-        optimism = abs(fmean([fold.optimism for fold in folds] or [0.0]))
-        return f"corrected by {optimism:.4f}, because the best epoch was chosen" if optimism >= _SHOWN else ""
