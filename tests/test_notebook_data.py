@@ -77,9 +77,9 @@ NO_ID = "rows have no id, {} repeat one. If ids repeat, generate with --set grou
     [
         (without_labels, "train.csv has no column thrives."),
         (without_ids, "train.csv has no column id."),
-        (with_one_class, "80 of 80 examples have thrives, 1 classes. Such labels cannot be learned."),
-        (with_classes_of_one, "80 of 80 examples have thrives, 80 classes. Such labels cannot be learned."),
-        (with_gaps_alone, "0 of 80 examples have thrives, 0 classes. Such labels cannot be learned."),
+        (with_one_class, "80 of 80 examples have thrives, 1 classes. At least two classes are needed, with more rows than classes."),
+        (with_classes_of_one, "80 of 80 examples have thrives, 80 classes. At least two classes are needed, with more rows than classes."),
+        (with_gaps_alone, "0 of 80 examples have thrives, 0 classes. At least two classes are needed, with more rows than classes."),
         (with_a_gap_among_the_ids, f"1 of 80 {NO_ID.format(0)}"),
         (with_an_id_twice, f"0 of 82 {NO_ID.format(2)}"),
         (with_no_row, f"0 of 0 {NO_ID.format(0)}"),

@@ -169,7 +169,7 @@ def test_checkpoints_of_other_settings_or_other_data_are_left_aside(sessions: Se
 
     default = re.search(r"^LEARNING_RATE = ([\d.]+)", first.joinpath("settings.txt").read_text(), re.MULTILINE)
     assert default is not None
-    afresh = "Starts afresh: no checkpoints are of the same run"
+    afresh = "No matching checkpoint, training from scratch"
     differs = f"{first} stays: EPOCHS = 3, now 4; LEARNING_RATE = {default[1]}, now 0.001"
     assert said(LEARNING_RATE=0.001, EPOCHS=4) == [afresh, differs]
     (second,) = set(here.iterdir()) - {first}
@@ -230,4 +230,4 @@ def test_damaged_settings_of_another_run_start_afresh(sessions: Sessions, shops:
 
     ended = sessions.finished(train, shops.parameters(train), until="take-up-checkpoints")
 
-    assert ended.said("take-up-checkpoints").startswith("Starts afresh")
+    assert ended.said("take-up-checkpoints").startswith("No matching checkpoint")

@@ -73,7 +73,7 @@ def test_rows_that_lack_a_class_are_left_out(tmp_path: Path, capsys: pytest.Capt
 
     assert names.train["id"].tolist() == ["2", "4", "5"]
     assert (names.classes, names_of_classes(names)) == (["a", "b"], ["b", "a", "b"])
-    assert "3 of 5 examples have label; others are left out." in capsys.readouterr().out
+    assert "3 of 5 examples have label, others are dropped." in capsys.readouterr().out
 
 
 def test_rows_none_of_whose_classes_is_set_are_left_out_where_nothing_stands(tmp_path: Path) -> None:

@@ -254,7 +254,7 @@ def test_every_group_gets_one_prediction(sessions: Sessions, mirror: Mirror, fra
 @pytest.mark.parametrize(
     ("kind", "targets", "sentence"),
     [
-        ("class", ["a"], "2 of 3 examples have a, 2 classes. Such labels cannot be learned."),
+        ("class", ["a"], "2 of 3 examples have a, 2 classes. At least two classes are needed, with more rows than classes."),
         ("labels", ["a", "b"], "2 labels in a, b are neither 0 nor 1; 1 of them are missing."),
     ],
 )
