@@ -65,7 +65,7 @@ def test_the_wrong_accelerator_stops_training_before_anything_is_read(
 
     assert ended.cell == "check-accelerator"
     assert re.match(
-        r"RuntimeError: This notebook wants a TPU, and the session has 1 x \S+ \(cpu\), \d+ cores\. ", ended.error
+        r"RuntimeError: This notebook needs a TPU, and the session has 1 x \S+ \(cpu\), \d+ cores\. ", ended.error
     )
     remedies = [*KAGGLE_CAUSES, "`generate --framework keras`"] if framework == "tensorflow" else KAGGLE_CAUSES
     assert [remedy for remedy in remedies if remedy not in ended.error] == []
@@ -109,7 +109,7 @@ def test_eight_devices_share_a_batch_in_training_and_in_inference(sessions: Sess
         look=f"global_batch, steps_per_epoch, float(learning_rates[1] / LEARNING_RATE), {devices}, {steps}",
     )
     host = f"8 x cpu (cpu), {os.cpu_count()} cores"
-    assert ended.said("distribute") == f"{host}: 8 x 4 = 32 examples a step, float32"
+    assert ended.said("distribute") == f"{host}: global batch 32 (8 x 4), float32"
     *found, compiled = ended.seen
     assert found == [32, 1, 32 / 128, 8]
     in_training = [name for name in compiled if name == "jit(train_step)"]
@@ -126,7 +126,7 @@ def test_eight_devices_share_a_batch_in_training_and_in_inference(sessions: Sess
         assert ended.seen == (8 if environment else 1), "models of inference are on all devices"
         submissions.append(dict(read_table(shops.working / "submission.csv")[1:]))
         shares.append(ended.said("replicas").split(": ")[1])
-    assert shares == ["8 x 2 examples a step", "1 x 1024 examples a step"]
+    assert shares == ["batches of 8 x 2", "batches of 1 x 1024"]
     assert list(submissions[0]) == list(submissions[1]) == asked
     for name, value in submissions[0].items():
         assert float(value) == pytest.approx(float(submissions[1][name]), abs=1e-5)

@@ -28,6 +28,8 @@ STRANGE_NAMES = (
     "<b>bold</b> ",
 )
 
+TOO_FEW = "At least two classes are needed, with more rows than classes."
+
 
 def without_labels(shops: Shops) -> None:
     header, *rows = read_table(shops.folder / "train.csv")
@@ -77,9 +79,9 @@ NO_ID = "rows have no id, {} repeat one. If ids repeat, generate with --set grou
     [
         (without_labels, "train.csv has no column thrives."),
         (without_ids, "train.csv has no column id."),
-        (with_one_class, "80 of 80 examples have thrives, 1 classes. At least two classes are needed, with more rows than classes."),
-        (with_classes_of_one, "80 of 80 examples have thrives, 80 classes. At least two classes are needed, with more rows than classes."),
-        (with_gaps_alone, "0 of 80 examples have thrives, 0 classes. At least two classes are needed, with more rows than classes."),
+        (with_one_class, f"80 of 80 examples have thrives, 1 classes. {TOO_FEW}"),
+        (with_classes_of_one, f"80 of 80 examples have thrives, 80 classes. {TOO_FEW}"),
+        (with_gaps_alone, f"0 of 80 examples have thrives, 0 classes. {TOO_FEW}"),
         (with_a_gap_among_the_ids, f"1 of 80 {NO_ID.format(0)}"),
         (with_an_id_twice, f"0 of 82 {NO_ID.format(2)}"),
         (with_no_row, f"0 of 0 {NO_ID.format(0)}"),

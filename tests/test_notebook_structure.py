@@ -29,9 +29,9 @@ ALL = [(slug, framework, role) for slug in COMPETITIONS for framework in FRAMEWO
 SECTIONS = {
     "train": [
         *("Configuration", "Accelerator", "Data", "Folds", "Model", "Loss, schedule, optimizer", "Training"),
-        *("Results", "Hand-over"),
+        *("Results", "Save artifacts for inference"),
     ],
-    "infer": ["Configuration", "Accelerator", "Data", "Model", "Hand-over", "Prediction", "Submission"],
+    "infer": ["Configuration", "Accelerator", "Data", "Model", "Load and verify artifacts", "Prediction", "Submission"],
 }
 
 # What Kaggle's images have, so that nothing must be installed where the internet is off.

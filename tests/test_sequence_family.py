@@ -39,6 +39,8 @@ GROUPS = task_of(
     **{**ROWS.details, "group_column": "series", "prediction_per": "group", "has_categories": False},
 )
 
+TOO_FEW = "At least two classes are needed, with more rows than classes."
+
 
 def write_breaths(folder: Path, *, groups: int = 80, steps: int = 12) -> dict[str, float]:
     """Writes rows whose answer is the flow in them and the row before, in no order; returns the test's answers."""
@@ -125,7 +127,7 @@ def test_a_sequence_has_one_fold_and_what_fills_it_up_does_not_count(folder: Pat
     assert set(places[places >= 0]) == set(train_idx)
     assert weights.tolist() == (places >= 0).tolist()
     assert (targets[weights == 1][:, 0] == fold.targets[places[weights == 1], 0]).all()
-    held_out = names["held_out"]["place"]
+    held_out = names["val_inputs"]["place"]
     assert sorted(held_out[held_out >= 0]) == val_idx.tolist()
 
 
@@ -254,7 +256,7 @@ def test_every_group_gets_one_prediction(sessions: Sessions, mirror: Mirror, fra
 @pytest.mark.parametrize(
     ("kind", "targets", "sentence"),
     [
-        ("class", ["a"], "2 of 3 examples have a, 2 classes. At least two classes are needed, with more rows than classes."),
+        ("class", ["a"], f"2 of 3 examples have a, 2 classes. {TOO_FEW}"),
         ("labels", ["a", "b"], "2 labels in a, b are neither 0 nor 1; 1 of them are missing."),
     ],
 )

@@ -28,7 +28,7 @@ def fold_of(names: SimpleNamespace, task: Task) -> dict[str, Any]:
     code = "\n".join(line[4:] for line in lines[first:last])
     known = vars(names) | {"train_idx": np.arange(30), "val_idx": np.arange(30, MANY)}
     exec(code, known)  # noqa: S102 - the cells are what is tested
-    return {"train": known["inputs"]["row"], "val": known["held_out"]["row"], "targets": known["fold_targets"]}
+    return {"train": known["inputs"]["row"], "val": known["val_inputs"]["row"], "targets": known["fold_targets"]}
 
 
 def test_what_is_fitted_knows_nothing_of_the_rows_held_out(folder: Path) -> None:

@@ -127,7 +127,7 @@ class Play:
                 is_whole = order.devices == 8
                 writing(outputs if is_whole else {"accelerator.json": _WRONG})(order)
                 if not is_whole:
-                    raise ScriptFailure("RuntimeError: This notebook wants a TPU")
+                    raise ScriptFailure("RuntimeError: This notebook needs a TPU")
                 return
             mounted = [folder / "sample_submission.csv" for folder in order.mounts.values()]
             sample = next((path for path in mounted if path.is_file()), None)
