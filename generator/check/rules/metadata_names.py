@@ -62,7 +62,7 @@ def slug_mismatch(kernel: KernelSource) -> Iterator[Problem]:
     ref, title = kernel.metadata.text("id"), kernel.metadata.text("title")
     if ref.count("/") != 1 or not ref.partition("/")[0] or ref.partition("/")[2].lower() != slug_of(title):
         message = f'Its id "{ref[:200]}" is not the slug that Kaggle makes of its title, "{slug_of(title)[:100]}".'
-        slug, owner = slug_of(title), ref.partition("/")[0]
+        slug, owner = slug_of(title), ref.partition("/")[0] if "/" in ref else ""
         # Kaggle saves it under this slug in any case.
         is_clear = ref.count("/") == 1 and owner and slug and _SHORTEST <= len(title) <= _LONGEST_TITLE
         fix = with_field("id", value=f"{owner}/{slug}") if is_clear else None

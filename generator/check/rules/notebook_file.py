@@ -247,7 +247,11 @@ def secret_of_the_editor(kernel: KernelSource) -> Iterator[Problem]:
         is_caught = any(isinstance(each, ast.Try | ast.If) for each in kernel.code.ancestors(node))
         if name.endswith(".get_secret") and kernel.metadata is not None and not is_caught:
             message = "A push takes away the secrets that were attached in the editor."
-            yield Problem(kernel.code.place(node), message, "Go on without it where there is none.")
+            yield Problem(
+                kernel.code.place(node),
+                message,
+                "Read it in a `try`, with `except Exception: key = None`, and go on without it.",
+            )
 
 
 def _cells(kernel: KernelSource) -> Iterator[tuple[Place, JsonObject]]:

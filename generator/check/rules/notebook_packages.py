@@ -16,7 +16,15 @@ from generator.check.syntax import Call
 from generator.check.written_paths import writes
 
 _WITH_VALUE = {"-r", "-c", "-f", "-i", "-t", "--requirement", "--constraint", "--find-links", "--index-url", "--target"}
-_WITH_VALUE |= {"--extra-index-url", "--python-version", "--platform", "--only-binary", "--no-binary", "--progress-bar"}
+_WITH_VALUE |= {
+    "--extra-index-url",
+    "--python-version",
+    "--platform",
+    "--only-binary",
+    "--no-binary",
+    "--progress-bar",
+    "--upgrade-strategy",
+}
 _FETCHING = {"wget", "curl", "apt", "apt-get", "gdown", "aria2c", "conda", "mamba", "micromamba", "npm"}
 _FETCHING |= {"git clone", "kaggle datasets", "kaggle competitions", "kaggle models"}
 _FETCHING |= {"huggingface-cli download", "hf download", "spacy download"}

@@ -220,9 +220,9 @@ def _name_that_keras_takes(code: NotebookCode, call: Call, end: str) -> str:
     is_of_keras = is_keras(call.name, code)
     is_weights, is_whole = end.endswith(".weights.h5"), end.endswith((".keras", ".h5", ".hdf5"))
     if call.last == "save_weights" and not is_weights and is_keras_model(code, call):
-        return f"Write save_weights({_stem(end)}.weights.h5)."
+        return f'Write save_weights("{_stem(end)}.weights.h5").'
     if call.last == "save" and not is_whole and is_keras_model(code, call):
-        return f"Write save({_stem(end)}.keras), or export({end}) for a SavedModel."
+        return f'Write save("{_stem(end)}.keras"), or export("{end}") for a SavedModel.'
     if call.name.endswith(".save_model") and is_of_keras and not is_whole:
         return f"Name it {_stem(end)}.keras."
     if call.last != "ModelCheckpoint" or not is_of_keras:
