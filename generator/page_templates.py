@@ -9,8 +9,14 @@ if TYPE_CHECKING:
     import jinja2
 
 
+# What pages of several packages have alike.
+SHARED = Path(__file__).with_name("page_parts")
+
+
 class PageTemplates:
     """The templates of a folder: those that end in `.html.j2` escape what they show, `.md.j2` do not.
+
+    They can also include and import what is in `SHARED`.
 
     Args:
         folder: Where they are.
@@ -30,7 +36,7 @@ class PageTemplates:
         import jinja2
 
         made = jinja2.Environment(
-            loader=jinja2.FileSystemLoader(self._folder),
+            loader=jinja2.FileSystemLoader([self._folder, SHARED]),
             autoescape=jinja2.select_autoescape(["html.j2"]),
             undefined=jinja2.StrictUndefined,
             trim_blocks=True,

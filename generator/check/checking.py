@@ -1,9 +1,10 @@
 """Checking kernels: every rule on each of them, and what is ignored left out."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from generator.check.finding import Finding, Severity
-from generator.check.guards import is_elsewhere_at
+from generator.check.guards import is_elsewhere_at, may_be_passed_by_at
 from generator.check.ignores import without_ignored
 from generator.check.rule import Rule
 from generator.check.rules import RULES
@@ -12,6 +13,7 @@ from generator.errors import CheckError, did_you_mean
 from generator.untrusted import printable
 
 _EVERYWHERE = {"N003", "N008", "N010"}
+_OF_THE_COMPILER = "C"  # which ran the code
 _ORDER = {Severity.ERROR: 0, Severity.WARNING: 1, Severity.NOTE: 2}
 
 
@@ -22,7 +24,7 @@ def check(kernels: Iterable[KernelSource], rules: Iterable[Rule] = RULES) -> lis
     for kernel in kernels:
         position = {cell.name: number for number, cell in enumerate(kernel.code.cells)}
         of_kernel = dict.fromkeys(
-            finding
+            _graded(finding, part)
             for part in (kernel, *kernel.scripts)
             for rule in rules
             for finding in rule(part)
@@ -46,6 +48,16 @@ def _is_elsewhere(finding: Finding, kernel: KernelSource) -> bool:
     place = finding.place
     is_in_code = place.path == kernel.code.path and place.line > 0 and finding.rule not in _EVERYWHERE
     return is_in_code and is_elsewhere_at(kernel.code, place.cell, place.line)
+
+
+def _graded(finding: Finding, kernel: KernelSource) -> Finding:
+    """An error in code that a session may pass by is a warning: it fails only where that code is run."""
+    place = finding.place
+    is_code = place.path == kernel.code.path and place.line > 0 and finding.rule not in _EVERYWHERE
+    is_error = finding.severity is Severity.ERROR and not finding.rule.startswith(_OF_THE_COMPILER)
+    if is_code and is_error and may_be_passed_by_at(kernel.code, place.cell, place.line):
+        return replace(finding, severity=Severity.WARNING)
+    return finding
 
 
 def rule_named(name: str) -> Rule:

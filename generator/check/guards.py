@@ -130,6 +130,39 @@ def is_elsewhere_at(code: NotebookCode, cell: str, line: int) -> bool:
     return bool(found) and is_elsewhere(code, found[-1])
 
 
+def may_be_passed_by_at(code: NotebookCode, cell: str, line: int) -> bool:
+    """True if a session may pass by what begins on a line of a cell."""
+    found = code.statements.get((cell, line), [])
+    return bool(found) and _may_be_passed_by(code, found[-1])
+
+
+def _may_be_passed_by(code: NotebookCode, node: ast.AST, depth: int = 0) -> bool:
+    """True for code below a condition, in an `except`, or in a function that is called only there or not at all."""
+    inner: ast.AST = node
+    for around in code.ancestors(node):
+        if isinstance(around, ast.ExceptHandler | ast.match_case):
+            return True
+        if isinstance(around, ast.If) and not _is_taken(code, around, inner):
+            return True
+        if isinstance(around, ast.FunctionDef | ast.AsyncFunctionDef):
+            is_plain = not around.decorator_list and code.class_of(around) is None
+            uses = [use for use in code.uses_by_name.get(around.name, []) if around not in code.ancestors(use)]
+            if is_plain and depth < _DEEPEST_GUARD and all(_may_be_passed_by(code, use, depth + 1) for use in uses):
+                return True
+        inner = around
+    return False
+
+
+def _is_taken(code: NotebookCode, around: ast.If, inner: ast.AST) -> bool:
+    """True for a branch that every session takes: of a script's own guard, or by where or what it asks."""
+    test = around.test
+    if inner is test:
+        return True
+    is_main = isinstance(test, ast.Compare) and "__name__" in ast.unparse(test)
+    known = True if is_main else on_kaggle(code, test)
+    return known is not None and known is (inner in around.body)
+
+
 def _place_named(name: str) -> bool | None:
     """What a flag or a function that is called so says in a session on Kaggle: `IN_COLAB`, `is_kaggle()`."""
     words = set(re.split(r"[_\W]+|(?<=[a-z])(?=[A-Z])", name.replace("Colab", "_colab_").replace("Kaggle", "_kaggle_")))

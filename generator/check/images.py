@@ -67,6 +67,11 @@ def missing_modules(kernel: KernelSource) -> Mapping[str, str]:
     return missing
 
 
+def instead_of(module: str) -> str:
+    """Return what to write in the place of a module of which no version works in the images, or nothing."""
+    return str(_table("images.toml")["instead"].get(module, ""))
+
+
 @cache
 def distributions_of(image: str) -> frozenset[str]:
     """Return the names by which pip knows what an image has, "gpu" or "tpu"; a kernel without either has the first."""

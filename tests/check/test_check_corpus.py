@@ -10,7 +10,7 @@ from rendered_pairs import layout_choices
 
 from generator.check.checking import check
 from generator.check.finding import Severity
-from generator.check.reading import read_pair
+from generator.check.reading import read_notebook, read_pair
 from generator.check.rules import RULES, notebook_file
 from generator.pair.kernel_files import render_kernels
 from generator.pair.workspace import PairFolder
@@ -48,6 +48,24 @@ def test_a_notebook_that_is_too_large_to_be_sent_is_found(tmp_path: Path, monkey
     monkeypatch.setattr(notebook_file, "_LARGEST", 1_000)  # characters, of a notebook that has more
 
     assert [each.rule for each in check([sound("titanic-with-lightgbm").read(tmp_path)])] == ["N004"]
+
+
+def test_outputs_are_not_sent_and_make_no_notebook_too_large(tmp_path: Path) -> None:
+    kernel = sound("titanic-with-lightgbm")
+    kernel.cells[0]["outputs"] = [{"output_type": "stream", "name": "stdout", "text": "x" * 2_000_000}]
+
+    assert [each.rule for each in check([kernel.read(tmp_path)])] == ["N007"]
+
+
+def test_a_notebook_without_metadata_may_be_imported_where_no_kernelspec_is_needed(tmp_path: Path) -> None:
+    kernel = sound("titanic-with-lightgbm")
+    kernel.notebook = {}
+    (found,) = check([kernel.read(tmp_path)])
+    (tmp_path / "kernel-metadata.json").unlink()
+    (alone,) = check([read_notebook(tmp_path / "notebook.ipynb")])
+
+    assert (found.rule, found.severity) == ("N002", Severity.ERROR)
+    assert (alone.rule, alone.severity) == ("N002", Severity.WARNING)
 
 
 def test_a_module_beside_the_notebook_is_not_pushed(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 import yaml
 from check_corpus import sound
@@ -103,6 +104,64 @@ def test_the_action_fails_where_there_is_nothing_to_check(tmp_path: Path) -> Non
 
     assert done.returncode == 1
     assert 'There is no pair "nowhere"' in done.stderr
+
+
+def shape(required: str = "", **properties: Any) -> dict[str, Any]:
+    """An object of SARIF: what it has to have, and what we write in it; what the schema does not know it refuses."""
+    return {"required": required.split(), "properties": properties, "additionalProperties": False}
+
+
+def many(items: Mapping[str, Any]) -> dict[str, Any]:
+    return {"type": "array", "items": items}
+
+
+TEXT, NUMBER, LEVEL = (
+    {"type": "string"},
+    {"type": "integer", "minimum": 0},
+    {"enum": ["none", "note", "warning", "error"]},
+)
+MESSAGE = shape("text", text=TEXT)
+ARTIFACT = shape(uri=TEXT)
+PLACE = shape(
+    physicalLocation=shape("artifactLocation", artifactLocation=ARTIFACT, region=shape(startLine={"minimum": 1})),
+    logicalLocations=many(shape(name=TEXT, fullyQualifiedName=TEXT)),
+)
+PIECE = shape(
+    "deletedRegion", deletedRegion=shape(charOffset=NUMBER, charLength=NUMBER), insertedContent=shape(text=TEXT)
+)
+CHANGE = shape("artifactLocation replacements", artifactLocation=ARTIFACT, replacements=many(PIECE) | {"minItems": 1})
+RESULT = shape(
+    "message",
+    ruleId=TEXT,
+    ruleIndex=NUMBER,
+    level=LEVEL,
+    message=MESSAGE,
+    locations=many(PLACE),
+    partialFingerprints={"additionalProperties": TEXT},
+    fixes=many(shape("artifactChanges", description=MESSAGE, artifactChanges=many(CHANGE) | {"minItems": 1})),
+)
+RULE = shape(
+    "id", id=TEXT, name=TEXT, shortDescription=MESSAGE, fullDescription=MESSAGE, defaultConfiguration=shape(level=LEVEL)
+)
+RUN = shape(
+    "tool",
+    tool=shape("driver", driver=shape("name", name=TEXT, version=TEXT, rules=many(RULE))),
+    columnKind={"enum": ["utf16CodeUnits", "unicodeCodePoints"]},
+    results=many(RESULT),
+)
+# What the schema of SARIF 2.1.0 says of the objects that are written; it is too long to be kept here.
+SARIF = shape("version runs", **{"$schema": TEXT, "version": {"const": "2.1.0"}, "runs": many(RUN)})
+
+
+def test_sarif_is_valid_by_its_schema(tmp_path: Path, tandem: Tandem, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_kernel(tmp_path / "my kernel", f"{WAITS}\nf'{{x}}\\ud83d'")
+    metadata = json.loads((tmp_path / "my kernel" / "kernel-metadata.json").read_text())
+    (tmp_path / "my kernel" / "kernel-metadata.json").write_text(json.dumps(metadata | {"enable_tpu": "yes"}))
+    log = json.loads(tandem("check", "my kernel", "--sarif").out)
+
+    jsonschema.validate(log, SARIF)
+    assert [result.get("ruleId") for result in log["runs"][0]["results"] if "fixes" in result] == ["M006"]
 
 
 def test_sarif_names_the_line_of_the_file(tmp_path: Path, tandem: Tandem, monkeypatch: pytest.MonkeyPatch) -> None:

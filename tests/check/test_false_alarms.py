@@ -8,6 +8,7 @@ import pytest
 from generator.check.cell_text import read_cell
 from generator.check.checking import check
 from generator.check.code import NotebookCode
+from generator.check.finding import Severity
 from generator.check.source import KernelSource
 from generator.untrusted import JsonObject
 
@@ -47,6 +48,35 @@ def test_what_ipython_takes_is_no_fault_of_syntax(source: str) -> None:
 def test_what_runs_elsewhere_only_is_no_fault(guard: str) -> None:
     assert rules_found(f"{guard}\n    input('token')\n    !wget https://example.org/x", **OFFLINE) == set()
     assert rules_found("input('token')") == {"N009"}
+
+
+@pytest.mark.parametrize(
+    ("guard", "severity"),
+    [
+        ("if debug:", Severity.WARNING),
+        ("def ask():", Severity.WARNING),
+        ("if True:", Severity.ERROR),
+        ("if __name__ == '__main__':", Severity.ERROR),
+        ("for _ in range(3):", Severity.ERROR),
+    ],
+)
+def test_an_error_in_code_that_may_not_be_run_is_a_warning(guard: str, severity: Severity) -> None:
+    cells = [read_cell("cell 1", "debug = len('x') > 3"), read_cell("cell 2", f"{guard}\n    input('name')")]
+    found = check([KernelSource(NotebookCode(Path("notebook.ipynb"), tuple(cells)))])
+
+    assert [(each.rule, each.severity) for each in found] == [("N009", severity)]
+
+
+def test_an_error_in_a_function_is_one_where_the_function_is_called() -> None:
+    asks = "def ask():\n    input('name')\n"
+
+    assert severities(asks + "ask()") == {Severity.ERROR}
+    assert severities("debug = len('x') > 3\n" + asks + "if debug:\n    ask()") == {Severity.WARNING}
+
+
+def severities(source: str) -> set[Severity]:
+    kernel = KernelSource(NotebookCode(Path("notebook.ipynb"), (read_cell("cell 1", source),)))
+    return {finding.severity for finding in check([kernel])}
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,8 @@
 """Which frameworks a notebook uses on a TPU, and whether it is for one at all."""
 
 import ast
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, replace
 
 from generator.check.code import NotebookCode
 from generator.check.source import KernelSource
@@ -19,6 +20,8 @@ XLA_DEVICES = (
     "torch_xla.core.xla_model.xla_device", "torch_xla.device", "torch_xla.core.xla_model.get_xla_supported_devices",
 )  # fmt: skip
 _COLAB_TPUS = ("V2-8", "V28", "V5E", "V6E")
+# The name of one, or what splits arrays over several devices.
+_TPU = re.compile(r"TPU|(?<![A-Za-z])tpu|\b(?:pmap|Mesh|make_mesh|NamedSharding)\b|keras\.distribution")
 _JAX = {"jax", "flax", "haiku", "equinox", "optax"}
 
 
@@ -30,6 +33,7 @@ class Platform:
     jax: bool  # JAX itself: jit, pmap, sharding
     keras_jax: bool  # Keras 3 with JAX
     torch: bool  # PyTorch/XLA
+    is_named: bool = False  # the metadata ask for a TPU, or the code names one or several devices
 
     @property
     def any(self) -> bool:
@@ -59,8 +63,9 @@ def platform_of(kernel: KernelSource, code: NotebookCode) -> Platform:
     )
     if asked and not found.any:
         is_keras = bool({"keras", "tensorflow"} & modules) and backend in {None, "tensorflow"}
-        return Platform(tensorflow=is_keras, jax=uses_jax, keras_jax=False, torch=False)
-    return found
+        found = Platform(tensorflow=is_keras, jax=uses_jax, keras_jax=False, torch=False)
+    is_named = bool(asked) or found.tensorflow or found.torch or any(_TPU.search(cell.source) for cell in code.cells)
+    return replace(found, is_named=is_named)
 
 
 def is_keras(name: str, code: NotebookCode) -> bool:

@@ -84,11 +84,24 @@ def tpu_rule(
     id: str,  # noqa: A002 - what a rule has, in every linter
     name: str,
     severity: Severity,
+    *,
+    on_any_device: bool = False,
 ) -> Callable[[Callable[[TpuCode], Iterator[Problem]]], Rule]:
-    """Make a rule of a function that is asked about the analysed code of a kernel."""
+    """Make a rule of a function that is asked about the analysed code of a kernel.
+
+    Args:
+        id: The rule's id.
+        name: Its name.
+        severity: How grave a finding is.
+        on_any_device: True for what holds on a GPU as well; the other rules pass by code that names no TPU.
+    """
 
     def made(find: Callable[[TpuCode], Iterator[Problem]]) -> Rule:
-        return Rule(id, name, severity, wraps(find)(lambda kernel: find(tpu_code(kernel))))
+        def find_in(kernel: KernelSource) -> Iterator[Problem]:
+            tpu = tpu_code(kernel)
+            return find(tpu) if on_any_device or tpu.platform.is_named else iter(())
+
+        return Rule(id, name, severity, wraps(find)(find_in))
 
     return made
 

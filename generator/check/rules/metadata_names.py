@@ -24,7 +24,7 @@ def unreadable_metadata(kernel: KernelSource) -> Iterator[Problem]:
     Kaggle's client reads nothing else, and a comma too many is enough: nothing is pushed.
     Mend the line that the message names; `kaggle kernels init -p FOLDER` writes a fresh file to compare with.
 
-    Source: kernels_push in kaggle 2.2.
+    Source (2026-11-23): kernels_push in kaggle 2.2.
     """
     if kernel.fault is not None and kernel.fault.part is Part.METADATA:
         yield Problem(kernel.in_metadata(), f"{kernel.fault.message}.", kernel.fault.remedy)
@@ -37,14 +37,14 @@ def title_length(kernel: KernelSource) -> Iterator[Problem]:
     A shorter one is refused by the client; a longer one by the server, with an error 500 that names no reason.
     Shorten the title, and make the id its slug.
 
-    Source: kernels_push in kaggle 2.2; Kaggle/kaggle-cli pull request 179.
+    Source (2026-11-23): kernels_push in kaggle 2.2; Kaggle/kaggle-cli pull request 179.
     """
     if kernel.metadata is None or (not kernel.metadata.get("title") and kernel.metadata.get("id_no")):
         return
     title = kernel.metadata.text("title")
     if not _SHORTEST <= len(title) <= _LONGEST_TITLE:
         message = f'Its title "{title[:100]}" has {len(title)} characters.'
-        yield Problem(kernel.in_metadata(), message, "Kaggle takes 5 to 50.")
+        yield Problem(kernel.in_metadata(), message, 'Write a "title" of 5 to 50 characters, and its slug in "id".')
 
 
 @rule("M003", "slug-mismatch")
@@ -52,17 +52,17 @@ def slug_mismatch(kernel: KernelSource) -> Iterator[Problem]:
     """The id is not OWNER/SLUG with the slug that Kaggle makes of the title.
 
     Kaggle saves the kernel under the title's slug whatever the id says. Then status, output and deletion ask for a
-    kernel that is not there: they answer 403, while the session burns quota.
+    kernel that is not there: every one of them fails with 403, while the session uses up quota.
     Make the two agree: lower case, hyphens for everything else than letters and digits.
 
-    Source: Kaggle/kaggle-cli#847; the kernel "wedges", seen by several users.
+    Source (2026-11-23): Kaggle/kaggle-cli#847; the kernel "wedges", seen by several users.
     """
     if kernel.metadata is None or kernel.metadata.get("id_no"):
         return
     ref, title = kernel.metadata.text("id"), kernel.metadata.text("title")
     if ref.count("/") != 1 or not ref.partition("/")[0] or ref.partition("/")[2].lower() != slug_of(title):
         message = f'Its id "{ref[:200]}" is not the slug that Kaggle makes of its title, "{slug_of(title)[:100]}".'
-        slug, owner = slug_of(title), ref.partition("/")[0]
+        slug, owner = slug_of(title), ref.partition("/")[0] if "/" in ref else ""
         # Kaggle saves it under this slug in any case.
         is_clear = ref.count("/") == 1 and owner and slug and _SHORTEST <= len(title) <= _LONGEST_TITLE
         fix = with_field("id", value=f"{owner}/{slug}") if is_clear else None
@@ -79,7 +79,7 @@ def code_file(kernel: KernelSource) -> Iterator[Problem]:
     a file that nobody meant.
     Put the notebook beside the metadata, and name it.
 
-    Source: kernels_push in kaggle 2.2.
+    Source (2026-11-23): kernels_push in kaggle 2.2.
     """
     if kernel.fault is not None and kernel.fault.part is Part.CODE_FILE:
         yield Problem(kernel.in_metadata(), f"{kernel.fault.message}.", kernel.fault.remedy)
@@ -91,7 +91,7 @@ def language_or_type(kernel: KernelSource) -> Iterator[Problem]:
 
     The client takes python, r and rmarkdown, script and notebook; the type cannot be changed once the kernel exists.
 
-    Source: kernels_push in kaggle 2.2.
+    Source (2026-11-23): kernels_push in kaggle 2.2.
     """
     if kernel.metadata is None:
         return
@@ -115,7 +115,7 @@ def field_type(kernel: KernelSource) -> Iterator[Problem]:
 
     The client refuses other texts than "true" and "false", and iterates over a source that is a text letter by letter.
 
-    Source: kernels_push in kaggle 2.2.
+    Source (2026-11-23): kernels_push in kaggle 2.2.
     """
     if kernel.metadata is None:
         return
@@ -131,7 +131,7 @@ def field_type(kernel: KernelSource) -> Iterator[Problem]:
         if said is not None and not (isinstance(said, list) and all(isinstance(each, str) for each in said)):
             message = f"Its {name} is {_shown(said)}."
             fix = with_field(name, value=[said] if said else []) if isinstance(said, str) else None
-            yield Problem(kernel.in_metadata(), message, 'Write a list of texts: ["…"], or [] for none.', fix)
+            yield Problem(kernel.in_metadata(), message, f'Write "{name}": ["…"], or "{name}": [] for none.', fix)
 
 
 @rule("M007", "number-of-a-pulled-kernel", Severity.NOTE)
@@ -142,7 +142,7 @@ def number_of_a_pulled_kernel(kernel: KernelSource) -> Iterator[Problem]:
     the kernel that it was copied from, or refused as somebody else's.
     Remove the line: the id says it all.
 
-    Source: kernels_push in kaggle 2.2; Kaggle/kaggle-cli#1197.
+    Source (2026-11-23): kernels_push in kaggle 2.2; Kaggle/kaggle-cli#1197.
     """
     if kernel.metadata is not None and kernel.metadata.get("id_no") is not None:
         message = f"It has an id_no ({_shown(kernel.metadata['id_no'])}), by which Kaggle goes before its id."

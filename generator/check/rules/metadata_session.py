@@ -13,7 +13,7 @@ _CATEGORIES = ("", "Gpu", "gpu")
 _LENT = ("NvidiaL4", "NvidiaRtx", "NvidiaH100", "NvidiaTeslaL4")  # to participants
 
 
-@rule("M020", "machine-shape-retired")
+@rule("M020", "machine-shape-retired", Severity.WARNING)
 def machine_shape_retired(kernel: KernelSource) -> Iterator[Problem]:
     """The machine shape is no longer lent.
 
@@ -21,7 +21,7 @@ def machine_shape_retired(kernel: KernelSource) -> Iterator[Problem]:
     for larger TPUs. What was tuned for the one may not fit the other.
     Ask for a shape that is offered: NvidiaTeslaT4, TpuV5E8, or none.
 
-    Source: _RETIRED_ACCELERATORS in kaggle 2.2.5; kaggle.com/product-announcements/735239 and 607202.
+    Source (2026-11-23): _RETIRED_ACCELERATORS in kaggle 2.2.5; kaggle.com/product-announcements/735239 and 607202.
     """
     shape = kernel.metadata.text("machine_shape") if kernel.metadata is not None else ""
     if shape in catalog().retired:
@@ -40,20 +40,24 @@ def machine_shape_not_public(kernel: KernelSource) -> Iterator[Problem]:
     else the server chooses something, and says nothing.
     Ask for NvidiaTeslaT4 or TpuV5E8, unless the competition offers the other to you.
 
-    Source: maintainers in Kaggle/kaggle-cli#1198; docs/kernels.md of kaggle-cli.
+    Source (2026-11-23): maintainers in Kaggle/kaggle-cli#1198; docs/kernels.md of kaggle-cli.
     """
     shape = kernel.machine_shape
     if kernel.refs("competition_sources") and shape.startswith(_LENT):
         return  # the client does not say which competition lends which machine
     if shape not in (*_CATEGORIES, *catalog().accelerators, *catalog().retired):
-        offered = " or ".join(filter(None, catalog().accelerators))
+        offered = " or ".join(f'"{each}"' for each in catalog().accelerators if each)
         message = f'The machine shape "{shape[:80]}" is not one that everybody can have.'
         meant = _shape_meant(shape)
         if meant is not None:
             fix = with_field("machine_shape", value=meant)
             yield Problem(kernel.in_metadata(), message, f'Write "machine_shape": "{meant}".', fix)
             return
-        yield Problem(kernel.in_metadata(), message, f"Ask for {offered}, unless a competition lends it to you.")
+        yield Problem(
+            kernel.in_metadata(),
+            message,
+            f'Write "machine_shape": {offered}, unless a competition lends you the other.',
+        )
 
 
 def _shape_meant(said: str) -> str | None:
@@ -78,7 +82,8 @@ def image_pinned_on_tpu(kernel: KernelSource) -> Iterator[Problem]:
     from beginning to end. `kaggle kernels pull -m` writes such a line. The TPU's image, python-tpuvm, may be pinned.
     Remove docker_image (and docker_image_pinning_type), and the block metadata.kaggle of the notebook.
 
-    Source: the maintainers in Kaggle/kaggle-cli#1197; users who train with python-tpuvm pinned (September 2026).
+    Source (2026-11-27): the maintainers in Kaggle/kaggle-cli#1197; users who train with python-tpuvm pinned (September
+    2026).
     """
     if (image := kernel.setting("docker_image")) and kernel.is_on_tpu and not _TPU_IMAGE.search(str(image)):
         message = "It pins a docker_image, with which a TPU session runs without its TPU (Kaggle/kaggle-cli#1197)."
@@ -94,7 +99,7 @@ def image_pinned(kernel: KernelSource) -> Iterator[Problem]:
     over the image of another accelerator as soon as one is chosen. `tandem push` never sends it.
     Remove the line, unless the notebook needs that very image.
 
-    Source: Kaggle/kaggle-cli#1197.
+    Source (2026-11-23): Kaggle/kaggle-cli#1197.
     """
     if kernel.setting("docker_image") and not kernel.is_on_tpu:
         message = "It pins a docker_image, which may be private or that of another accelerator."
@@ -116,7 +121,7 @@ def accelerators_disagree(kernel: KernelSource) -> Iterator[Problem]:
     Without machine_shape a GPU is whichever the server picks.
     Name the machine_shape, and switch on the one that it has.
 
-    Source: ApiSaveKernelRequest in kagglesdk 0.1.38.
+    Source (2026-11-23): ApiSaveKernelRequest in kagglesdk 0.1.38.
     """
     if kernel.metadata is None:
         return
@@ -153,7 +158,7 @@ def internet_in_code_competition(kernel: KernelSource) -> Iterator[Problem]:
     whatever its documentation says.
     Write "enable_internet": false, and attach what the notebook would download.
 
-    Source: the code requirements of competitions; kernels_push in kaggle 2.2.
+    Source (2026-11-23): the code requirements of competitions; kernels_push in kaggle 2.2.
     """
     is_training = kernel.purpose is Purpose.TRAINING or (kernel.is_on_tpu and kernel.purpose is Purpose.UNKNOWN)
     if kernel.metadata is None or not kernel.needs_internet_off or is_training:
@@ -164,14 +169,15 @@ def internet_in_code_competition(kernel: KernelSource) -> Iterator[Problem]:
         yield Problem(kernel.in_metadata(), message, 'Write "enable_internet": false.', fix)
 
 
-@rule("M026", "internet-not-said", Severity.WARNING)
+@rule("M026", "internet-not-said", Severity.NOTE)
 def internet_not_said(kernel: KernelSource) -> Iterator[Problem]:
     """enable_internet is left out.
 
-    The client's documentation says that it is off then, and its code switches it on.
+    The client's documentation says that it is off then, and its code switches it on. Nothing fails, but
+    in the inference of a code competition, where it is M025.
     Say which is meant.
 
-    Source: kernels_push in kaggle 2.2.
+    Source (2026-11-23): kernels_push in kaggle 2.2.
     """
     if kernel.metadata is not None and kernel.metadata.get("enable_internet") is None and not kernel.needs_internet_off:
         message = "It does not say enable_internet, which Kaggle's client then switches on."
@@ -186,7 +192,7 @@ def submission_from_tpu(kernel: KernelSource) -> Iterator[Problem]:
     Most of these competitions accept CPU and GPU notebooks only: "TPUs will not be available for making submissions".
     Train on the TPU, hand over the weights, and infer on a GPU; that is what a pair is for.
 
-    Source: the code requirements of competitions, 2020 to 2026.
+    Source (2026-11-23): the code requirements of competitions, 2020 to 2026.
     """
     if kernel.purpose is Purpose.INFERENCE and kernel.needs_internet_off and kernel.is_on_tpu:
         message = "Code competitions accept no submissions from a TPU, with few exceptions."

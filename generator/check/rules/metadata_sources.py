@@ -26,7 +26,7 @@ def source_prefix(kernel: KernelSource) -> Iterator[Problem]:
     Kaggle's own `kernels pull -m` writes them so, and does not attach them on the way back: /kaggle/input is empty.
     Take the prefix off.
 
-    Source: Kaggle/kaggle-cli#377 and #433.
+    Source (2026-11-23): Kaggle/kaggle-cli#377 and #433.
     """
     for name, (prefixes, _, _) in _SOURCES.items():
         for at, ref in _numbered(kernel, name):
@@ -45,7 +45,7 @@ def source_form(kernel: KernelSource) -> Iterator[Problem]:
     OWNER/MODEL/FRAMEWORK/VARIATION/VERSION. The client refuses some of the others; the rest the server leaves out, with
     a line in an answer that the client does not show for models.
 
-    Source: kernels_push in kaggle 2.2.
+    Source (2026-11-23): kernels_push in kaggle 2.2.
     """
     for name, (prefixes, form, pattern) in _SOURCES.items():
         for ref in kernel.refs(name):
@@ -62,13 +62,15 @@ def model_without_version(kernel: KernelSource) -> Iterator[Problem]:
     version is whatever is newest on the day of the run.
     Add the version: OWNER/MODEL/FRAMEWORK/VARIATION/3.
 
-    Source: kernels_push in kaggle 2.2.
+    Source (2026-11-23): kernels_push in kaggle 2.2.
     """
-    prefixes, form, pattern = _SOURCES[_MODELS]
+    prefixes, _, pattern = _SOURCES[_MODELS]
     for ref in kernel.refs(_MODELS):
         if re.fullmatch(pattern, ref) and not _prefix(ref, prefixes) and not _VERSIONED.fullmatch(ref):
             message = f'"{ref[:100]}" in {_MODELS} has no version.'
-            yield Problem(kernel.in_metadata(), message, f"Add the number of one: {form}.")
+            parts = "/".join(ref.split("/")[:4])[:100]
+            remedy = f'Write "{parts}/1", with the number of the version that its page shows.'
+            yield Problem(kernel.in_metadata(), message, remedy)
 
 
 @rule("M043", "nothing-handed-over", Severity.WARNING)
@@ -79,7 +81,7 @@ def nothing_handed_over(kernel: KernelSource) -> Iterator[Problem]:
     that nobody sits at.
     Add the training kernel to kernel_sources.
 
-    Source: "New Models cannot be attached in non-interactive sessions", kagglehub's BackendError.
+    Source (2026-11-23): "New Models cannot be attached in non-interactive sessions", kagglehub's BackendError.
     """
     attached = [*kernel.refs("kernel_sources"), *kernel.refs("dataset_sources"), *kernel.refs("model_sources")]
     if kernel.purpose is Purpose.INFERENCE and kernel.metadata is not None and not attached:

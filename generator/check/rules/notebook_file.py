@@ -16,7 +16,7 @@ from generator.pair.notebook import joined
 from generator.untrusted import JsonObject, storable
 
 _KERNELSPEC = {"display_name": "Python 3", "language": "python", "name": "python3"}
-_LARGEST = 16 * 1024 * 1024
+_LARGEST = 1_000_000  # characters of a notebook that is sent
 _MOST_SHOWN = 20
 _SECRETS = "use Kaggle's secrets: `UserSecretsClient().get_secret(NAME)`, set under Add-ons, Secrets"
 _SECRET_NAME = re.compile(r"(?i)(?:^|_)(?:api_?key|kaggle_key|token|secret|password|passwd)$")
@@ -24,8 +24,21 @@ _SECRET_NAME = re.compile(r"(?i)(?:^|_)(?:api_?key|kaggle_key|token|secret|passw
 _SECRET_VALUE = re.compile(
     r"(?=\S*\d)(?=\S*[A-Za-z])(?:[A-Za-z0-9+/=_.-]*[A-Za-z0-9]{20,}[A-Za-z0-9+/=_.-]*|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})"
 )
-_WAITING = {"input": "input()", "getpass.getpass": "getpass()", "breakpoint": "breakpoint()", "pdb.set_trace": "pdb"}
-_WAITING |= {"huggingface_hub.notebook_login": "notebook_login()", "google.colab.files.upload": "files.upload()"}
+_LOGIN = 'Write huggingface_hub.login(token=UserSecretsClient().get_secret("HF_TOKEN")); public models need none.'
+# What waits, and what to write in its place.
+_WAITING = {
+    "input": ("input()", "Write the value itself in the place of input(…)."),
+    "getpass.getpass": ("getpass()", 'Write UserSecretsClient().get_secret("NAME"), of kaggle_secrets.'),
+    "breakpoint": ("breakpoint()", "Remove this line."),
+    "pdb.set_trace": ("pdb", "Remove this line."),
+    "huggingface_hub.notebook_login": ("notebook_login()", _LOGIN),
+    "google.colab.files.upload": (
+        "files.upload()",
+        "Attach the file as a dataset, and read it from /kaggle/input/datasets/OWNER/NAME.",
+    ),
+}
+# These only show something: the session goes on, and fails later or not at all.
+_GOES_ON = {"breakpoint", "huggingface_hub.notebook_login"}
 
 
 @rule("N001", "not-a-notebook")
@@ -34,6 +47,8 @@ def not_a_notebook(kernel: KernelSource) -> Iterator[Problem]:
 
     Kaggle's runner is papermill, which reads JSON with a list of cells, each with its type and its source.
     Open it in Jupyter and save it anew; a notebook of format 3 is converted on the way.
+
+    Source (2026-11-27): kernels_push in kaggle 2.2; papermill 2.7, tried (it converts format 3, and Tandem does not).
     """
     if kernel.fault is not None and kernel.fault.part is Part.NOTEBOOK:
         yield Problem(kernel.in_notebook(), f"{kernel.fault.message}.", kernel.fault.remedy)
@@ -43,11 +58,12 @@ def not_a_notebook(kernel: KernelSource) -> Iterator[Problem]:
 def no_kernelspec(kernel: KernelSource) -> Iterator[Problem]:
     """The notebook does not name the kernel that runs it (metadata.kernelspec.name).
 
-    The push is accepted, and the session ends with "No kernel name found in notebook and no override provided".
+    The push is accepted, and the session ends with "No kernel name found in notebook and no override provided". It is
+    a warning for a notebook without kernel-metadata.json, which may be imported in the editor.
     Save it in Jupyter with a kernel chosen, or add {"kernelspec": {"name": "python3", "display_name": "Python 3",
     "language": "python"}} to its metadata.
 
-    Source: Kaggle/kaggle-cli#689.
+    Source (2026-11-27): Kaggle/kaggle-cli#689; papermill 2.7, tried.
     """
     if kernel.notebook and not kernel.notebook.section("metadata").section("kernelspec").get("name"):
         message = "It names no kernel (metadata.kernelspec.name), without which Kaggle cannot run it."
@@ -57,7 +73,8 @@ def no_kernelspec(kernel: KernelSource) -> Iterator[Problem]:
         is_missing = "kernelspec" not in kernel.notebook.section("metadata")
         fix = FieldChange(("metadata", "kernelspec"), _KERNELSPEC, in_notebook=True)
         is_clear = is_python and is_missing and isinstance(kernel.notebook.get("metadata"), dict)
-        yield Problem(kernel.in_notebook(), message, remedy, Fix((fix,)) if is_clear else None)
+        severity = Severity.WARNING if kernel.metadata is None else None
+        yield Problem(kernel.in_notebook(), message, remedy, Fix((fix,)) if is_clear else None, severity)
 
 
 @rule("N003", "cell-is-no-python")
@@ -66,22 +83,36 @@ def cell_is_no_python(kernel: KernelSource) -> Iterator[Problem]:
 
     The session runs everything above it first, and ends there. The rules see nothing of such a cell.
     Mend the syntax; a cell of another language begins with its magic, such as %%bash.
+
+    Source (2026-11-27): papermill 2.7, tried: the session ends with the SyntaxError.
     """
     for cell in kernel.code.cells:
         if cell.syntax_error is not None:
             place = kernel.code.place(cell, cell.syntax_error.lineno or 0)
-            yield Problem(place, f"This cell is not Python: {cell.syntax_error.msg}.", "Mend it, or remove the cell.")
+            yield Problem(
+                place,
+                f"This cell is not Python: {cell.syntax_error.msg}.",
+                "Mend the syntax of this line; a cell of commands begins with %%bash.",
+            )
 
 
-@rule("N004", "notebook-too-large")
+@rule("N004", "notebook-too-large", Severity.WARNING)
 def notebook_too_large(kernel: KernelSource) -> Iterator[Problem]:
-    """The notebook is larger than 16 MB.
+    """The notebook is larger than 1 MB without its outputs, which the client leaves out.
 
-    Outputs make it so: figures, tables, animations. The source of a push is one field of a request.
-    Clear the outputs: `jupyter nbconvert --clear-output --inplace NOTEBOOK`.
+    Kaggle has refused such a push: "The kernel source must be less than 1 megabytes in size". Whether the limit is
+    still the same is not known.
+    Put long texts, tables and images of the code and of Markdown into a dataset, and read them from /kaggle/input.
+
+    Source (2026-11-27): JovianHQ/kernel-run#2, of 2021; kernels_push in kaggle 2.2 leaves outputs out.
     """
     if len(kernel.text) > _LARGEST:
-        yield Problem(kernel.in_notebook(), "It is larger than 16 MB.", "Clear its outputs.")
+        cells = [{**cell, "outputs": []} for cell in kernel.notebook.sections("cells")]
+        size = len(json.dumps({**kernel.notebook, "cells": cells}, ensure_ascii=False)) if cells else len(kernel.text)
+        if size > _LARGEST:
+            message = f"It has {size / 1e6:,.1f} MB without its outputs, and Kaggle has refused more than 1 MB."
+            remedy = "Put long texts, tables and images into a dataset, and read them from /kaggle/input."
+            yield Problem(kernel.in_notebook(), message, remedy)
 
 
 @rule("N005", "half-a-character")
@@ -90,6 +121,8 @@ def half_a_character(kernel: KernelSource) -> Iterator[Problem]:
 
     It is no character, and no program can send it as UTF-8.
     Write that character anew.
+
+    Source (2026-11-27): Python refuses to encode it as UTF-8, in which kernels_push of kaggle 2.2 sends the notebook.
     """
     cells = [{**cell, "outputs": []} for cell in kernel.notebook.sections("cells")]  # which nobody sends
     whole = json.dumps({**kernel.notebook, "cells": cells}, ensure_ascii=False)
@@ -98,7 +131,7 @@ def half_a_character(kernel: KernelSource) -> Iterator[Problem]:
     places = [place for place, source in _sources(kernel) if storable(source) != source]
     for place in places or [kernel.in_notebook()]:
         message = "A text in it has half of a surrogate pair, which no other program can read."
-        yield Problem(place, message, "Write that character anew.")
+        yield Problem(place, message, "Delete that character, and type it again.")
 
 
 @rule("N006", "editor-block", Severity.WARNING)
@@ -109,7 +142,7 @@ def editor_block(kernel: KernelSource) -> Iterator[Problem]:
     the notebook gets them; together with a pinned docker_image they cost a TPU session its TPU.
     Remove the block; `tandem push` sends notebooks without it.
 
-    Source: the maintainers in Kaggle/kaggle-cli#1197; #821.
+    Source (2026-11-23): the maintainers in Kaggle/kaggle-cli#1197; #821.
     """
     if kernel.notebook.section("metadata").get("kaggle") is not None:
         message = "It has a block metadata.kaggle, with an image and an accelerator of its own."
@@ -126,11 +159,17 @@ def committed_outputs(kernel: KernelSource) -> Iterator[Problem]:
     They are not what the code would give now, show data that may not be yours to publish, and make every diff
     unreadable. Kaggle runs the notebook anew and keeps those outputs.
     Clear them: `jupyter nbconvert --clear-output --inplace NOTEBOOK`.
+
+    Source (2026-11-27): our own reading; kernels_push in kaggle 2.2 leaves outputs out.
     """
     places = [place for place, cell in _cells(kernel) if cell.get("outputs")]
     if places:
         few = f"{len(places)} cells have" if len(places) > 1 else "A cell has"
-        yield Problem(places[0], f"{few} outputs, this one first.", "Clear them before the notebook is committed.")
+        yield Problem(
+            places[0],
+            f"{few} outputs, this one first.",
+            f"Clear them: jupyter nbconvert --clear-output --inplace {kernel.code.path.name}",
+        )
 
 
 @rule("N008", "secret")
@@ -140,7 +179,7 @@ def secret(kernel: KernelSource) -> Iterator[Problem]:
     A notebook that is made public takes it along, in every version that it ever had.
     Revoke it, then use Kaggle's secrets: Add-ons, Secrets, and UserSecretsClient().get_secret(NAME).
 
-    Source: kaggle.com/docs/notebooks; the advisories of kaggle-cli.
+    Source (2026-11-23): kaggle.com/docs/notebooks; the advisories of kaggle-cli.
     """
     for place, source in _sources(kernel):
         for what, at in list(secrets_in(source))[:_MOST_SHOWN]:
@@ -159,17 +198,21 @@ def secret(kernel: KernelSource) -> Iterator[Problem]:
 def waits_for_somebody(kernel: KernelSource) -> Iterator[Problem]:
     """The notebook waits for somebody who sits at it.
 
-    Nobody does in a session that was pushed or submitted: input() ends it with an error, a debugger waits until the
-    session's time is over.
+    Nobody does in a session that was pushed or submitted: input(), getpass() and pdb end it with
+    StdinNotImplementedError. A login that only shows a button is a warning.
     Put the value into a constant, or a secret of Kaggle's.
+
+    Source (2026-11-27): papermill 2.7, which runs notebooks on Kaggle, tried.
     """
     own = kernel.code.functions_named
     for call in kernel.code.calls:
         node, name = call.node, call.name
         is_fallback = any(isinstance(each, ast.ExceptHandler) for each in kernel.code.ancestors(node))
         if name in _WAITING and not is_fallback and not kernel.code.is_bound(name) and name not in own:
-            message = f"{_WAITING[name]} waits for somebody, and nobody sits at a session on Kaggle."
-            yield Problem(kernel.code.place(node), message, "Put the value into a constant.")
+            shown, remedy = _WAITING[name]
+            message = f"{shown} waits for somebody, and nobody sits at a session on Kaggle."
+            severity = Severity.WARNING if name in _GOES_ON else None
+            yield Problem(kernel.code.place(node), message, remedy, severity=severity)
 
 
 @rule("N010", "ignore-without-reason", Severity.WARNING)
@@ -178,6 +221,8 @@ def ignore_without_reason(kernel: KernelSource) -> Iterator[Problem]:
 
     It does not count: what is ignored without a reason is found again by whoever reads the notebook next.
     Write the reason behind it: `# tandem: ignore[N021] the dataset has three files`.
+
+    Source (2026-11-27): our own rule.
     """
     for each in ignores(kernel.code):
         if not each.reason or not each.rules:
@@ -195,14 +240,18 @@ def secret_of_the_editor(kernel: KernelSource) -> Iterator[Problem]:
     "No user secrets exist for kernel", however often it worked there.
     Catch that and go on without, or attach the secret in the editor after each push and run it from there.
 
-    Source: Kaggle/kaggle-cli#582 and #944.
+    Source (2026-11-23): Kaggle/kaggle-cli#582 and #944.
     """
     for call in kernel.code.calls:
         node, name = call.node, call.name
         is_caught = any(isinstance(each, ast.Try | ast.If) for each in kernel.code.ancestors(node))
         if name.endswith(".get_secret") and kernel.metadata is not None and not is_caught:
             message = "A push takes away the secrets that were attached in the editor."
-            yield Problem(kernel.code.place(node), message, "Go on without it where there is none.")
+            yield Problem(
+                kernel.code.place(node),
+                message,
+                "Read it in a `try`, with `except Exception: key = None`, and go on without it.",
+            )
 
 
 def _cells(kernel: KernelSource) -> Iterator[tuple[Place, JsonObject]]:

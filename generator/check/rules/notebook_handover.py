@@ -33,7 +33,7 @@ def submission_name(kernel: KernelSource) -> Iterator[Problem]:
     CSV Not Found", and is counted.
     Write it under the name that the competition's page gives, which is mostly submission.csv, into /kaggle/working.
 
-    Source: kaggle.com/code-competition-debugging; the code requirements of competitions.
+    Source (2026-11-23): kaggle.com/code-competition-debugging; the code requirements of competitions.
     """
     if not (kernel.submission_name or kernel.needs_internet_off) or kernel.purpose is Purpose.TRAINING:
         return
@@ -63,12 +63,14 @@ def keras_file_handed_over(kernel: KernelSource) -> Iterator[Problem]:
     "unexpected keyword argument" for each initializer. Weights load.
     Save weights (`model.save_weights("fold0.weights.h5")`), and build the model by the same code in both notebooks.
 
-    Source: measured with Keras 3.10 to 3.15, 2026-11-20.
+    Source (2026-11-20): measured with Keras 3.10 to 3.15.
     """
     for write in writes(kernel.code) if _trains_on_tpu(kernel) else ():
         if write.path and write.path.endswith((".keras", ".h5", ".hdf5")) and not _is_weights(kernel, write):
             message = f"{_name(write.path)} is a whole model, which the GPU image's older Keras does not load."
-            remedy = "Save its weights as .weights.h5, and build the model in both notebooks."
+            remedy = (
+                'Write model.save_weights("model.weights.h5"), and build the model by the same code in both notebooks.'
+            )
             yield Problem(kernel.code.place(write.node), message, remedy)
     own = {_name(write.path) for write in writes(kernel.code) if write.path}
     for call in kernel.code.calls:
@@ -77,7 +79,7 @@ def keras_file_handed_over(kernel: KernelSource) -> Iterator[Problem]:
         is_whole = name in _KERAS_LOADS and path is not None and path.endswith(".keras")
         if is_whole and path and _name(path) not in own and kernel.has_no_internet:
             message = f"{_name(path)} is a whole model, which loads only in the Keras that saved it, or a newer one."
-            remedy = "Build the model here, and load weights (.weights.h5) that training saved."
+            remedy = 'Build the model here, and write model.load_weights("….weights.h5") with what training saved.'
             yield Problem(kernel.code.place(node), message, remedy)
 
 
@@ -89,7 +91,7 @@ def pickle_handed_over(kernel: KernelSource) -> Iterator[Problem]:
     and loading one executes whatever is in it. The same holds for `torch.save(model)` in place of its state_dict.
     Hand over arrays (.npz), weights (.weights.h5, .safetensors) and JSON, and fit or build the rest again.
 
-    Source: the images' packages as of 2026-08-12.
+    Source (2026-11-20): the images' packages as of 2026-08-12.
     """
     for call in kernel.code.calls:
         node, name = call.node, call.name
@@ -97,7 +99,7 @@ def pickle_handed_over(kernel: KernelSource) -> Iterator[Problem]:
         is_load = name in _PICKLE_LOADS and kernel.purpose is Purpose.INFERENCE
         if is_dump or is_load:
             message = "A pickle is bound to the versions of the image that wrote it."
-            remedy = "Hand over arrays (.npz), weights (.weights.h5, .safetensors) and JSON."
+            remedy = "Write numpy.savez for arrays, save_weights or safetensors for weights, json.dump for the rest."
             yield Problem(kernel.code.place(node), message, remedy)
 
 
@@ -109,7 +111,7 @@ def bfloat16_on_t4(kernel: KernelSource) -> Iterator[Problem]:
     with every model that was saved under it.
     Build the model in float32, or in mixed_float16.
 
-    Source: the T4 is of compute capability 7.5; bfloat16 begins with 8.0.
+    Source (2026-11-23): the T4 is of compute capability 7.5; bfloat16 begins with 8.0.
     """
     if kernel.setting("machine_shape") not in ("NvidiaTeslaT4", "NvidiaTeslaT4Highmem"):
         return
@@ -124,7 +126,11 @@ def bfloat16_on_t4(kernel: KernelSource) -> Iterator[Problem]:
         is_torch = is_torch or (call.last == "bfloat16" and not named and "torch" in kernel.code.modules)
         if is_torch or is_policy or _asks_for_bfloat16(kernel, call):
             message = "A T4 has no bfloat16, and emulates it slowly."
-            yield Problem(kernel.code.place(node), message, "Compute in float32 or mixed_float16.")
+            yield Problem(
+                kernel.code.place(node),
+                message,
+                'Write "mixed_float16" in Keras, torch.float16 or fp16=True in PyTorch; or leave it out for float32.',
+            )
 
 
 @rule("N065", "submissions-of-other-kernels", Severity.WARNING)
@@ -135,7 +141,7 @@ def submissions_of_other_kernels(kernel: KernelSource) -> Iterator[Problem]:
     of the visible one: ids are missing, or the score is that of made-up rows.
     Attach the models of those kernels, and predict here.
 
-    Source: the code requirements of competitions; "Submission Scoring Error" in their discussions.
+    Source (2026-11-27): the code requirements of competitions; "Submission Scoring Error" in their discussions.
     """
     if not kernel.has_no_internet or kernel.purpose is Purpose.TRAINING:
         return
@@ -146,7 +152,11 @@ def submissions_of_other_kernels(kernel: KernelSource) -> Iterator[Problem]:
         is_input = path.startswith(("/kaggle/input/", "../input/")) and "/competitions/" not in path
         if call.name.startswith(("pandas.read_", "polars.read_", "polars.scan_")) and is_input and is_submission:
             message = f"{_name(path)} has the rows of the visible test, and a code competition runs on the hidden one."
-            yield Problem(kernel.code.place(call.node), message, "Attach that kernel's model, and predict here.")
+            yield Problem(
+                kernel.code.place(call.node),
+                message,
+                "Attach that kernel's weights by kernel_sources, and predict the rows of the hidden test here.",
+            )
 
 
 @rule("N064", "shared-cell-differs")
@@ -156,6 +166,8 @@ def shared_cell_differs(kernel: KernelSource) -> Iterator[Problem]:
     What begins with "# The same in both notebooks." reads the data or builds the model: inference would not compute
     what was trained, or stop at the weights, after the training. `run` and `push` refuse such a pair.
     Copy the text that is meant into the other notebook.
+
+    Source (2026-11-27): our own rule: `tandem run` and `tandem push` compare these cells.
     """
     training = kernel.trained_by
     if training is None or not training.notebook or not kernel.notebook:

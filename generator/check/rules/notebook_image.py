@@ -13,6 +13,7 @@ from generator.check.fix import Fix, renamed, renamed_argument
 from generator.check.guards import is_called, is_guarded
 from generator.check.images import (
     Removed,
+    instead_of,
     missing_modules,
     removed,
     removed_values,
@@ -38,8 +39,8 @@ _LOGINS = {
     "wandb.login": ("key", "WANDB_API_KEY", 'os.environ["WANDB_MODE"] = "offline"'),
     "huggingface_hub.login": ("token", "HF_TOKEN", 'login(token=UserSecretsClient().get_secret("HF_TOKEN"))'),
     "huggingface_hub.interpreter_login": ("token", "HF_TOKEN", "login(token=…)"),
-    "kagglehub.login": ("api_token", "", "nothing: a session on Kaggle is logged in"),
-    "kagglehub.auth.login": ("api_token", "", "nothing: a session on Kaggle is logged in"),
+    "kagglehub.login": ("api_token", "", ""),
+    "kagglehub.auth.login": ("api_token", "", ""),
     "comet_ml.login": ("api_key", "COMET_API_KEY", "comet_ml.login(api_key=…)"),
     "comet_ml.init": ("api_key", "COMET_API_KEY", "comet_ml.init(api_key=…)"),
     "neptune.login": ("api_token", "NEPTUNE_API_TOKEN", "a token from the secrets"),
@@ -63,9 +64,11 @@ def module_not_in_image(kernel: KernelSource) -> Iterator[Problem]:
 
     The cell ends with ModuleNotFoundError unless an attached dataset or utility script brings the module. The image of
     a TPU is much smaller than that of a GPU: no LightGBM, XGBoost, wandb or datasets.
-    Install it in the first cell (`!pip install NAME==VERSION`), or from attached wheels.
+    Install it in the first cell (`!pip install NAME==VERSION`), or from attached wheels. Some packages work in no
+    version beside what the image has, as tensorflow-addons beside Keras 3: those have another remedy.
 
-    Source: Kaggle/docker-python, kaggle_requirements.txt and tpu/requirements.in; data/images.toml has the date.
+    Source (2026-11-27): Kaggle/docker-python, kaggle_requirements.txt and tpu/requirements.in; data/images.toml has the
+    date.
     """
     code = kernel.code
     missing = missing_modules(kernel)
@@ -78,7 +81,7 @@ def module_not_in_image(kernel: KernelSource) -> Iterator[Problem]:
             if not is_installed and not is_guarded(code, node):
                 image = "TPU" if kernel.is_on_tpu else "GPU"
                 message = f"Kaggle's {image} image does not have {name}."
-                remedy = f"Install it in the first cell: !pip install {missing[name]}==VERSION."
+                remedy = instead_of(name) or f"Install it in the first cell: !pip install {missing[name]}==VERSION."
                 yield Problem(code.place(node), message, remedy)
 
 
@@ -90,7 +93,7 @@ def removed_name(kernel: KernelSource) -> Iterator[Problem]:
     that notebooks of 2019 to 2023 use.
     Write what the remedy says, or install the old version before anything imports the library.
 
-    Source: data/removed_names.toml, whose names were looked up in the images' versions, 2026-11-27.
+    Source (2026-11-27): data/removed_names.toml, whose names were looked up in the images' versions.
     """
     yield from (problem for problem, is_certain in _removed_uses(kernel) if is_certain)
 
@@ -99,10 +102,10 @@ def removed_name(kernel: KernelSource) -> Iterator[Problem]:
 def renamed_name(kernel: KernelSource) -> Iterator[Problem]:
     """A name, an argument or a method that newer versions of the library no longer have.
 
-    Which version the image has today is not known for certain, or the two images differ.
+    Which version the image has today is not known for certain, or the two images differ, or the line may be passed by.
     Write what the remedy says, which works in both.
 
-    Source: data/removed_names.toml, whose names were looked up in installed versions, 2026-11-27.
+    Source (2026-11-27): data/removed_names.toml, whose names were looked up in installed versions.
     """
     yield from (problem for problem, is_certain in _removed_uses(kernel) if not is_certain)
 
@@ -115,7 +118,7 @@ def file_is_not_pushed(kernel: KernelSource) -> Iterator[Problem]:
     Write the module by `%%writefile NAME.py` in a cell, attach it as a dataset or utility script, or put its code into
     the notebook.
 
-    Source: kaggle-cli kernels_push, which uploads code_file only; Kaggle/kaggle-cli#225, #372.
+    Source (2026-11-27): kaggle-cli kernels_push, which uploads code_file only; Kaggle/kaggle-cli#225, #372.
     """
     code = kernel.code
     if kernel.metadata is None or _brings_modules(code):
@@ -133,7 +136,9 @@ def file_is_not_pushed(kernel: KernelSource) -> Iterator[Problem]:
                 yield Problem(command.place, _NOT_PUSHED.format(script), remedy)
     for call, name in _read_files(code):
         if _lies_beside(kernel, name) and not is_guarded(code, call.node):
-            remedy = "Attach it as a dataset, and read it from there."
+            remedy = (
+                f'Attach it as a dataset, and read "/kaggle/input/datasets/OWNER/DATASET/{PurePosixPath(name).name}".'
+            )
             yield Problem(code.place(call.node), _NOT_PUSHED.format(name), remedy)
 
 
@@ -145,7 +150,7 @@ def two_frameworks_on_a_tpu(kernel: KernelSource) -> Iterator[Problem]:
     jaxlib or libtpu no longer fits the libtpu that the image forces for PyTorch/XLA.
     Use one framework in a notebook, in the version that the image has.
 
-    Source: jax-ml/jax#20148; Kaggle/docker-python tpu/Dockerfile (libtpu 0.0.17 is installed last).
+    Source (2026-11-27): jax-ml/jax#20148; Kaggle/docker-python tpu/Dockerfile (libtpu 0.0.17 is installed last).
     """
     code = kernel.code
     if not kernel.is_on_tpu:
@@ -175,7 +180,7 @@ def command_line_in_a_notebook(kernel: KernelSource) -> Iterator[Problem]:
     `asyncio.run` is refused, since the kernel runs an event loop already.
     Give the arguments (`parse_args([])`), and write `await main()`.
 
-    Source: ipykernel; Python, asyncio.run.
+    Source (2026-11-27): ipykernel; Python, asyncio.run.
     """
     code = kernel.code
     if kernel.code.path.suffix != ".ipynb" or kernel.code.script:
@@ -205,9 +210,10 @@ def login_prompt(kernel: KernelSource) -> Iterator[Problem]:
 
     It fails with "not a tty" or EOFError, or waits until the session's time is over, unless the key is in the
     environment. Secrets of Kaggle are not attached by a push.
-    Go on without: `WANDB_MODE=offline`, public models without a token; kagglehub is logged in on Kaggle as it is.
+    Go on without: `WANDB_MODE=offline`, public models without a token; kagglehub is logged in on Kaggle as it is
+    (a note).
 
-    Source: Kaggle/kaggle-cli#582; kagglehub 1.0.3; wandb and huggingface_hub, login().
+    Source (2026-11-27): Kaggle/kaggle-cli#582; kagglehub 1.0.3; wandb and huggingface_hub, login().
     """
     code = kernel.code
     texts = strings_and_commands(code)
@@ -221,11 +227,19 @@ def login_prompt(kernel: KernelSource) -> Iterator[Problem]:
         is_offline = call.name.startswith("wandb") and any(text in texts for text in ("offline", "disabled"))
         if not has_key and not is_offline and not (variable and _sets(texts, variable)):
             message = f"{call.name}() asks for a key, and nobody sits at a session on Kaggle."
-            yield Problem(code.place(call.node), message, f"Write {remedy}.")
+            if remedy:
+                yield Problem(code.place(call.node), message, f"Write {remedy}.")
+            else:  # it shows a button and goes on, by the key that the session has
+                remedy = "Leave it out: a session on Kaggle is logged in."
+                yield Problem(code.place(call.node), message, remedy, severity=Severity.NOTE)
     for command in shell_commands(code):
         if _LOGIN_COMMANDS.match(command.text.strip()):
             message = "This asks for a key, and nobody sits at a session on Kaggle."
-            yield Problem(command.place, message, "Leave it out, or give the key from the environment.")
+            yield Problem(
+                command.place,
+                message,
+                "Leave it out, or set the key before: os.environ[NAME] = UserSecretsClient().get_secret(NAME).",
+            )
 
 
 @rule("N014", "only-in-colab", Severity.WARNING)
@@ -236,7 +250,7 @@ def only_in_colab(kernel: KernelSource) -> Iterator[Problem]:
     Read attached data below /kaggle/input, secrets by `kaggle_secrets`; or ask first where the notebook runs
     (`if "KAGGLE_KERNEL_RUN_TYPE" not in os.environ:`).
 
-    Source: googlecolab/colabtools; Kaggle/docker-python.
+    Source (2026-11-27): googlecolab/colabtools; Kaggle/docker-python.
     """
     code = kernel.code
     remedy = 'Ask first: if "KAGGLE_KERNEL_RUN_TYPE" not in os.environ: …'
@@ -259,7 +273,8 @@ def bucket_of_old(kernel: KernelSource) -> Iterator[Problem]:
     sessions of the new layout have nothing; elsewhere it asks a service that no longer copies.
     Read the data below /kaggle/input: competitions/SLUG or datasets/OWNER/SLUG.
 
-    Source: Kaggle/docker-python, patches/kaggle_datasets.py; 10 of 21 public TensorFlow notebooks for TPUs, 2026-11.
+    Source (2026-11-27): Kaggle/docker-python, patches/kaggle_datasets.py; 10 of 21 public TensorFlow notebooks for
+    TPUs, 2026-11.
     """
     code = kernel.code
     for call in code.calls:
@@ -304,7 +319,10 @@ class _Removals:
             return
         place = self._code.place(node)
         message = f"{entry.name} is gone since {entry.library} {entry.version}."
+        nothing, is_nothing, reason = entry.instead.partition("nothing")
         remedy = f"Write {entry.instead}{'…' if entry.instead.endswith('=') else ''}."
+        if is_nothing and not nothing:
+            remedy = f"Leave it out{reason}."
         use = Problem(place, message, remedy, fix), certain and entry.is_gone(self._kernel)
         self._found.setdefault((place.cell, place.line, entry.name), use)
 

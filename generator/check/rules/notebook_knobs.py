@@ -17,6 +17,8 @@ def knob_out_of_range(kernel: KernelSource) -> Iterator[Problem]:
 
     The session waits for its accelerator, and then fails late, as with FOLDS = 0 after the training, or not at all.
     Set it to a number in its range; docs/knobs.md says what each knob means.
+
+    Source (2026-11-27): the ranges of `generator/pair/ranges.py`, by which the notebooks are rendered.
     """
     for cell in kernel.code.cells:
         nodes = [node for node in cell.tree.body if isinstance(node, ast.Assign)]

@@ -16,7 +16,15 @@ from generator.check.syntax import Call
 from generator.check.written_paths import writes
 
 _WITH_VALUE = {"-r", "-c", "-f", "-i", "-t", "--requirement", "--constraint", "--find-links", "--index-url", "--target"}
-_WITH_VALUE |= {"--extra-index-url", "--python-version", "--platform", "--only-binary", "--no-binary", "--progress-bar"}
+_WITH_VALUE |= {
+    "--extra-index-url",
+    "--python-version",
+    "--platform",
+    "--only-binary",
+    "--no-binary",
+    "--progress-bar",
+    "--upgrade-strategy",
+}
 _FETCHING = {"wget", "curl", "apt", "apt-get", "gdown", "aria2c", "conda", "mamba", "micromamba", "npm"}
 _FETCHING |= {"git clone", "kaggle datasets", "kaggle competitions", "kaggle models"}
 _FETCHING |= {"huggingface-cli download", "hf download", "spacy download"}
@@ -43,6 +51,8 @@ _HERE = ("localhost", "127.0.0.1", "://gateway")
 _ELSEWHERE = {"mode", "source", "data_dir", "data_files"}  # arguments that say that nothing is fetched, mostly
 _UPGRADES = {"-U", "--upgrade", "--force-reinstall", "--ignore-installed", "-I", "--pre", "-t", "--target"}
 _PLAIN = re.compile(r"(?P<name>[A-Za-z][\w.-]*)(?:\[[\w,.-]*\])?")
+_AT_LEAST = re.compile(r">=?[\d.]+")  # which the image's version is taken to fulfil
+_OF_PIP = {"pip", "setuptools", "wheel"}
 _ATTACHED = {"model_": "model_sources", "dataset_": "dataset_sources"}
 _ATTACHED |= {"notebook_": "kernel_sources"}
 _OFFLINE_HUB = ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE", "HF_DATASETS_OFFLINE")
@@ -58,12 +68,17 @@ def install_is_not_pinned(kernel: KernelSource) -> Iterator[Problem]:
     The notebook that trained last week is another one today, and a new version may take along a new NumPy, JAX or
     libtpu, after which the TPU is not found.
     Pin it: `pip install keras==3.13.2`, or a commit: `git+https://…@COMMIT`.
+
+    Source (2026-11-20): a public repository: `pip install -U "jax[tpu]"` brought libtpu 0.0.44, with which the image's
+    torch_xla fails.
     """
     for place, arguments, _ in _installs(kernel.code):
         loose = [name for name in _wanted(kernel, arguments) if _is_loose(name)]
         if loose and "--no-index" not in arguments:
             message = f"{', '.join(loose[:3])} is installed in whatever version is the newest."
-            yield Problem(place, message, f"Pin it: {loose[0]}==VERSION.")
+            name = _PLAIN.match(loose[0])
+            pinned = f"{loose[0]}@COMMIT" if name is None or "git+" in loose[0] else f"{name[0]}==VERSION"
+            yield Problem(place, message, f"Pin it: {pinned}.")
 
 
 @rule("N021", "install-needs-internet")
@@ -71,18 +86,24 @@ def install_needs_internet(kernel: KernelSource) -> Iterator[Problem]:
     """A package is installed from an index, and the notebook runs without the internet.
 
     pip retries for minutes, and the session ends there. In a code competition the rerun with the hidden data has no
-    network either, whatever the editor had.
+    network either, whatever the editor had. A warning where the image has the package, in an older version.
     Attach a dataset with the wheels, and install with `--no-index --find-links /kaggle/input/…`; `tandem push
     --offline-wheels` does both.
 
-    Source: the code requirements of competitions.
+    Source (2026-11-23): the code requirements of competitions.
     """
     for place, arguments, is_optional in _installs(kernel.code):
         asks_nobody = _asks_nobody(kernel, arguments)
         if kernel.has_no_internet and not asks_nobody and not is_optional:
             message = "pip asks an index on the internet here, which this notebook runs without."
-            remedy = "Install attached wheels: `pip install --no-index --find-links /kaggle/input/… NAME`."
-            yield Problem(place, message, remedy)
+            wanted = _packages(arguments)
+            names = " ".join(wanted[:3]) or "NAME"
+            remedy = f"Attach a dataset with the wheels: pip install --no-index --find-links /kaggle/input/… {names}"
+            # What the image has stays as it is: only what is imported and is not there ends the session.
+            has = distributions_of("tpu" if kernel.is_on_tpu else "gpu")
+            plain = [_PLAIN.match(each) for each in wanted]
+            is_there = bool(plain) and all(found is not None and _plain(found["name"]) in has for found in plain)
+            yield Problem(place, message, remedy, severity=Severity.WARNING if is_there else None)
 
 
 @rule("N022", "needs-internet")
@@ -93,7 +114,7 @@ def needs_internet(kernel: KernelSource) -> Iterator[Problem]:
     `weights="imagenet"` or `pretrained=True` stand for: all of them end the session.
     Attach what is needed as a dataset or a Kaggle Model; where weights come from training, build the model without.
 
-    Source: the code requirements of competitions.
+    Source (2026-11-23): the code requirements of competitions.
     """
     if not kernel.has_no_internet:
         return
@@ -108,7 +129,7 @@ def needs_internet(kernel: KernelSource) -> Iterator[Problem]:
         is_run = not _is_optional(kernel.code, node) and is_called(kernel.code, node)
         if what and is_run and not _is_offline(kernel.code, name):
             message = f"{what} needs the internet, which this notebook runs without."
-            yield Problem(kernel.code.place(node), message, _NO_NETWORK)
+            yield Problem(kernel.code.place(node), message, _remedy(what, name))
 
 
 @rule("N023", "kagglehub-without-internet", Severity.WARNING)
@@ -120,7 +141,7 @@ def kagglehub_without_internet(kernel: KernelSource) -> Iterator[Problem]:
     with the hidden data.
     List the input in kernel-metadata.json, and use its path below /kaggle/input.
 
-    Source: Kaggle/kagglehub#258; kagglehub 1.0.3.
+    Source (2026-11-23): Kaggle/kagglehub#258; kagglehub 1.0.3.
     """
     for call in kernel.code.calls:
         node, name = call.node, call.name
@@ -128,17 +149,32 @@ def kagglehub_without_internet(kernel: KernelSource) -> Iterator[Problem]:
             continue
         if kernel.has_no_internet and name.startswith("kagglehub.") and name.endswith(("_download", "load_dataset")):
             message = f"{name} can attach nothing in a session that nobody sits at."
-            remedy = "Attach it in kernel-metadata.json, and use its path below /kaggle/input."
+            source = next((source for word, source in _ATTACHED.items() if word in call.last), "competition_sources")
+            remedy = f'Add it to "{source}" of kernel-metadata.json, and read its path below /kaggle/input.'
             yield Problem(kernel.code.place(node), message, remedy)
+
+
+def _remedy(what: str, name: str) -> str:
+    """What to write in the place of a download."""
+    if name.startswith("wandb."):
+        return 'Write os.environ["WANDB_MODE"] = "offline" above.'
+    if what.startswith(("weights=", "encoder_weights=", "pretrained=")):
+        argument = what.partition("=")[0]
+        off = "False" if argument == "pretrained" else "None"
+        return f"Write {argument}={off}, and load weights that are attached, below /kaggle/input."
+    if name.endswith(_BY_HANDLE) or name == _PIPELINE:
+        return 'Attach the model, and write its folder: "/kaggle/input/models/OWNER/MODEL/FRAMEWORK/VARIATION/VERSION".'
+    return _NO_NETWORK
 
 
 def _wanted(kernel: KernelSource, arguments: list[str]) -> list[str]:
     """What an install asks for beyond what the image has, which pip leaves as it is unless it is told to upgrade."""
-    packages = _packages(arguments)
+    packages = [each for each in _packages(arguments) if each not in _OF_PIP]
     if not _UPGRADES.isdisjoint(arguments):
         return packages
     has = distributions_of("tpu" if kernel.is_on_tpu else "gpu")
-    return [each for each in packages if not (found := _PLAIN.fullmatch(each)) or _plain(found["name"]) not in has]
+    plain = ((each, _PLAIN.fullmatch(_AT_LEAST.sub("", each))) for each in packages)
+    return [each for each, found in plain if not found or _plain(found["name"]) not in has]
 
 
 def _plain(name: str) -> str:

@@ -59,7 +59,7 @@ def loop_without_end(kernel: KernelSource) -> Iterator[Problem]:
     to keep a session of the editor awake does the same harm here.
     Remove the cell, or leave the loop (`break`) after a count or a time.
 
-    Source: Kaggle/kaggle-cli#1063, #1172 (a run cannot be cancelled).
+    Source (2026-11-27): Kaggle/kaggle-cli#1063, #1172 (a run cannot be cancelled).
     """
     code = kernel.code
     for loop in code.nodes(ast.While):
@@ -83,7 +83,7 @@ def dataset_without_end(kernel: KernelSource) -> Iterator[Problem]:
     Add `steps_per_epoch=` (for evaluate and predict `steps=`), or take `.repeat()` away: `fit` starts the dataset anew
     in each epoch.
 
-    Source: Keras, Model.fit ("if x is an infinitely repeating dataset, you must specify steps_per_epoch").
+    Source (2026-11-27): Keras, Model.fit ("if x is an infinitely repeating dataset, you must specify steps_per_epoch").
     """
     code = kernel.code
     if not {"tensorflow", "keras", "tensorflow_datasets"} & code.modules and not code.stars:
@@ -96,13 +96,17 @@ def dataset_without_end(kernel: KernelSource) -> Iterator[Problem]:
             given = call.argument(0, "x", "data", "dataset", "generator")
             if is_missing and given is not None and _is_endless(code, given):
                 message = f"This dataset is repeated without end, and `{call.last}` is not told where an epoch ends."
-                remedy = f"Add {keyword}=…, or take .repeat() away."
+                remedy = f"Add {keyword}=NUMBER_OF_EXAMPLES // BATCH_SIZE, or take .repeat() away."
                 yield Problem(code.place(call.node), message, remedy)
         if call.last == "fit" and call.receiver is not None and not call.is_open:
             held_out = call.keyword("validation_data")
             if held_out is not None and call.keyword("validation_steps") is None and _is_endless(code, held_out):
                 message = "The validation data are repeated without end, and `fit` is not told where they end."
-                yield Problem(code.place(call.node), message, "Add validation_steps=…, or take .repeat() away.")
+                yield Problem(
+                    code.place(call.node),
+                    message,
+                    "Add validation_steps=NUMBER_OF_EXAMPLES // BATCH_SIZE, or take .repeat() away.",
+                )
 
 
 @rule("N090", "tpu-code-without-a-tpu", Severity.WARNING)
@@ -112,7 +116,7 @@ def tpu_code_without_a_tpu(kernel: KernelSource) -> Iterator[Problem]:
     The connection fails, or the code falls back to the CPU and takes hours for minutes.
     Set `"machine_shape": "TpuV5E8"` in kernel-metadata.json (and enable_tpu, with enable_gpu false).
 
-    Source: kagglesdk 0.1.38 (machine_shape decides); Kaggle/kaggle-cli#1197.
+    Source (2026-11-27): kagglesdk 0.1.38 (machine_shape decides); Kaggle/kaggle-cli#1197.
     """
     code = kernel.code
     if kernel.accelerator not in (AcceleratorKind.CPU, AcceleratorKind.GPU) or kernel.is_on_tpu:
@@ -132,7 +136,7 @@ def gpu_code_without_a_gpu(kernel: KernelSource) -> Iterator[Problem]:
     Set `"machine_shape": "NvidiaTeslaT4"` and `"enable_gpu": true` in kernel-metadata.json; on a TPU take JAX or
     torch_xla.
 
-    Source: kagglesdk 0.1.38 (machine_shape decides); the images' packages, data/images.toml.
+    Source (2026-11-27): kagglesdk 0.1.38 (machine_shape decides); the images' packages, data/images.toml.
     """
     code = kernel.code
     if kernel.accelerator not in (AcceleratorKind.CPU, AcceleratorKind.TPU):
@@ -176,7 +180,7 @@ def backend_set_too_late(kernel: KernelSource) -> Iterator[Problem]:
     The notebook goes on with TensorFlow, which has no TPU in Kaggle's image: it trains on the CPU.
     Set `os.environ["KERAS_BACKEND"]` in the first cell, above every import of Keras and of what imports it.
 
-    Source: Keras, "Configuring your backend"; keras-team/keras#19423, keras-core#749.
+    Source (2026-11-27): Keras, "Configuring your backend"; keras-team/keras#19423, keras-core#749.
     """
     code = kernel.code
     importers = {"keras", "keras_hub", "keras_cv", "keras_nlp", "keras_tuner", "keras_core"}
@@ -213,7 +217,7 @@ def tpu_is_not_used(kernel: KernelSource) -> Iterator[Problem]:
     20 hours of TPU a week go to a CPU.
     Train with Keras on JAX (`KERAS_BACKEND=jax`) or with torch_xla; else ask for a GPU.
 
-    Source: Kaggle/docker-python tpu/requirements.in (tensorflow-cpu, torch+cpu), pull request 1499.
+    Source (2026-11-27): Kaggle/docker-python tpu/requirements.in (tensorflow-cpu, torch+cpu), pull request 1499.
     """
     code = kernel.code
     is_elsewhere = {"jax", "flax", "torch_xla", "torchax", "easydel", "tunix"} & code.modules
@@ -233,9 +237,11 @@ def tpu_is_not_used(kernel: KernelSource) -> Iterator[Problem]:
         if (is_keras and is_keras_fit(code, call)) or is_torch:
             what = "PyTorch without torch_xla" if is_torch and not is_keras else "Keras on TensorFlow"
             message = f"{what} does not use the TPU that kernel-metadata.json asks for: this trains on the CPU."
-            remedy = 'Set os.environ["KERAS_BACKEND"] = "jax" above the imports, or ask for a GPU in the metadata.'
+            remedy = 'Write os.environ["KERAS_BACKEND"] = "jax" above the imports, or ask for a GPU in the metadata.'
             if is_torch and not is_keras:
-                remedy = "Train on torch_xla.device(), or ask for a GPU in kernel-metadata.json."
+                remedy = (
+                    'Write device = torch_xla.device(), or "machine_shape": "NvidiaTeslaT4" in kernel-metadata.json.'
+                )
             yield Problem(code.place(call.node), message, remedy)
             return
 
@@ -248,7 +254,8 @@ def one_gpu_of_two(kernel: KernelSource) -> Iterator[Problem]:
     Wrap the model (`torch.nn.DataParallel(model)`), start a process for each (`accelerate.notebook_launcher(train,
     num_processes=2)`), or train a fold on each. In Keras take `tf.distribute.MirroredStrategy()`.
 
-    Source: "GPU T4 x2" is the only GPU that Kaggle offers everybody; Kaggle/kaggle-cli pull request 1198, 2026-09.
+    Source (2026-11-27): "GPU T4 x2" is the only GPU that Kaggle offers everybody; Kaggle/kaggle-cli pull request 1198,
+    2026-09.
     """
     code = kernel.code
     if kernel.setting("machine_shape") not in ("NvidiaTeslaT4", "NvidiaTeslaT4Highmem"):
@@ -265,7 +272,7 @@ def one_gpu_of_two(kernel: KernelSource) -> Iterator[Problem]:
     for call in code.calls:
         if is_on_gpu and call.last == "backward" and _trains_torch(code, call):
             message = "This trains on one of the session's two T4."
-            remedy = "Wrap the model in torch.nn.DataParallel, or train a fold on each."
+            remedy = "Write model = torch.nn.DataParallel(model), or train a fold on each."
             yield Problem(code.place(call.node), message, remedy)
             return
 

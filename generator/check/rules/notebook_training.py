@@ -38,7 +38,7 @@ def format_that_keras_refuses(kernel: KernelSource) -> Iterator[Problem]:
     `model.export`.
     Name it `model.keras`, or `model.weights.h5`.
 
-    Source: Keras 3.13 and 3.15, tried 2026-11-26.
+    Source (2026-11-26): Keras 3.13 and 3.15, tried.
     """
     code = kernel.code
     if not _is_keras_3(code):
@@ -62,7 +62,8 @@ def watched_name_does_not_exist(kernel: KernelSource) -> Iterator[Problem]:
     Keras warns once and goes on: nothing is stopped, no learning rate lowered, and with `save_best_only` nothing saved.
     The names are `loss`, those of `metrics=` in compile, and `val_` before them where there are validation data.
 
-    Source: Keras, callbacks (EarlyStopping: "Early stopping conditioned on metric … which is not available").
+    Source (2026-11-27): Keras, callbacks (EarlyStopping: "Early stopping conditioned on metric … which is not
+    available").
     """
     code = kernel.code
     fits = [call for call in code.calls if call.last in {"fit", "fit_generator"} and is_keras_fit(code, call)]
@@ -99,7 +100,7 @@ def nothing_is_saved(kernel: KernelSource) -> Iterator[Problem]:
     Save the weights (`model.save_weights("model.weights.h5")`, `torch.save(model.state_dict(), "model.pt")`), or the
     predictions.
 
-    Source: kaggle.com/docs/notebooks (only /kaggle/working is kept).
+    Source (2026-11-27): kaggle.com/docs/notebooks (only /kaggle/working is kept).
     """
     code = kernel.code
     if kernel.metadata is None or kernel.purpose is Purpose.INFERENCE or code.stars - keras_stars(code):
@@ -131,7 +132,7 @@ def one_optimizer_for_several_models(kernel: KernelSource) -> Iterator[Problem]:
     recognize variable". In PyTorch it goes on training the first model.
     Make it in the loop, or hand in its name: `compile(optimizer="adam")`.
 
-    Source: Keras 3.13 and 3.15, tried 2026-11-26.
+    Source (2026-11-26): Keras 3.13 and 3.15, tried.
     """
     code = kernel.code
     for call in code.calls:
@@ -155,7 +156,7 @@ def softmax_over_one_unit(kernel: KernelSource) -> Iterator[Problem]:
     Nothing fails: the loss stays where it is, and every prediction is the same class.
     Take `activation="sigmoid"` with one unit, or two units with the softmax.
 
-    Source: the definition of softmax, exp(x) / exp(x).
+    Source (2026-11-27): the definition of softmax, exp(x) / exp(x).
     """
     code = kernel.code
     for call in code.calls:
@@ -179,7 +180,11 @@ def softmax_over_one_unit(kernel: KernelSource) -> Iterator[Problem]:
                 is_dense = before.last == "Dense" and code.number(before.argument(0, "units")) == 1
                 if (is_linear or is_dense) and after.last in {"Softmax", "LogSoftmax"}:
                     message = "A softmax over one unit is always 1."
-                    yield Problem(code.place(after.node), message, "Take a sigmoid.")
+                    yield Problem(
+                        code.place(after.node),
+                        message,
+                        'Write torch.nn.Sigmoid() or activation="sigmoid", for which one unit is right.',
+                    )
 
 
 @rule("N038", "split-after-shuffle", Severity.WARNING)
@@ -190,7 +195,7 @@ def split_after_shuffle(kernel: KernelSource) -> Iterator[Problem]:
     that `skip` left out, so that training and validation overlap and the score is too good.
     Split first and shuffle the training part, or `shuffle(…, reshuffle_each_iteration=False)`.
 
-    Source: TensorFlow, tf.data.Dataset.shuffle (reshuffle_each_iteration).
+    Source (2026-11-27): TensorFlow, tf.data.Dataset.shuffle (reshuffle_each_iteration).
     """
     code = kernel.code
     if not {"tensorflow", "tensorflow_datasets", "keras"} & code.modules:
@@ -215,9 +220,9 @@ def _name_that_keras_takes(code: NotebookCode, call: Call, end: str) -> str:
     is_of_keras = is_keras(call.name, code)
     is_weights, is_whole = end.endswith(".weights.h5"), end.endswith((".keras", ".h5", ".hdf5"))
     if call.last == "save_weights" and not is_weights and is_keras_model(code, call):
-        return f"Write save_weights({_stem(end)}.weights.h5)."
+        return f'Write save_weights("{_stem(end)}.weights.h5").'
     if call.last == "save" and not is_whole and is_keras_model(code, call):
-        return f"Write save({_stem(end)}.keras), or export({end}) for a SavedModel."
+        return f'Write save("{_stem(end)}.keras"), or export("{end}") for a SavedModel.'
     if call.name.endswith(".save_model") and is_of_keras and not is_whole:
         return f"Name it {_stem(end)}.keras."
     if call.last != "ModelCheckpoint" or not is_of_keras:

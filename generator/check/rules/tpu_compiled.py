@@ -17,7 +17,7 @@ _SAMPLES = ("numpy.random.", "random.")
 _CALLBACKS = {"jax.debug.print", "jax.debug.callback", "jax.pure_callback", "jax.experimental.io_callback"}
 
 
-@tpu_rule("T030", "value-of-traced", Severity.ERROR)
+@tpu_rule("T030", "value-of-traced", Severity.ERROR, on_any_device=True)
 def value_of_traced(tpu: TpuCode) -> Iterator[Problem]:
     """A compiled function asks for the value of an array that it has only as a symbol.
 
@@ -25,7 +25,7 @@ def value_of_traced(tpu: TpuCode) -> Iterator[Problem]:
     and it stops (ConcretizationTypeError, TracerArrayConversionError, "'SymbolicTensor' object has no attribute
     'numpy'"). Return the array and read it outside of the compiled function, or use `jnp` and `tf` within.
 
-    Source: JAX, "Errors"; TensorFlow's guide to tf.function.
+    Source (2026-11-23): JAX, "Errors"; TensorFlow's guide to tf.function.
     """
     for call in tpu.traced.calls(kind=Kind.TRACED):
         is_jax = Kind.JAX in tpu.compiled.kind(call.node)
@@ -35,17 +35,21 @@ def value_of_traced(tpu: TpuCode) -> Iterator[Problem]:
         if reads or casts or (numpy and any(map(tpu.traced.is_traced, call.node.args))):
             what = f".{call.last}()" if reads else f"{'np.' if numpy else ''}{call.last}()"
             message = f"`{what}` needs a number, and a compiled function has only a symbol."
-            yield Problem(tpu.code.place(call.node), message, "Return the array, and read it outside of the function.")
+            yield Problem(
+                tpu.code.place(call.node),
+                message,
+                "Return the array, and read it outside of the function; within write jnp or tf instead of np.",
+            )
 
 
-@tpu_rule("T031", "branch-on-traced", Severity.ERROR)
+@tpu_rule("T031", "branch-on-traced", Severity.ERROR, on_any_device=True)
 def branch_on_traced(tpu: TpuCode) -> Iterator[Problem]:
     """A Python `if` or `while` of a function that JAX compiles depends on the value of an array.
 
     Python decides while the function is traced, when there is no value: TracerBoolConversionError. Choose with
     `jnp.where(condition, a, b)`, `jax.lax.cond` or `jax.lax.while_loop`, or make the argument static.
 
-    Source: JAX, "Control flow and logical operators with JIT".
+    Source (2026-11-23): JAX, "Control flow and logical operators with JIT".
     """
     code = tpu.code
     decisions: list[ast.If | ast.While | ast.IfExp | ast.Assert] = [*code.nodes(ast.If), *code.nodes(ast.While)]
@@ -53,17 +57,19 @@ def branch_on_traced(tpu: TpuCode) -> Iterator[Problem]:
     for node in decisions:
         if Kind.TRACED | Kind.JAX in tpu.compiled.kind(node) and _asks_for_value(tpu, node.test):
             message = "Python decides here on the value of an array, which is not known while the function is compiled."
-            yield Problem(tpu.code.place(node), message, "Use jnp.where or jax.lax.cond.")
+            yield Problem(
+                tpu.code.place(node), message, "Write jnp.where(condition, a, b), or jax.lax.cond(condition, f, g, x)."
+            )
 
 
-@tpu_rule("T032", "side-effect-in-compiled", Severity.WARNING)
+@tpu_rule("T032", "side-effect-in-compiled", Severity.WARNING, on_any_device=True)
 def side_effect_in_compiled(tpu: TpuCode) -> Iterator[Problem]:
     """A compiled function prints, appends to a list outside, or sets a global name.
 
     Its Python runs once, while it is traced: a `print` shows a symbol and never again, a list gets one symbol that
     leaks out of the function, a counter stays at 1. Return what is to be kept, and print or collect it outside.
 
-    Source: JAX, "Sharp bits", pure functions; TensorFlow's guide to tf.function.
+    Source (2026-11-23): JAX, "Sharp bits", pure functions; TensorFlow's guide to tf.function.
     """
     remedy = "Return the value, and keep or print it outside of the function."
     for call in tpu.traced.calls(kind=Kind.TRACED):
@@ -80,32 +86,36 @@ def side_effect_in_compiled(tpu: TpuCode) -> Iterator[Problem]:
             yield Problem(tpu.code.place(node), message, remedy)
 
 
-@tpu_rule("T033", "frozen-chance", Severity.ERROR)
+@tpu_rule("T033", "frozen-chance", Severity.WARNING, on_any_device=True)
 def frozen_chance(tpu: TpuCode) -> Iterator[Problem]:
     """A compiled function draws with NumPy's or Python's random numbers, or looks at the clock.
 
     That happens once, while it is traced: every step then has the same "random" number or the same time, and nothing
     says so. Draw with `jax.random` and a key that changes, with `tf.random.stateless_uniform`, or on the host.
 
-    Source: JAX, "Sharp bits"; TensorFlow's guide to tf.function.
+    Source (2026-11-23): JAX, "Sharp bits"; TensorFlow's guide to tf.function.
     """
     for call in tpu.traced.calls(kind=Kind.TRACED):
         if call.name.startswith(_SAMPLES) and call.name.partition(".")[0] in tpu.code.modules:
             message = f"`{call.last}` draws once, while the step is compiled: every step has the same number."
-            yield Problem(tpu.code.place(call.node), message, "Draw with jax.random or tf.random.stateless_uniform.")
+            yield Problem(
+                tpu.code.place(call.node),
+                message,
+                "Hand a key in: jax.random.uniform(key, shape); in TensorFlow tf.random.stateless_uniform.",
+            )
         elif call.name in _CLOCKS:
             message = "The clock is read once, while the step is compiled."
             yield Problem(tpu.code.place(call.node), message, "Measure outside of the compiled function.")
 
 
-@tpu_rule("T034", "constant-key", Severity.WARNING)
+@tpu_rule("T034", "constant-key", Severity.WARNING, on_any_device=True)
 def constant_key(tpu: TpuCode) -> Iterator[Problem]:
     """A training step that JAX compiles makes its random key from a constant.
 
     Dropout and augmentation then repeat the same numbers in every step. Hand the key in, and split it for each step
     (`key, step_key = jax.random.split(key)`), or fold the step's number in (`jax.random.fold_in(key, state.step)`).
 
-    Source: JAX, "Pseudorandom numbers".
+    Source (2026-11-23): JAX, "Pseudorandom numbers".
     """
     for call in tpu.calls("jax.random.PRNGKey", "jax.random.key"):
         is_step = Kind.TRACED | Kind.JAX | Kind.STEP in tpu.compiled.kind(call.node)
@@ -113,7 +123,11 @@ def constant_key(tpu: TpuCode) -> Iterator[Problem]:
         is_folded = parent is not None and parent.last == "fold_in"
         if is_step and not is_folded and tpu.devices.number(call.argument(0, "seed")) is not None:
             message = "Every step draws the same numbers, since its key is a constant."
-            yield Problem(tpu.code.place(call.node), message, "Hand the key in, and split it for each step.")
+            yield Problem(
+                tpu.code.place(call.node),
+                message,
+                "Hand the key in, and write key, step_key = jax.random.split(key) before each step.",
+            )
 
 
 @tpu_rule("T035", "host-op-in-step", Severity.ERROR)
@@ -123,24 +137,26 @@ def host_op_in_step(tpu: TpuCode) -> Iterator[Problem]:
     `tf.py_function`, `tf.numpy_function`, `tf.print`, `tf.summary` and `tf.timestamp` run in graph mode on a GPU, and
     the TPU's compiler refuses them. Do it in the input pipeline, or with what the step returns.
 
-    Source: 145 steps given to Google's TPU compiler, see docs/adr/0017.
+    Source (2026-11-23): 145 steps given to Google's TPU compiler, see docs/adr/0017.
     """
     refused = {f"tensorflow.{name}" for name in ("py_function", "numpy_function", "print", "timestamp")}
     refused |= {"tensorflow.compat.v1.py_func", "tensorflow.io.write_file"}
     for call in tpu.device_calls(Kind.TENSORFLOW):
         if call.name in refused or call.name.startswith("tensorflow.summary."):
             message = f"The TPU's compiler refuses `{call.last}`, which runs on the host."
-            yield Problem(tpu.code.place(call.node), message, "Do it in the input pipeline, or outside of the step.")
+            yield Problem(
+                tpu.code.place(call.node), message, "Move it into the function of dataset.map, or behind the step."
+            )
 
 
-@tpu_rule("T036", "host-callback", Severity.WARNING)
+@tpu_rule("T036", "host-callback", Severity.WARNING, on_any_device=True)
 def host_callback(tpu: TpuCode) -> Iterator[Problem]:
     """A training step that JAX compiles calls back to Python on the host.
 
     `jax.debug.print`, `pure_callback` and `io_callback` stop the step on every device until Python has answered. They
     are for finding a mistake; return the values and print them every hundred steps outside.
 
-    Source: JAX, "External callbacks".
+    Source (2026-11-23): JAX, "External callbacks".
     """
     for call in tpu.code.calls:
         is_callback = call.name in _CALLBACKS or call.name.startswith("jax.experimental.host_callback.")
@@ -150,10 +166,12 @@ def host_callback(tpu: TpuCode) -> Iterator[Problem]:
         )  # by `if DEBUG:`
         if is_callback and is_step and not is_switched:
             message = f"Every step waits for Python on the host (`{call.last}`)."
-            yield Problem(tpu.code.place(call.node), message, "Return the value, and look at it outside of the step.")
+            yield Problem(
+                tpu.code.place(call.node), message, "Return the value, and print it behind the step, once in a hundred."
+            )
 
 
-@tpu_rule("T037", "compiled-in-loop", Severity.WARNING)
+@tpu_rule("T037", "compiled-in-loop", Severity.WARNING, on_any_device=True)
 def compiled_in_loop(tpu: TpuCode) -> Iterator[Problem]:
     """A function is made and compiled in every pass of a loop.
 
@@ -161,7 +179,7 @@ def compiled_in_loop(tpu: TpuCode) -> Iterator[Problem]:
     the loop is a new one each time, and a compilation takes a minute. Make it once before the loop, and hand in what
     changes as an argument.
 
-    Source: JAX, "Just-in-time compilation", caching.
+    Source (2026-11-23): JAX, "Just-in-time compilation", caching.
     """
     compilers = {
         "jax.jit", "jax.pmap", "flax.nnx.jit", "flax.nnx.pmap", "tensorflow.function", "equinox.filter_jit",
@@ -181,7 +199,7 @@ def compiled_in_loop(tpu: TpuCode) -> Iterator[Problem]:
             yield Problem(tpu.code.place(function), message, remedy)
 
 
-@tpu_rule("T038", "number-that-compiles-anew", Severity.WARNING)
+@tpu_rule("T038", "number-that-compiles-anew", Severity.WARNING, on_any_device=True)
 def number_that_compiles_anew(tpu: TpuCode) -> Iterator[Problem]:
     """A learning rate or a step's number is part of the compiled program, and changes.
 
@@ -189,13 +207,18 @@ def number_that_compiles_anew(tpu: TpuCode) -> Iterator[Problem]:
     compilation of a minute, until the memory is full. Hand it in as an array (`jnp.asarray(rate)`,
     `tf.constant(step)`), or let the optimizer's schedule compute it from the step's number.
 
-    Source: TensorFlow's guide to tf.function (retracing); JAX, "Just-in-time compilation" (static arguments).
+    Source (2026-11-23): TensorFlow's guide to tf.function (retracing); JAX, "Just-in-time compilation" (static
+    arguments).
     """
     changing = {"lr", "learning_rate", "step", "global_step", "epoch", "iteration", "i", "it", "rate"}
     for function, static in tpu.compiled.static.items():
         for name in sorted(static & changing):
             message = f"`{name}` is static, so that each of its values compiles the function anew."
-            yield Problem(tpu.code.place(function), message, "Hand it in as an array, or use the optimizer's schedule.")
+            yield Problem(
+                tpu.code.place(function),
+                message,
+                f"Take `{name}` out of static_argnames, and hand in jnp.asarray({name}).",
+            )
     for call in tpu.code.calls:
         if any(_is_plain_tf_function(tpu, each) for each in tpu.compiled.referred(call.node.func)):
             for argument in [*call.node.args, *(each.value for each in call.node.keywords)]:

@@ -30,7 +30,7 @@ def hidden_missing_tpu(tpu: TpuCode) -> Iterator[Problem]:
     on a CPU without an error, and then trains for nine hours what takes minutes. Let the connection fail, or check what
     was found before training (`strategy.num_replicas_in_sync`, `jax.default_backend()`) and raise.
 
-    Source: Kaggle/kaggle-cli#1197; practitioners' notebooks of 2021 to 2023.
+    Source (2026-11-23): Kaggle/kaggle-cli#1197; practitioners' notebooks of 2021 to 2023.
     """
     if _raises_without_devices(tpu):
         return
@@ -42,7 +42,9 @@ def hidden_missing_tpu(tpu: TpuCode) -> Iterator[Problem]:
         for handler in attempt.handlers:
             if not _stops(tpu, handler) and not _connects_after(tpu, attempt):
                 message = "Without a TPU the notebook goes on by itself on whatever is there."
-                remedy = "Let it raise, or check the number of devices before training and stop."
+                remedy = "Write `raise` here, or before the training: assert strategy.num_replicas_in_sync == 8"
+                if "tpu" in asked:
+                    remedy = 'Write `raise` here, or before the training: assert jax.default_backend() == "tpu"'
                 yield Problem(tpu.code.place(handler), message, remedy)
 
 
@@ -51,10 +53,10 @@ def tensorflow_sees_no_tpu(tpu: TpuCode) -> Iterator[Problem]:
     """TensorFlow of Kaggle's TPU image is built without TPU support, and the notebook installs no other.
 
     The image has `tensorflow-cpu` since 2025-09, because `tensorflow-tpu` needs an older libtpu than JAX does:
-    `TPUClusterResolver` finds nothing there. Train with Keras on JAX (`KERAS_BACKEND=jax`), or install
-    `tensorflow-tpu` before TensorFlow is imported.
+    `TPUClusterResolver` finds nothing there. Train with Keras on JAX (`KERAS_BACKEND=jax`). Whether `tensorflow-tpu`,
+    installed before TensorFlow is imported, finds the TPU today is not known.
 
-    Source: Kaggle/docker-python, tpu/requirements.in and pull request 1499.
+    Source (2026-11-23): Kaggle/docker-python, tpu/requirements.in and pull request 1499.
     """
     if tpu.mentions("tensorflow-tpu", "tensorflow_tpu"):
         return
@@ -62,18 +64,19 @@ def tensorflow_sees_no_tpu(tpu: TpuCode) -> Iterator[Problem]:
     connects = [call for call in tpu.code.calls if call.last == resolver or call.name.endswith(f"{resolver}.connect")]
     for call in connects[:1]:
         message = "TensorFlow of Kaggle's TPU image finds no TPU."
-        remedy = "Set KERAS_BACKEND to jax, or install tensorflow-tpu before TensorFlow is imported."
+        remedy = 'Train with Keras on JAX: os.environ["KERAS_BACKEND"] = "jax" above the first import.'
         yield Problem(tpu.code.place(call.node), message, remedy)
 
 
-@tpu_rule("T003", "model-outside-scope", Severity.ERROR)
+@tpu_rule("T003", "model-outside-scope", Severity.WARNING)
 def model_outside_scope(tpu: TpuCode) -> Iterator[Problem]:
     """A model that is trained was not built inside the scope of the TPU's strategy.
 
-    Its variables are then on one device, and `fit` stops with "Variable was not created in the distribution strategy
-    scope". Build and compile it in `with strategy.scope():`, and call `fit` outside.
+    Where all is outside, it trains on one device; where `compile` or `fit` is inside, it stops with "Need to be inside
+    with strategy.scope()" or "Mixing different tf.distribute.Strategy objects". Build and compile it in
+    `with strategy.scope():`, and call `fit` outside.
 
-    Source: TensorFlow's guide to distributed training.
+    Source (2026-11-27): Keras 3.13 on TensorFlow 2.20 with two devices, tried.
     """
     has_strategy = any(call.last == "TPUStrategy" for call in tpu.code.calls)
     if not has_strategy or any(call.last in {"experimental_set_strategy", "__enter__"} for call in tpu.code.calls):
@@ -87,7 +90,7 @@ def model_outside_scope(tpu: TpuCode) -> Iterator[Problem]:
             for call in [call for call in built if call.node not in seen]:
                 seen.add(call.node)
                 message = "This model is built outside of the strategy's scope, and trained."
-                yield Problem(tpu.code.place(call.node), message, "Build and compile it in `with strategy.scope():`.")
+                yield Problem(tpu.code.place(call.node), message, "Move it and compile into `with strategy.scope():`.")
 
 
 @tpu_rule("T004", "distribution-after-model", Severity.WARNING)
@@ -96,7 +99,7 @@ def distribution_after_model(tpu: TpuCode) -> Iterator[Problem]:
 
     Its variables are on the first device then. Set the distribution first, right after Keras is imported.
 
-    Source: Keras, guide to distributed training with JAX.
+    Source (2026-11-23): Keras, guide to distributed training with JAX.
     """
     settings = [call for call in tpu.calls("keras.distribution.set_distribution") if _is_at_top(tpu, call)]
     if not tpu.platform.keras_jax or not settings:
@@ -105,7 +108,11 @@ def distribution_after_model(tpu: TpuCode) -> Iterator[Problem]:
     for call in tpu.code.calls:
         if _is_at_top(tpu, call) and tpu.code.order(call.node) < first and builds_model(tpu, call):
             message = "This model is built before the distribution is set, so that it is on one device."
-            yield Problem(tpu.code.place(call.node), message, "Call keras.distribution.set_distribution first.")
+            yield Problem(
+                tpu.code.place(call.node),
+                message,
+                "Write keras.distribution.set_distribution(keras.distribution.DataParallel()) above it.",
+            )
             return
 
 
@@ -116,25 +123,28 @@ def one_device_of_eight(tpu: TpuCode) -> Iterator[Problem]:
     `jax.jit`, Keras on JAX, and PyTorch/XLA use the first device unless they are told to split the batch: by
     `keras.distribution.DataParallel`, a `jax.sharding.Mesh` or `pmap`, `torch_xla.launch` or SPMD.
 
-    Source: JAX, "Distributed arrays and automatic parallelization"; PyTorch/XLA, "How to run with PyTorch/XLA".
+    Source (2026-11-23): JAX, "Distributed arrays and automatic parallelization"; PyTorch/XLA, "How to run with
+    PyTorch/XLA".
     """
-    remedy = "Split the batch over all devices; the learning rate grows with it."
+    on_keras = "Write keras.distribution.set_distribution(keras.distribution.DataParallel()) above the model."
+    on_jax = 'Split the batch: jax.device_put(batch, NamedSharding(jax.make_mesh((8,), ("batch",)), P("batch")))'
+    on_torch = "Start a process for each core: torch_xla.launch(train)"
     if _mentions_shards(tpu):
         return
     if tpu.platform.keras_jax and not tpu.platform.tensorflow:
         fits = [call for call in tpu.code.calls if call.last == "fit" and builds_some_model(tpu, call)]
         for call in fits[:1]:
-            yield Problem(tpu.code.place(call.node), "Keras on JAX trains on the first of eight devices.", remedy)
+            yield Problem(tpu.code.place(call.node), "Keras on JAX trains on the first of eight devices.", on_keras)
     elif tpu.platform.jax:
         steps = [each for each in tpu.compiled.training_steps() if tpu.code.class_of(each) is None]
         for function in steps[:1]:
-            yield Problem(tpu.code.place(function), "This step runs on the first of eight devices.", remedy)
+            yield Problem(tpu.code.place(function), "This step runs on the first of eight devices.", on_jax)
     elif tpu.platform.torch and any(call.last == "backward" and _is_repeated(tpu, call) for call in tpu.code.calls):
         starts = {"spawn", "launch", "use_spmd", "MpModelWrapper", "initialize", "init_process_group", "Accelerator"}
         devices = list(tpu.calls(*XLA_DEVICES))
         if devices and not any(call.last in starts for call in tpu.code.calls):
             place = tpu.code.place(devices[0].node)
-            yield Problem(place, "PyTorch/XLA trains on the first of eight devices.", remedy)
+            yield Problem(place, "PyTorch/XLA trains on the first of eight devices.", on_torch)
 
 
 @tpu_rule("T006", "fold-without-restart", Severity.WARNING)
@@ -145,7 +155,7 @@ def fold_without_restart(tpu: TpuCode) -> Iterator[Problem]:
     out of it in the third. Connect and initialise the TPU again before each fold
     (`tf.tpu.experimental.initialize_tpu_system`), or call `keras.backend.clear_session()`.
 
-    Source: practitioners' notebooks of 2021 to 2023.
+    Source (2026-11-23): practitioners' notebooks of 2021 to 2023.
     """
     if not (tpu.platform.tensorflow or tpu.platform.keras_jax):
         return
@@ -155,7 +165,7 @@ def fold_without_restart(tpu: TpuCode) -> Iterator[Problem]:
             ends = {call.last for call in calls}
             if "fit" in ends and any(is_model(tpu, call) for call in calls) and not ends & _RESTARTS:
                 message = "Each fold builds a model, and what the fold before left stays in the TPU's memory."
-                remedy = "Initialise the TPU again before each fold, or call keras.backend.clear_session()."
+                remedy = "Write keras.backend.clear_session() as the first line of the loop."
                 yield Problem(tpu.code.place(loop), message, remedy)
 
 

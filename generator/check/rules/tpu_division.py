@@ -58,7 +58,7 @@ def indivisible_batch(tpu: TpuCode) -> Iterator[Problem]:
     With `keras.distribution.DataParallel` every batch is sharded along its first axis: one of 100 rows, or a last one
     of 26, ends in `IndivisibleError`. In `predict`, `evaluate` and validation that comes after the training.
 
-    Source: keras-team/keras#21167; executed with Keras 3.15 and JAX 0.10.2 on eight devices, 2026-11-26.
+    Source (2026-11-26): keras-team/keras#21167; executed with Keras 3.15 and JAX 0.10.2 on eight devices.
     """
     for fed in _fed(tpu):
         if fed.remainder:
@@ -74,7 +74,7 @@ def last_batch_may_not_divide(tpu: TpuCode) -> Iterator[Problem]:
     multiple of 8, the last batch of a dataset that keeps it ends in `IndivisibleError`; in `predict` that comes after
     the training.
 
-    Source: keras-team/keras#21167; executed with Keras 3.15 and JAX 0.10.2 on eight devices, 2026-11-26.
+    Source (2026-11-26): keras-team/keras#21167; executed with Keras 3.15 and JAX 0.10.2 on eight devices.
     """
     for fed in _fed(tpu):
         if fed.is_dataset and fed.remainder is None and not fed.is_whole:

@@ -25,7 +25,7 @@ def ragged_last_batch(tpu: TpuCode) -> Iterator[Problem]:
     long as the first time; a hand-written loop fails, or compiles again in each epoch. Drop it
     (`batch(n, drop_remainder=True)`, in torch `drop_last=True`), or repeat the examples before they are batched.
 
-    Source: Cloud TPU performance guide; measured with Google's compiler, see docs/adr/0017.
+    Source (2026-11-23): Cloud TPU performance guide; measured with Google's compiler, see docs/adr/0017.
     """
     for batched in () if is_data_parallel(tpu) else batched_datasets(tpu):  # T025 and T026 are of those
         drops = batched.call.argument(1, "drop_remainder")
@@ -47,7 +47,9 @@ def ragged_last_batch(tpu: TpuCode) -> Iterator[Problem]:
     if tpu.platform.jax:
         for loop in _ragged_slices(tpu):
             message = f"The last slice of this loop is shorter than the others, which {_RAGGED}."
-            yield Problem(tpu.code.place(loop), message, "Loop over len(x) // batch_size whole batches.")
+            yield Problem(
+                tpu.code.place(loop), message, "Write range(0, len(x) // batch_size * batch_size, batch_size)."
+            )
 
 
 @tpu_rule("T011", "serial-input", Severity.WARNING)
@@ -57,7 +59,7 @@ def serial_input(tpu: TpuCode) -> Iterator[Problem]:
     A TPU takes thousands of images a second, a core of the host decodes and augments some hundred: the accelerator
     waits. Give `map` its `num_parallel_calls=tf.data.AUTOTUNE`, a `DataLoader` its `num_workers`.
 
-    Source: Cloud TPU performance guide; measured on the reference pairs, see docs/adr/0017.
+    Source (2026-11-23): Cloud TPU performance guide; measured on the reference pairs, see docs/adr/0017.
     """
     for call in tpu.code.calls:
         if call.last == "map" and call.receiver is not None and not call.name.startswith("jax."):
@@ -76,7 +78,7 @@ def serial_input(tpu: TpuCode) -> Iterator[Problem]:
             workers = call.argument(5, "num_workers")
             if (workers is None or tpu.devices.number(workers) == 0) and _reads_files(tpu, call.argument(0, "dataset")):
                 message = "This loader has no workers, so that the TPU waits for each example to be read."
-                yield Problem(tpu.code.place(call.node), message, "Add num_workers=4 or more.")
+                yield Problem(tpu.code.place(call.node), message, "Add num_workers=8.")
 
 
 @tpu_rule("T012", "same-examples-on-every-core", Severity.WARNING)
@@ -86,14 +88,18 @@ def same_examples_on_every_core(tpu: TpuCode) -> Iterator[Problem]:
     An epoch then takes eight times as long as it should. Give the loader
     `DistributedSampler(dataset, num_replicas=xr.world_size(), rank=xr.global_ordinal(), shuffle=True)`.
 
-    Source: PyTorch/XLA, "Running on multiple XLA devices with multi-processing".
+    Source (2026-11-23): PyTorch/XLA, "Running on multiple XLA devices with multi-processing".
     """
     if not tpu.spawned() or any(call.last == "DistributedSampler" for call in tpu.code.calls):
         return
     for call in training_loaders(tpu):
         if is_true(call.argument(2, "shuffle")):
             message = "Every process of the eight trains on all examples."
-            yield Problem(tpu.code.place(call.node), message, "Give the loader a DistributedSampler.")
+            yield Problem(
+                tpu.code.place(call.node),
+                message,
+                "Write sampler=DistributedSampler(dataset, num_replicas=xr.world_size(), rank=xr.global_ordinal()).",
+            )
 
 
 @tpu_rule("T013", "varying-lengths", Severity.WARNING)
@@ -103,7 +109,7 @@ def varying_lengths(tpu: TpuCode) -> Iterator[Problem]:
     Every new length compiles the step anew, for a minute or more; what pays on a GPU does not on a TPU. Pad to one
     length (`padding="max_length"`, `padded_shapes=…`), or to few ones.
 
-    Source: Cloud TPU performance guide ("Shapes and axes must be constants").
+    Source (2026-11-23): Cloud TPU performance guide ("Shapes and axes must be constants").
     """
     for call in tpu.code.calls:
         if call.last == "DataCollatorWithPadding":
@@ -115,7 +121,13 @@ def varying_lengths(tpu: TpuCode) -> Iterator[Problem]:
             is_dynamic = _is_in_collation(tpu, call) and _pads_to_longest(tpu, call)
         if is_dynamic and not call.is_open:
             message = "Batches are padded to their longest text, and each new length compiles the step anew."
-            yield Problem(tpu.code.place(call.node), message, "Pad all batches to one length.")
+            yield Problem(tpu.code.place(call.node), message, _padding(call))
+
+
+def _padding(call: Call) -> str:
+    if call.last == "padded_batch":
+        return "Write padded_shapes=([LENGTH], []), with the length of the longest text."
+    return 'Write padding="max_length", max_length=512, with the length of the longest text.'
 
 
 def _ragged_slices(tpu: TpuCode) -> Iterator[ast.For]:

@@ -39,12 +39,14 @@ def string_op_in_step(tpu: TpuCode) -> Iterator[Problem]:
     A TPU has numbers only; the compiler refuses everything else. Decode and tokenize in the input pipeline
     (`dataset.map`), which runs on the host.
 
-    Source: 145 steps given to Google's TPU compiler, see docs/adr/0017.
+    Source (2026-11-23): 145 steps given to Google's TPU compiler, see docs/adr/0017.
     """
     for call in tpu.device_calls(Kind.TENSORFLOW):
         if call.name.startswith(_STRINGS):
             message = f"The TPU's compiler refuses `{call.last}`, which works on strings or files."
-            yield Problem(tpu.code.place(call.node), message, "Do it in the input pipeline, by dataset.map.")
+            yield Problem(
+                tpu.code.place(call.node), message, "Move it into the function of dataset.map, which runs on the host."
+            )
 
 
 @tpu_rule("T041", "lookup-layer-in-model", Severity.ERROR)
@@ -55,12 +57,15 @@ def lookup_layer_in_model(tpu: TpuCode) -> Iterator[Problem]:
     refuses, and which Keras on JAX cannot trace. Apply the layer in `dataset.map`; for inference put it before the
     model.
 
-    Source: 145 steps given to Google's TPU compiler, see docs/adr/0017; Keras, preprocessing layers on a TPU.
+    Source (2026-11-23): 145 steps given to Google's TPU compiler, see docs/adr/0017; Keras, preprocessing layers on a
+    TPU.
     """
     if tpu.platform.tensorflow or tpu.platform.keras_jax:
         for call in tpu.layers.made(_LOOKUPS):
             message = f"The TPU's compiler refuses a {call.last} in the model."
-            yield Problem(tpu.code.place(call.node), message, "Apply it in dataset.map, on the host.")
+            yield Problem(
+                tpu.code.place(call.node), message, "Apply it before: dataset.map(lambda x, y: (layer(x), y))."
+            )
 
 
 @tpu_rule("T042", "augmentation-in-model", Severity.ERROR)
@@ -71,12 +76,14 @@ def augmentation_in_model(tpu: TpuCode) -> Iterator[Problem]:
     size that varies: they run on a GPU, and are refused on a TPU. Apply them in `dataset.map`. Flips, brightness,
     contrast, hue, saturation, erasing, blur and sharpness are fine in the model.
 
-    Source: 145 steps given to Google's TPU compiler, see docs/adr/0017.
+    Source (2026-11-23): 145 steps given to Google's TPU compiler, see docs/adr/0017.
     """
     if tpu.platform.tensorflow and not tpu.platform.keras_jax:
         for call in tpu.layers.made(_TRANSFORMS):
             message = f"TensorFlow has no {call.last} for a TPU."
-            yield Problem(tpu.code.place(call.node), message, "Apply it in dataset.map, on the host.")
+            yield Problem(
+                tpu.code.place(call.node), message, "Apply it before: dataset.map(lambda x, y: (layer(x), y))."
+            )
 
 
 @tpu_rule("T043", "refused-op", Severity.ERROR)
@@ -87,11 +94,15 @@ def refused_op(tpu: TpuCode) -> Iterator[Problem]:
     is fine), `lu`, `eig`, `max_pool_with_argmax`, `histogram_fixed_width`, `edit_distance`. Compute it in the input
     pipeline, or from operations that the compiler has.
 
-    Source: 145 steps given to Google's TPU compiler, see docs/adr/0017.
+    Source (2026-11-23): 145 steps given to Google's TPU compiler, see docs/adr/0017.
     """
     for call in tpu.device_calls(Kind.TENSORFLOW):
         if call.name in _REFUSED:
-            remedy = "Take tf.math.unsorted_segment_sum." if call.last == "segment_sum" else "Do it on the host."
+            remedy = (
+                "Write tf.math.unsorted_segment_sum(data, ids, number)."
+                if call.last == "segment_sum"
+                else "Move it into the function of dataset.map, which runs on the host."
+            )
             yield Problem(tpu.code.place(call.node), f"The TPU's compiler has no `{call.last}`.", remedy)
 
 
@@ -101,7 +112,7 @@ def resize_method(tpu: TpuCode) -> Iterator[Problem]:
 
     The compiler has the bilinear and the nearest one. Take bilinear, or resize in the input pipeline.
 
-    Source: 145 steps given to Google's TPU compiler, see docs/adr/0017.
+    Source (2026-11-23): 145 steps given to Google's TPU compiler, see docs/adr/0017.
     """
     for call in tpu.device_calls(Kind.TENSORFLOW):
         if call.name == "tensorflow.image.resize":
@@ -118,13 +129,15 @@ def falls_back_to_host(tpu: TpuCode) -> Iterator[Problem]:
     `grid_sample`, `median` and `histc` are not lowered: the step is cut in two, the tensor fetched, computed on a CPU
     core and sent back, in every step. The counters `aten::…` of `torch_xla.debug.metrics` show it.
 
-    Source: counters of torch_xla 2.9, see docs/adr/0017.
+    Source (2026-11-23): counters of torch_xla 2.9, see docs/adr/0017.
     """
     for call in tpu.device_calls(Kind.TORCH) if tpu.platform.torch else ():
         if call.last in _FALLBACKS and not call.name.startswith(("numpy.", "np.")):
             message = f"PyTorch/XLA computes `{call.last}` on the host, in the middle of every step."
             yield Problem(
-                tpu.code.place(call.node), message, "Do it in the dataset, or write it with other operations."
+                tpu.code.place(call.node),
+                message,
+                "Move it into the dataset's __getitem__, or write it with other operations.",
             )
 
 
@@ -135,14 +148,18 @@ def max_pooling(tpu: TpuCode) -> Iterator[Problem]:
     Its gradient has to find where the maximum was, which a TPU does slowly and with more traffic than the mean needs.
     Where accuracy allows it take average pooling, or a convolution with a stride.
 
-    Source: Cloud TPU performance guide.
+    Source (2026-11-23): Cloud TPU performance guide.
     """
     found = list(tpu.layers.made(_POOLS)) if tpu.platform.tensorflow or tpu.platform.keras_jax else []
     found += [call for call in tpu.device_calls(Kind.TENSORFLOW) if call.name == "tensorflow.nn.max_pool2d"]
     found += [call for call in tpu.device_calls(Kind.JAX) if call.name == "flax.linen.max_pool"]
     for call in found[:1]:
         message = "The model pools by the maximum, whose gradient is slow on a TPU."
-        yield Problem(tpu.code.place(call.node), message, "Try average pooling, or convolutions with a stride.")
+        yield Problem(
+            tpu.code.place(call.node),
+            message,
+            "Try AveragePooling2D (nnx.avg_pool, F.avg_pool2d), or a convolution with strides=2.",
+        )
 
 
 @tpu_rule("T047", "concatenation-in-loop", Severity.WARNING)
@@ -152,7 +169,7 @@ def concatenation_in_loop(tpu: TpuCode) -> Iterator[Problem]:
     Each pass copies all that came before, in memory that the step is bound by, and unaligned pieces are laid out anew.
     Collect the pieces in a list and concatenate or stack them once, or use `jax.lax.scan`.
 
-    Source: Cloud TPU performance guide ("few concatenations").
+    Source (2026-11-23): Cloud TPU performance guide ("few concatenations").
     """
     for call in tpu.code.calls:
         parent = tpu.code.parent(call.node)
@@ -165,7 +182,11 @@ def concatenation_in_loop(tpu: TpuCode) -> Iterator[Problem]:
         is_step = Kind.DEVICE in kind and Kind.TORCH not in kind
         if is_array and grows and is_step and any(tpu.loops(call.node)):
             message = "A tensor grows by concatenation in a loop, and is copied in every pass."
-            yield Problem(tpu.code.place(call.node), message, "Collect the pieces in a list, and concatenate once.")
+            yield Problem(
+                tpu.code.place(call.node),
+                message,
+                f"Append the pieces to a list in the loop, and write {call.last}(pieces) once after it.",
+            )
 
 
 @tpu_rule("T048", "stateful-chance", Severity.NOTE)
@@ -175,17 +196,21 @@ def stateful_chance(tpu: TpuCode) -> Iterator[Problem]:
     The compiler replaces them by a generator of its own, which neither `tf.random.set_seed` nor a `seed` argument
     reaches: no run can be repeated. Draw with `tf.random.stateless_uniform` and the like, from a seed handed in.
 
-    Source: TensorFlow, tf.random on XLA; 145 steps given to Google's TPU compiler, see docs/adr/0017.
+    Source (2026-11-23): TensorFlow, tf.random on XLA; 145 steps given to Google's TPU compiler, see docs/adr/0017.
     """
     for call in tpu.device_calls(Kind.TENSORFLOW):
         head, _, last = call.name.rpartition(".")
         if (head == "tensorflow.random" and last in _STATEFUL) or (head == "tensorflow.image" and last in _IMAGE):
             message = f"No seed reaches the numbers that `{last}` draws on a TPU."
-            yield Problem(tpu.code.place(call.node), message, f"Draw with tf.{head[11:]}.stateless_… instead.")
+            yield Problem(
+                tpu.code.place(call.node), message, f"Write tf.{head[11:]}.stateless_{last}(…, seed=(1, step))."
+            )
 
 
 def _resized(tpu: TpuCode, call: Call, method: ast.expr | None) -> Iterator[Problem]:
     name = tpu.code.text(method) or (tpu.code.name(method).rpartition(".")[2] if method is not None else "")
     if name.lower() in _METHODS:
         message = f"The TPU's compiler has no {name.lower()} resize."
-        yield Problem(tpu.code.place(call.node), message, "Take bilinear, or resize in the input pipeline.")
+        yield Problem(
+            tpu.code.place(call.node), message, 'Write "bilinear", or move it into the function of dataset.map.'
+        )

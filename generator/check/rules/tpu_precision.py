@@ -23,9 +23,9 @@ def double_precision(tpu: TpuCode) -> Iterator[Problem]:
     A TPU has no unit for it: the compiler emulates it, many times slower, and complex128 is refused. In JAX a float64
     is silently a float32 unless jax_enable_x64 is on. Cast to float32 before the step, or to bfloat16.
 
-    Source: Cloud TPU performance guide; 145 steps given to Google's TPU compiler, see docs/adr/0017.
+    Source (2026-11-23): Cloud TPU performance guide; 145 steps given to Google's TPU compiler, see docs/adr/0017.
     """
-    message, remedy = "A TPU emulates float64, many times slower.", "Take float32, or bfloat16."
+    message, remedy = "A TPU emulates float64, many times slower.", "Write float32, or bfloat16."
     for node in tpu.code.nodes(ast.Attribute):
         if node.attr in _ENDS and tpu.code.name(node) in _DOUBLES and _is_computed_with(tpu, node):
             yield Problem(tpu.code.place(node), message, remedy)
@@ -48,15 +48,17 @@ def half_precision(tpu: TpuCode) -> Iterator[Problem]:
     That is a GPU's type. A TPU's is bfloat16, which has the range of float32 and needs no scaling of the loss:
     `mixed_bfloat16`, `torch.autocast("xla", dtype=torch.bfloat16)`, `dtype=jnp.bfloat16`.
 
-    Source: Keras, guide to mixed precision; PyTorch/XLA, "Automatic mixed precision".
+    Source (2026-11-23): Keras, guide to mixed precision; PyTorch/XLA, "Automatic mixed precision".
     """
-    remedy = "Take bfloat16, without scaling."
     for call in tpu.code.calls:
         is_policy = call.last in _POLICIES and tpu.code.text(call.argument(0)) == "mixed_float16"
         is_scaler = tpu.platform.torch and call.last == "GradScaler" and not _is_switched(call.node)
         is_known = call.name.startswith(("keras.", "tensorflow.", "torch.", "torch_xla."))
         # Below an `if` another type may be taken on a TPU.
         if (is_policy or is_scaler) and is_known and not tpu.code.is_conditional(call.node):
+            remedy = 'Write "mixed_bfloat16".'
+            if is_scaler:
+                remedy = 'Leave the scaler out, and compute in torch.autocast("xla", dtype=torch.bfloat16).'
             yield Problem(tpu.code.place(call.node), "A TPU computes in bfloat16, not in float16.", remedy)
 
 

@@ -25,7 +25,7 @@ def second_process(tpu: TpuCode) -> Iterator[Problem]:
     without a word. A forked copy of a process with JAX in it can hang. Run the script before the notebook itself asks
     for devices, import it, or start workers by "spawn" with `JAX_PLATFORMS=cpu`.
 
-    Source: JAX, "TPU is already in use by process"; JAX's own warning at os.fork.
+    Source (2026-11-23): JAX, "TPU is already in use by process"; JAX's own warning at os.fork.
     """
     taken = _taken(tpu)
     if taken is None or tpu.mentions("JAX_PLATFORMS", "JAX_PLATFORM_NAME"):

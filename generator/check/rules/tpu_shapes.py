@@ -32,7 +32,7 @@ def batch_not_in_eights(tpu: TpuCode) -> Iterator[Problem]:
     one of 16. A global batch that eight devices do not divide is refused by sharding, and uneven elsewhere. Take 8, 16
     or, best, 128 examples for each core.
 
-    Source: Cloud TPU performance guide.
+    Source (2026-11-23): Cloud TPU performance guide.
     """
     datasets = [each for each in batched_datasets(tpu) if each.is_for_training or "repeat" in each.before | each.after]
     sizes = [(each.call.node, each.call.argument(0, "batch_size"), True) for each in datasets]
@@ -49,7 +49,11 @@ def batch_not_in_eights(tpu: TpuCode) -> Iterator[Problem]:
         if a_core % _TILE:
             whose = "of a core" if scales or not is_global else "of all cores"
             message = f"The training batch {whose} is {a_core:g}, which is no multiple of {_TILE}."
-            yield Problem(tpu.code.place(node), message, "Take a multiple of 8 for each core, 128 where it fits.")
+            yield Problem(
+                tpu.code.place(node),
+                message,
+                f"Write {_next_batch(number, a_core):g}, a multiple of {_TILE} for each core.",
+            )
 
 
 @tpu_rule("T021", "features-not-in-eights", Severity.NOTE)
@@ -59,7 +63,7 @@ def features_not_in_eights(tpu: TpuCode) -> Iterator[Problem]:
     The matrix unit works on 128 features at a time and the compiler pads up to that: 300 units cost what 384 do. Where
     the number is yours to choose, take a multiple of 128, or at least of 8.
 
-    Source: Cloud TPU performance guide.
+    Source (2026-11-23): Cloud TPU performance guide.
     """
     for call in tpu.code.calls:
         if call.last != "Dense" or not is_keras(call.name, tpu.code):
@@ -70,10 +74,10 @@ def features_not_in_eights(tpu: TpuCode) -> Iterator[Problem]:
         if units is not None and units >= _TILE and units % _TILE and name in _HIDDEN:
             padded = -(-int(units) // _LANES) * _LANES
             message = f"The {units:g} units of this hidden layer are padded to {padded}."
-            yield Problem(tpu.code.place(call.node), message, "Take a multiple of 128, or at least of 8.")
+            yield Problem(tpu.code.place(call.node), message, f"Write {padded}, or {-(-int(units) // _TILE) * _TILE}.")
 
 
-@tpu_rule("T022", "data-dependent-shape", Severity.ERROR)
+@tpu_rule("T022", "data-dependent-shape", Severity.ERROR, on_any_device=True)
 def data_dependent_shape(tpu: TpuCode) -> Iterator[Problem]:
     """A function that JAX compiles makes an array whose shape depends on values.
 
@@ -81,7 +85,7 @@ def data_dependent_shape(tpu: TpuCode) -> Iterator[Problem]:
     raise NonConcreteBooleanIndexError or ConcretizationTypeError. Give them `size=`, or compute on everything and mask
     with `jnp.where(mask, x, 0)`.
 
-    Source: JAX, "Sharp bits", dynamic shapes.
+    Source (2026-11-23): JAX, "Sharp bits", dynamic shapes.
     """
     for call in tpu.traced.calls(kind=Kind.TRACED | Kind.JAX):
         arguments = len(call.node.args) + len(call.node.keywords)
@@ -105,9 +109,9 @@ def dynamic_shape(tpu: TpuCode) -> Iterator[Problem]:
     `unique` and `x[mask]` fall back to the host or compile a program for each count. Weigh by the mask instead of
     selecting with it: `tf.where(mask, x, 0)`, `(x * mask).sum() / mask.sum()`.
 
-    Source: 145 steps given to Google's TPU compiler, see docs/adr/0017; PyTorch/XLA, "Recompilation".
+    Source (2026-11-23): 145 steps given to Google's TPU compiler, see docs/adr/0017; PyTorch/XLA, "Recompilation".
     """
-    remedy = "Keep the whole tensor and weigh by the mask."
+    remedy = "Keep the whole tensor and weigh by the mask: tf.where(mask, x, 0), (x * mask).sum() / mask.sum()"
     for call in tpu.device_calls(Kind.TENSORFLOW):
         is_one_armed = call.name in {"tensorflow.where", "tensorflow.compat.v1.where"} and _arguments(call.node) == 1
         if call.name in _DYNAMIC_TENSORFLOW or is_one_armed:
@@ -132,9 +136,12 @@ def ragged_tensor(tpu: TpuCode) -> Iterator[Problem]:
     The compiler has none: the step is refused. Make it dense on the host, `ragged.to_tensor(shape=[None, length])`
     in the input pipeline, and hand the lengths or a mask to the model.
 
-    Source: 145 steps given to Google's TPU compiler, see docs/adr/0017.
+    Source (2026-11-23): 145 steps given to Google's TPU compiler, see docs/adr/0017.
     """
-    message, remedy = "The TPU's compiler refuses ragged tensors.", "Make them dense in the input pipeline."
+    message, remedy = (
+        "The TPU's compiler refuses ragged tensors.",
+        "Write x.to_tensor(shape=[None, LENGTH]) in the function of dataset.map.",
+    )
     for call in tpu.device_calls(Kind.TENSORFLOW):
         if call.name.startswith(("tensorflow.ragged.", "tensorflow.RaggedTensor.")):
             yield Problem(tpu.code.place(call.node), message, remedy)
@@ -143,6 +150,11 @@ def ragged_tensor(tpu: TpuCode) -> Iterator[Problem]:
             is_input = call.last in {"Input", "InputLayer"} and is_keras(call.name, tpu.code)
             if is_input and is_true(call.keyword("ragged")):
                 yield Problem(tpu.code.place(call.node), message, remedy)
+
+
+def _next_batch(number: float, a_core: float) -> float:
+    """The batch as it is written, for the next multiple of a tile for each core."""
+    return number * (-(-a_core // _TILE) * _TILE) / a_core
 
 
 def _masked(tpu: TpuCode, kind: Kind) -> Iterator[ast.Subscript]:

@@ -23,7 +23,7 @@ def step_without_end(tpu: TpuCode) -> Iterator[Problem]:
     for each length, and the memory runs out. Call `torch_xla.sync()` (or `xm.mark_step()`) after each step, step with
     `xm.optimizer_step(optimizer, barrier=True)`, or take batches from an `MpDeviceLoader`, which does it.
 
-    Source: PyTorch/XLA, "XLA tensor deep dive".
+    Source (2026-11-23): PyTorch/XLA, "XLA tensor deep dive".
     """
     ends = {call.last for call in tpu.code.calls if call.name.startswith("torch_xla.") or call.receiver is not None}
     steps_by_context = any(call.name == "torch_xla.step" for call in tpu.code.calls)
@@ -39,7 +39,7 @@ def step_without_end(tpu: TpuCode) -> Iterator[Problem]:
         yield Problem(tpu.code.place(call.node), message, remedy)
 
 
-@tpu_rule("T064", "item-in-step", Severity.WARNING)
+@tpu_rule("T064", "item-in-step", Severity.WARNING, on_any_device=True)
 def item_in_step(tpu: TpuCode) -> Iterator[Problem]:
     """The training loop reads a value from the TPU in every step.
 
@@ -49,12 +49,16 @@ def item_in_step(tpu: TpuCode) -> Iterator[Problem]:
 
     In JAX `float(loss)`, `loss.item()` and `np.asarray(loss)` do the same: steps are no longer dispatched ahead.
 
-    Source: PyTorch/XLA, "Troubleshooting" (`_local_scalar_dense`); JAX, asynchronous dispatch.
+    Source (2026-11-27): PyTorch/XLA, "Troubleshooting" (`_local_scalar_dense`); JAX, asynchronous dispatch.
     """
     if tpu.platform.jax:
         for node in _read_in_every_step(tpu):
-            message = "The loop waits for the TPU in every step to read this value."
-            yield Problem(tpu.code.place(node), message, "Keep the arrays, and read them once an epoch.")
+            message = "The loop waits for the device in every step to read this value."
+            yield Problem(
+                tpu.code.place(node),
+                message,
+                "Write losses.append(loss) in the loop, and float(jnp.mean(jnp.stack(losses))) once an epoch.",
+            )
     if not tpu.platform.torch:
         return
     loops = {loop for call in tpu.code.calls if call.last == "backward" for loop in [*tpu.loops(call.node)][:1]}
@@ -62,8 +66,12 @@ def item_in_step(tpu: TpuCode) -> Iterator[Problem]:
         if call.last != "item" or call.node.args or tpu.code.is_conditional(call.node):
             continue
         if next(tpu.loops(call.node), None) in loops:
-            message = "The loop waits for the TPU in every step to read this value."
-            yield Problem(tpu.code.place(call.node), message, "Sum it up on the device, and read it once an epoch.")
+            message = "The loop waits for the device in every step to read this value."
+            yield Problem(
+                tpu.code.place(call.node),
+                message,
+                "Write total += loss.detach() in the loop, and total.item() once an epoch.",
+            )
 
 
 @tpu_rule("T065", "xla-tensors-saved", Severity.WARNING)
@@ -73,7 +81,7 @@ def xla_tensors_saved(tpu: TpuCode) -> Iterator[Problem]:
     The file can be read only where torch_xla is installed, which is not so on a GPU or in inference. Save a copy on the
     CPU, `{k: v.cpu() for k, v in model.state_dict().items()}`, or use `xm.save`, which makes it.
 
-    Source: PyTorch/XLA, "Saving and loading XLA tensors".
+    Source (2026-11-23): PyTorch/XLA, "Saving and loading XLA tensors".
     """
     if not tpu.platform.torch or not any(tpu.calls(*XLA_DEVICES)):
         return
@@ -82,7 +90,11 @@ def xla_tensors_saved(tpu: TpuCode) -> Iterator[Problem]:
         states = [each for each in tpu.code.below(saved) if each.last == "state_dict"] if saved is not None else []
         if states and not _is_on_cpu(tpu, call, states[0]):
             message = "These tensors are on the TPU, and their file can be read only with torch_xla."
-            yield Problem(tpu.code.place(call.node), message, "Save with xm.save, or a copy on the CPU.")
+            yield Problem(
+                tpu.code.place(call.node),
+                message,
+                "Write torch.save({k: v.cpu() for k, v in model.state_dict().items()}, path).",
+            )
 
 
 @tpu_rule("T008", "device-before-spawn", Severity.ERROR)
@@ -92,7 +104,7 @@ def device_before_spawn(tpu: TpuCode) -> Iterator[Problem]:
     The runtime is then this process's own, and the start fails: "Runtime is already initialized. Do not use the XLA
     device before calling xmp.spawn". Ask for the device in the function that is started.
 
-    Source: PyTorch/XLA, xla_multiprocessing.
+    Source (2026-11-23): PyTorch/XLA, xla_multiprocessing.
     """
     launched = [call for call in tpu.calls("accelerate.notebook_launcher") if call.keyword("num_processes") is not None]
     starts = [call for call in [*tpu.spawned(), *launched] if tpu.code.function(call.node) is None]
@@ -102,7 +114,9 @@ def device_before_spawn(tpu: TpuCode) -> Iterator[Problem]:
     for call in tpu.calls(*XLA_DEVICES):
         if tpu.code.function(call.node) is None and tpu.code.order(call.node) < first:
             message = "This takes the TPU for the notebook's own process, so that starting eight others fails."
-            yield Problem(tpu.code.place(call.node), message, "Ask for the device in the function that is started.")
+            yield Problem(
+                tpu.code.place(call.node), message, "Move torch_xla.device() into the function that is started."
+            )
 
 
 @tpu_rule("T009", "spawn-addresses", Severity.WARNING)
@@ -112,7 +126,7 @@ def spawn_addresses(tpu: TpuCode) -> Iterator[Problem]:
     Kaggle's TPU image sets it to "local", and several processes then fail: "Expected 8 worker addresses, got 1". Remove
     it first, `os.environ.pop("TPU_PROCESS_ADDRESSES", None)`, or train in one process with SPMD.
 
-    Source: Kaggle/docker-python, tpu/Dockerfile; huggingface/transformers#28204.
+    Source (2026-11-23): Kaggle/docker-python, tpu/Dockerfile; huggingface/transformers#28204.
     """
     if not tpu.mentions(_ADDRESSES):
         for call in tpu.spawned()[:1]:

@@ -25,7 +25,7 @@ def learning_rate_not_scaled(tpu: TpuCode) -> Iterator[Problem]:
     it by the number of replicas (linear scaling), with a warm-up over the first epochs. A rate that was tuned on the
     TPU itself needs nothing.
 
-    Source: He et al., "Bag of tricks for image classification" (2018); Goyal et al. (2017).
+    Source (2026-11-23): He et al., "Bag of tricks for image classification" (2018); Goyal et al. (2017).
     """
     sizes = [batched.call.argument(0, "batch_size") for batched in batched_datasets(tpu)]
     sizes += [call.keyword("batch_size") for call in tpu.code.calls if call.last == "fit"]
@@ -38,7 +38,7 @@ def learning_rate_not_scaled(tpu: TpuCode) -> Iterator[Problem]:
             rate = call.argument(0, "learning_rate", "lr")
             if rate is not None and tpu.devices.number(rate) is not None and not tpu.devices.decide(rate):
                 message = "The batch grows with the number of devices, and the learning rate does not."
-                remedy = "Multiply it by the number of replicas, and warm it up."
+                remedy = f"Write {ast.unparse(rate)[:40]} * strategy.num_replicas_in_sync, with a warm-up."
                 yield Problem(tpu.code.place(call.node), message, remedy)
 
 
@@ -49,7 +49,7 @@ def one_step_per_call(tpu: TpuCode) -> Iterator[Problem]:
     Small steps take less time on a TPU than the way there and back. `compile(..., steps_per_execution=32)` runs as many
     steps in one call; callbacks see every 32nd batch. Keras on JAX gains nothing by it, since it loops in Python.
 
-    Source: TensorFlow's guide to TPUs; Keras's own trainers.
+    Source (2026-11-23): TensorFlow's guide to TPUs; Keras's own trainers.
     """
     names = {call.last for call in tpu.code.calls}
     if not tpu.platform.tensorflow or tpu.platform.keras_jax or "TPUStrategy" not in names or "fit" not in names:
@@ -62,7 +62,7 @@ def one_step_per_call(tpu: TpuCode) -> Iterator[Problem]:
             yield Problem(tpu.code.place(call.node), message, "Add steps_per_execution=32 to compile.")
 
 
-@tpu_rule("T063", "gradients-not-averaged", Severity.ERROR)
+@tpu_rule("T063", "gradients-not-averaged", Severity.WARNING, on_any_device=True)
 def gradients_not_averaged(tpu: TpuCode) -> Iterator[Problem]:
     """Each device takes its own gradient's step, so that eight models are trained on an eighth of the data each.
 
@@ -70,7 +70,7 @@ def gradients_not_averaged(tpu: TpuCode) -> Iterator[Problem]:
     `jax.lax.pmean(gradients, axis_name="batch")`; in processes of PyTorch/XLA step with
     `xm.optimizer_step(optimizer)`, which does it, rather than with `optimizer.step()`.
 
-    Source: JAX, pmap; PyTorch/XLA, "Running on multiple XLA devices with multi-processing".
+    Source (2026-11-23): JAX, pmap; PyTorch/XLA, "Running on multiple XLA devices with multi-processing".
     """
     for function in sorted(tpu.compiled.functions(Kind.PMAP | Kind.GRADIENT), key=tpu.code.order):
         ends = {call.last for call in tpu.compiled.calls_in(function)}
@@ -79,7 +79,7 @@ def gradients_not_averaged(tpu: TpuCode) -> Iterator[Problem]:
         )
         if steps and not ends & _AVERAGES:
             message = "Each device steps by its own gradients, so that eight different models are trained."
-            remedy = "Average the gradients with jax.lax.pmean."
+            remedy = 'Write gradients = jax.lax.pmean(gradients, axis_name="batch"), with that axis_name in pmap.'
             yield Problem(tpu.code.place(function), message, remedy)
     averaging = {"optimizer_step", "reduce_gradients", "all_reduce", "DistributedDataParallel"}
     if not tpu.spawned() or averaging & {call.last for call in tpu.code.calls}:
@@ -87,7 +87,11 @@ def gradients_not_averaged(tpu: TpuCode) -> Iterator[Problem]:
     for call in tpu.code.calls:
         if call.last == "step" and _is_optimizer(tpu, call) and tpu.code.function(call.node) is not None:
             message = "Each process steps by its own gradients, so that eight different models are trained."
-            yield Problem(tpu.code.place(call.node), message, "Step with xm.optimizer_step(optimizer).")
+            yield Problem(
+                tpu.code.place(call.node),
+                message,
+                "Write xm.optimizer_step(optimizer) in the place of optimizer.step().",
+            )
 
 
 @tpu_rule("T067", "no-compilation-cache", Severity.NOTE)
@@ -97,7 +101,8 @@ def no_compilation_cache(tpu: TpuCode) -> Iterator[Problem]:
     A new model is a new function to JAX, also where its program is the same; a compilation takes from half a minute to
     several. Set `JAX_COMPILATION_CACHE_DIR` (or `jax_compilation_cache_dir`) before the first one.
 
-    Source: JAX, persistent compilation cache; measured on the reference pairs (26 to 4 s), see docs/adr/0017.
+    Source (2026-11-23): JAX, persistent compilation cache; measured on the reference pairs (26 to 4 s), see
+    docs/adr/0017.
     """
     if not tpu.platform.keras_jax or tpu.mentions(*_CACHES):
         return
@@ -106,7 +111,11 @@ def no_compilation_cache(tpu: TpuCode) -> Iterator[Problem]:
             calls = tpu.runs_in(loop)
             if any(call.last == "fit" for call in calls) and any(is_model(tpu, call) for call in calls):
                 message = "Every fold compiles the same step again."
-                yield Problem(tpu.code.place(loop), message, "Set JAX_COMPILATION_CACHE_DIR before JAX is imported.")
+                yield Problem(
+                    tpu.code.place(loop),
+                    message,
+                    'Write os.environ["JAX_COMPILATION_CACHE_DIR"] = "/tmp/jax" above the first import.',
+                )
 
 
 def _steps_by_hand(tpu: TpuCode, function: FunctionNode) -> bool:

@@ -19,7 +19,7 @@ from starlette.responses import Response
 
 from generator.localkaggle.rpc import ApiError
 from generator.localkaggle.web import formats
-from generator.page_templates import PageTemplates
+from generator.page_templates import SHARED, PageTemplates
 from generator.run.safe_html import code_styles
 
 _FOLDER = Path(__file__).parent
@@ -54,7 +54,7 @@ def static_files() -> Mapping[str, StaticFile]:
             continue
         body = path.read_bytes()
         if path.name == "pages.css":
-            body += code_styles().encode()
+            body += (SHARED / "findings.css").read_bytes() + code_styles().encode()
         files[path.name] = StaticFile(body, _STATIC_TYPES[path.suffix], hashlib.sha256(body).hexdigest()[:12])
     return files
 
