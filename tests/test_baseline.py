@@ -103,6 +103,7 @@ def test_boosting_does_not_overfit_small_data(tmp_path: Path, rare: int) -> None
         ("number", "quadratic_weighted_kappa", "label", 0.8),
         ("class", "log_loss", "class_columns", None),
         ("class", "f1", "label", 0.8),
+        ("class", "quadratic_weighted_kappa", "label", 0.8),
         ("labels", "f1_macro", "label_set", 0.8),
     ],
 )

@@ -1,11 +1,12 @@
 """The decisions: that what is tuned out-of-fold is better than the obvious, survives JSON, and is quick enough."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from generator.competition.metrics import METRICS, function_of, parsed
@@ -13,7 +14,8 @@ from generator.installation import template_folder
 from generator.pair.percent import CellKind, read_cells
 from generator.pair.rendering import environment
 
-DECISIONS = ["mask_threshold", "rounding", "threshold", "thresholds"]  # that are tuned
+DECISIONS = ["grades", "mask_threshold", "rounding", "threshold", "thresholds"]  # that are tuned
+GRADES = ["1", "2", "3", "4", "5", "6"]
 
 
 def rendered(name: str, classes: int = 0) -> str:
@@ -22,21 +24,23 @@ def rendered(name: str, classes: int = 0) -> str:
     return template.render(pair=SimpleNamespace(class_count=classes))
 
 
-def decision(name: str, metric: str, classes: int = 0) -> SimpleNamespace:
+def decision(name: str, metric: str, classes: int = 0, names: Sequence[str] = GRADES) -> SimpleNamespace:
     """The functions of a decision as a training notebook has them, and `score` of a decision that went over JSON."""
     texts = [rendered(f"{name}{part}", classes) for part in ("", ".train")]
-    names: dict[str, Any] = {
+    known: dict[str, Any] = {
         "np": np,
+        "pd": pd,
+        "classes": list(names),
         "competition_metric": function_of(metric),
         "HIGHER_IS_BETTER": parsed(metric)[0].higher_is_better,
     }
     for cell in (cell for text in texts for cell in read_cells(text) if cell.kind is CellKind.CODE):
-        exec(cell.source, names)  # noqa: S102 - the cells of the notebook are what is tested
+        exec(cell.source, known)  # noqa: S102 - the cells of the notebook are what is tested
 
     def score(truth: Any, predictions: Any, chosen: dict[str, Any]) -> float:
-        return float(names["competition_metric"](truth, names["decide"](predictions, json.loads(json.dumps(chosen)))))
+        return float(known["competition_metric"](truth, known["decide"](predictions, json.loads(json.dumps(chosen)))))
 
-    return SimpleNamespace(**names, tune=names["tune_decision"], score=score)
+    return SimpleNamespace(**known, tune=known["tune_decision"], score=score)
 
 
 def binary(rows: int, share: float, seed: int = 0) -> tuple[Any, Any]:
@@ -58,6 +62,15 @@ def shrunken_grades(rows: int, seed: int = 0) -> tuple[Any, Any]:
     random = np.random.default_rng(seed)
     truth = np.clip(random.normal(2.2, 1.2, (rows, 1)).round(), 0, 4)
     return truth.astype("float32"), (1.3 + 0.45 * truth + random.normal(0, 0.3, (rows, 1))).astype("float32")
+
+
+def graded(rows: int, seed: int = 0) -> tuple[Any, Any]:
+    """Indices of six grades, the middle ones common, and calibrated probabilities [rows, 6]."""
+    random = np.random.default_rng(seed)
+    truth = np.clip(random.normal(2.5, 1.2, rows).round(), 0, 5).astype("int32")
+    hints = truth + random.normal(0, 1.3, rows)
+    likely = np.bincount(truth) * np.exp(-((hints[:, None] - np.arange(6)) ** 2) / (2 * 1.3**2))
+    return truth, (likely / likely.sum(axis=1, keepdims=True)).astype("float32")
 
 
 @pytest.mark.parametrize("classes", [0, 2])
@@ -135,6 +148,46 @@ def test_many_labels_share_one_threshold() -> None:
     assert len(set(decision("thresholds", "f1_micro").tune(truth, predictions)["thresholds"])) == 1
 
 
+def test_an_expected_grade_with_tuned_cuts_beats_the_likeliest() -> None:
+    cells = decision("grades", "quadratic_weighted_kappa")
+    tuned_on, judged_on = graded(5_000), graded(5_000, seed=1)
+
+    chosen = cells.tune(*tuned_on)
+
+    assert chosen == {"cuts": sorted(chosen["cuts"])}
+    assert cells.score(*judged_on, chosen) > cells.score(*judged_on, {}) + 0.03
+
+
+def test_few_grades_are_cut_no_worse_than_the_likeliest_is() -> None:
+    cells = decision("grades", "quadratic_weighted_kappa")
+    gains = []
+    for seed in range(20):
+        tuned_on, judged_on = graded(100, seed=seed), graded(2_000, seed=100 + seed)
+        gains += [cells.score(*judged_on, cells.tune(*tuned_on)) - cells.score(*judged_on, {})]
+
+    assert np.mean(gains) > 0.02
+
+
+@pytest.mark.parametrize("names", ["ABCDEF", ["low", "mid", "high", "x", "y", "z"], ["6", "5", "4", "3", "2", "1"]])
+def test_classes_that_are_no_rising_numbers_stay_the_likeliest(names: Sequence[str]) -> None:
+    cells = decision("grades", "quadratic_weighted_kappa", names=names)
+    truth, predictions = graded(200)
+
+    assert cells.tune(truth, predictions) == {}
+    assert cells.decide(predictions, {}).tolist() == predictions.argmax(axis=1).tolist()
+
+
+def test_a_grade_that_half_of_the_examples_lack_is_decided_all_the_same() -> None:
+    truth, predictions = graded(300)
+    cells = decision("grades", "quadratic_weighted_kappa")
+    is_there = truth < 5
+
+    chosen = cells.tune(truth[is_there], predictions[is_there])
+
+    assert len(chosen["cuts"]) == 5
+    assert cells.score(truth, predictions, chosen) > 0.4
+
+
 def test_tuned_cuts_beat_plain_rounding() -> None:
     cells = decision("rounding", "quadratic_weighted_kappa")
     plain = {"values": [[0, 1, 2, 3, 4]], "cuts": [[0.5, 1.5, 2.5, 3.5]]}
@@ -202,6 +255,7 @@ def test_a_lower_score_is_sought_where_lower_is_better() -> None:
         ("threshold", "f1", lambda: binary(500, share=0.1)),
         ("thresholds", "f1_samples", lambda: labels(500, [0.3, 0.1])),
         ("rounding", "quadratic_weighted_kappa", lambda: shrunken_grades(500)),
+        ("grades", "quadratic_weighted_kappa", lambda: graded(500)),
         (
             "mask_threshold",
             "dice",

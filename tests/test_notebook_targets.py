@@ -340,9 +340,10 @@ def test_a_pair_for_labels_in_a_list_learns_and_lists_them(sessions: Sessions, m
 
 
 @pytest.mark.slow
-def test_a_pair_for_a_number_learns_it_and_rounds_it(sessions: Sessions, mirror: Mirror) -> None:
+@pytest.mark.parametrize("kind", [TargetKind.CLASS, TargetKind.NUMBER])
+def test_a_pair_for_grades_learns_and_cuts_them(sessions: Sessions, mirror: Mirror, kind: TargetKind) -> None:
     task = table_task(
-        *(TargetKind.NUMBER, ["grade"]),
+        *(kind, ["grade"]),
         submission=SubmissionKind.LABEL,
         metric="quadratic_weighted_kappa",
         sample="sample_submission.csv",

@@ -96,6 +96,40 @@ def test_labels_are_decided_where_the_metric_compares_labels(tmp_path: Path) -> 
     assert written == "id,b,a\n1,0,1\n2,1,0\n"
 
 
+@pytest.mark.parametrize(
+    ("decision", "classes", "expected"),
+    [
+        ({"cuts": [0.9, 1.1]}, ["1", "2", "3"], ["3", "1", "2"]),
+        ({"cuts": [0.2, 1.9]}, ["1", "2", "3"], ["2", "2", "2"]),
+        ({}, ["A", "B", "C"], ["C", "A", "A"]),  # the likeliest
+    ],
+)
+def test_a_grade_is_cut_where_training_said(
+    tmp_path: Path, decision: dict[str, object], classes: list[str], expected: list[str]
+) -> None:
+    task = table_task(TargetKind.CLASS, ["grade"], metric="quadratic_weighted_kappa", class_count=3)
+    sample = f"id,grade\n1,{classes[0]}\n2,{classes[0]}\n3,{classes[0]}\n"
+    predictions = [[0.3, 0.1, 0.6], [0.6, 0.3, 0.1], [0.5, 0, 0.5]]
+
+    written = text_of(tmp_path, task, sample, classes=classes, predictions=predictions, decision=decision)
+
+    assert [row[1] for row in rounded(written)] == ["grade", *expected]
+
+
+@pytest.mark.parametrize(
+    ("labels", "classes"),
+    [
+        (["10.0", "-1", "2.0", "0"], ["-1", "0", "2.0", "10.0"]),
+        (["B", "A", "10"], ["10", "A", "B"]),
+    ],
+)
+def test_grades_are_in_the_order_of_their_numbers(labels: list[str], classes: list[str]) -> None:
+    task = table_task(TargetKind.CLASS, ["grade"], metric="quadratic_weighted_kappa", class_count=len(classes))
+    train = pd.DataFrame({"grade": labels * 3})
+
+    assert executed_alone(["targets"], task, "train", train=train).classes == classes
+
+
 @pytest.mark.parametrize("kind", [SubmissionKind.LABEL, SubmissionKind.NUMBERS])
 @pytest.mark.parametrize("is_smoke_test", [False, True])
 def test_a_number_is_rounded_where_the_metric_compares_grades(

@@ -30,6 +30,11 @@ def decided(predictions: Any, truth: Any, held_out: HeldOut) -> Any:
         likeliest_first = np.argsort(np.argsort(-positive, axis=0, kind="stable"), axis=0)
         is_positive = (likeliest_first < counts).astype("int32")
         return is_positive if decision == "thresholds" else is_positive[:, 0]
+    if decision == "grades":
+        expected = predictions @ np.arange(predictions.shape[1])
+        shares = np.bincount(truth, minlength=predictions.shape[1]).cumsum()[:-1] / len(truth)
+        place = np.argsort(np.argsort(expected, kind="stable"))
+        return np.searchsorted(np.round(shares * len(expected)), place, "right")
     if decision in ("argmax", "threshold"):
         return predictions.argmax(axis=1)
     if decision == "rounding":

@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from generator.competition.introspection.run_length import is_run_length
 from generator.competition.introspection.vocabulary import is_nameless, looks_like_id
@@ -27,6 +28,7 @@ class LabelStatistics:
         separator: What separates several labels in one cell, "" if nothing does.
         is_text: The labels are names.
         is_measured: There are numbers with a fraction.
+        is_uneven: Whole numbers whose steps differ, such as 0, 1 and 5.
         distinct: How many different labels were seen.
         is_run_length: The cells are pairs of numbers, or empty.
         is_different_everywhere: No label was seen twice among many.
@@ -38,6 +40,7 @@ class LabelStatistics:
     separator: str = ""
     is_text: bool = False
     is_measured: bool = False
+    is_uneven: bool = False
     distinct: int = 0
     is_run_length: bool = False
     is_different_everywhere: bool = False
@@ -86,10 +89,16 @@ def label_statistics(columns: Sequence[Column], classes: Sequence[str] = ()) -> 
         separator=separator_of(first) if len(columns) == 1 else "",
         is_text=any(column.kind in (ColumnKind.TEXT, ColumnKind.BOOLEAN, ColumnKind.DATE) for column in columns),
         is_measured=any(column.kind is ColumnKind.NUMBER and not is_whole(column) for column in columns),
+        is_uneven=len(columns) == 1 and is_whole(first) and _has_uneven_steps(first),
         distinct=max(len(column.distinct) for column in columns),
         is_run_length=len(columns) == 1 and is_run_length(first),
         is_different_everywhere=len(first.values) >= _MANY and first.is_unique,
     )
+
+
+def _has_uneven_steps(column: Column) -> bool:
+    numbers = sorted(set(map(float, column.distinct)))
+    return len({after - before for before, after in pairwise(numbers)}) > 1
 
 
 def separator_of(column: Column) -> str:

@@ -99,11 +99,13 @@ def _for_number(seen: Observations) -> list[Reason]:
     targets, labels, files = seen.targets, seen.labels, seen.files
     is_number = bool(targets.columns) and not labels.is_text and labels.distinct > 0
     is_counted = is_number and not labels.is_measured and labels.distinct > _FEW_CLASSES
+    is_ordinal = seen.metric.facts is not None and seen.metric.facts.is_ordinal
     return [
         Reason(4 * (is_number and labels.is_measured), "its values have fractions"),
         Reason(2 * is_counted, f"there are {labels.distinct} different numbers among the sampled ones"),
         Reason(1 * (is_counted and labels.distinct > _MANY_NUMBERS), "that is too many for classes"),
         Reason(1 * (is_number and not labels.is_binary and not labels.are_flags), "its values are numbers"),
+        Reason(3 * (is_ordinal and labels.is_uneven), "its metric counts by how much numbers differ, unlike classes"),
         Reason(1 * (is_number and _asks_for_measures(seen)), "the sample submission has fractions"),
         Reason(-1 * (files is not None and bool(files.source.classes)), "the files say a class"),
         Reason(-3 * _asks_for_names(seen), "the sample submission has no numbers"),

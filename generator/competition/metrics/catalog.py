@@ -51,7 +51,8 @@ class MetricFacts:
         for_labels: The same where there is any number of labels at once.
         usual_for: The targets for which it is taken where a competition's own metric cannot be computed.
         takes_likeliest: Whether the likeliest class is the best answer: a share of right answers has no threshold.
-        is_ordinal: Whether classes that are numbers count as numbers, since it matters how far apart two are.
+        is_ordinal: Whether classes that are numbers count as numbers, since it matters how far apart two are. The best
+            answer is the expected one then, by cuts, and not the likeliest.
         faint_name: That of its names which is often just a word in prose, so that any other name goes first.
     """
 

@@ -78,7 +78,8 @@ def decision_of(metric: str, target_kind: TargetKind, submission: SubmissionKind
 
     Returns:
         The stem of a file in `templates/decisions`: "none", "argmax", "threshold" (which is argmax where there are more
-        than two classes), "thresholds", "rounding" or "mask_threshold".
+        than two classes), "grades" (which is argmax where classes are no numbers), "thresholds", "rounding" or
+        "mask_threshold".
     """
     facts, _ = parsed(metric)
     if target_kind is TargetKind.MASK:
@@ -90,7 +91,9 @@ def decision_of(metric: str, target_kind: TargetKind, submission: SubmissionKind
     if target_kind is TargetKind.NUMBER:
         return "rounding"
     # Where a column for each class is submitted, it is Kaggle that takes the largest.
-    return "argmax" if facts.takes_likeliest or submission is SubmissionKind.CLASS_COLUMNS else "threshold"
+    if facts.takes_likeliest or submission is SubmissionKind.CLASS_COLUMNS:
+        return "argmax"
+    return "grades" if facts.is_ordinal else "threshold"
 
 
 def _usual(target_kind: TargetKind, *, wants_labels: bool) -> MetricFacts:
