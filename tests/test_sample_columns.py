@@ -56,6 +56,7 @@ def layout(
     names = columns.split()
     values = {"number": lambda row: f"{row % 13}.{row % 7}5", "class": lambda row: str(row % 2)}
     values["name"] = lambda row: ("cat", "dog", "owl")[row % 3]
+    values["set"] = lambda row: " ".join(label for at, label in enumerate(LABELS) if row >> at & 1) or "red"
     train = [[*(features(row)[name] for name in names), *(values[kind](row + at) for at in range(len(targets)))]
              for row in range(FIRST)]  # fmt: skip
     written(folder, "train.csv", [*names, *targets], train)
@@ -176,6 +177,55 @@ def test_labels_ranked_labels_and_columns_of_classes_leave_the_context(
         assert np.array(found, dtype="float32") == pytest.approx(np.array(predictions, dtype="float32"))
 
 
+LABELS = ("red", "green", "blue")
+
+
+@pytest.mark.parametrize("sample", [("id", "note", "tags"), ("", "tags", "c", "id"), ("tags", "colour", "id")])
+def test_sets_of_labels_leave_the_context(tmp_path: Path, sample: tuple[str, ...]) -> None:
+    test = layout(tmp_path, sample, kind="set", targets=("tags",), placeholder="red green")
+    task = task_in(tmp_path, "f1 samples")
+    assert task.submission is SubmissionKind.LABEL_SET
+    predictions = [[0.9, 0.1, 0.7 * (row % 2)] for row in range(ROWS)]
+
+    path = submitted(
+        tmp_path,
+        task,
+        test=test,
+        ids=["-"],
+        predictions=predictions,
+        classes=LABELS,
+        decision={"thresholds": [0.5, 0.5, 0.5]},
+    )
+
+    found = only_answers_changed(tmp_path, path, ["tags"])
+    assert found[:2] == [["red"], ["red blue"]]
+    columns, tolerance = sample_columns_of(task), tolerance_of(task)
+    assert validate(path, tmp_path / "sample_submission.csv", columns=columns, tolerance=tolerance).rows == ROWS
+
+
+@pytest.mark.parametrize("sample", [("id", "note", "p"), ("", "p", "gap", "id"), ("colour", "id", "p", "price")])
+def test_rows_for_an_example_and_a_label_leave_the_context(tmp_path: Path, sample: tuple[str, ...]) -> None:
+    test = layout(tmp_path, sample, kind="class", targets=LABELS, placeholder="0.5")
+    original = tmp_path / "sample_submission.csv"
+    with original.open(newline="") as file:
+        header, *rows = csv.reader(file)
+    place = header.index("id")
+    keyed = [[*row[:place], f"{row[place]}_{label}", *row[place + 1 :]] for row in rows for label in LABELS]
+    written(tmp_path, original.name, header, random.Random(3).sample(keyed, len(keyed)))  # noqa: S311 - no secret
+    task = task_in(tmp_path, "log loss")
+    assert task.submission is SubmissionKind.KEYED_ROWS
+    ids = list(dict.fromkeys(row[place].rpartition("_")[0] for row in read_rows(original)))
+    predictions = [[int(name) / 1024 + shift for shift in (0, 0.25, 0.5)] for name in ids]
+
+    path = submitted(tmp_path, task, test=test, ids=["-"], predictions=predictions, classes=LABELS)
+
+    found = only_answers_changed(tmp_path, path, ["p"])
+    keys = [row[place].rpartition("_") for row in read_rows(original)]
+    expected = [int(name) / 1024 + 0.25 * LABELS.index(label) for name, _, label in keys]
+    assert [float(cell) for (cell,) in found] == pytest.approx(expected)
+    assert validate(path, original, columns=sample_columns_of(task), tolerance=tolerance_of(task)).rows == len(keyed)
+
+
 def test_rows_in_another_order_are_told_apart_by_the_columns_that_both_tables_have(tmp_path: Path) -> None:
     sample = ("when", "colour", "target")
     test = layout(tmp_path, sample, columns="a when colour price", order=lambda row: (row * 7) % ROWS)
@@ -224,6 +274,11 @@ def test_context_stays_in_every_format_of_the_sample(tmp_path: Path, suffix: str
 
     shape = sample_columns_of(task)
     assert validate(path, sample, columns=shape, tolerance=tolerance_of(task)).rows == ROWS
+
+
+def read_rows(path: Path) -> list[list[str]]:
+    with path.open(newline="") as file:
+        return list(csv.reader(file))[1:]
 
 
 def submission_of(folder: Path, change: Callable[[list[list[str]]], object]) -> Path:
