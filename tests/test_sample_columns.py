@@ -8,7 +8,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from notebook_cells import task_in
+from layout_files import images
+from notebook_cells import executed_alone, task_in
+from notebook_session import rendered_cells
 from written_submissions import submitted, table_task
 
 from generator.competition.facts import SubmissionKind, TargetKind
@@ -224,6 +226,73 @@ def test_rows_for_an_example_and_a_label_leave_the_context(tmp_path: Path, sampl
     expected = [int(name) / 1024 + 0.25 * LABELS.index(label) for name, _, label in keys]
     assert [float(cell) for (cell,) in found] == pytest.approx(expected)
     assert validate(path, original, columns=sample_columns_of(task), tolerance=tolerance_of(task)).rows == len(keyed)
+
+
+KINDS = ("cat", "dog")
+
+
+def masks(folder: Path, rows: str, sample: Sequence[str]) -> None:
+    """Writes a competition of masks of 12 test images of 6 by 4 pixels; `rows` says what a row of the sample is for."""
+    for side, first, count in (("train", "a", 20), ("test", "b", 12)):
+        images(folder / side, [f"{first}{number}.png" for number in range(count)], size=(6, 4))
+    kinds = KINDS if rows in ("id", "column") else [""]
+
+    def row_of(header: Sequence[str], image: str, number: int, kind: str, code: str) -> list[str]:
+        context = {"width": "6", "site": f"s{number % 3}", "gap": "" if number % 2 else "NA", "note": f"seen {number}"}
+        key = f"{image}_{kind}" if rows == "id" else image
+        return [{"id": key, "kind": kind, "rle": code, "": f"{number}{kind}", **context}[name] for name in header]
+
+    known = ["id", "kind", "rle"] if rows == "column" else ["id", "rle"]
+    trained = [
+        row_of(known, f"a{number}", number, kind, "" if number % 3 == 0 and rows != "piece" else f"{place + 1} 2")
+        for number in range(20)
+        for place, kind in enumerate(kinds * (number % 3 + 1 if rows == "piece" else 1))
+    ]
+    written(folder, "train.csv", known, trained)
+    asked = [row_of(sample, f"b{number}", number, kind, "1 1") for number in range(12) for kind in kinds]
+    written(folder, "sample_submission.csv", sample, asked)
+
+
+@pytest.mark.parametrize(
+    ("rows", "sample"),
+    [
+        ("image", ("id", "rle", "width")),
+        ("image", ("", "rle", "site", "id")),
+        ("piece", ("id", "gap", "rle")),
+        ("id", ("width", "id", "rle", "note")),
+        ("id", ("", "rle", "id")),
+        ("column", ("id", "kind", "note", "rle")),
+        ("column", ("rle", "", "kind", "width", "id")),
+    ],
+)
+def test_masks_leave_the_context(tmp_path: Path, rows: str, sample: tuple[str, ...]) -> None:
+    masks(tmp_path / "masks", rows, sample)
+    task = task_in(tmp_path / "masks", "dice")
+    cells = list(rendered_cells("keras", "infer", task))
+    before = ["roots", "find-folder", "read-table", "files-named", "test-images", "decide"]
+    each = len(KINDS) if rows in ("id", "column") else 1
+    predictions = np.zeros((12, 4, 6, each), dtype="float32")
+    predictions[:, 1, :, 0] = predictions[:, :, 5, -1] = 1  # the second row, the last column
+
+    known = executed_alone(
+        [*before, *cells[cells.index("masks-of-image") :]],
+        task,
+        "infer",
+        INPUT_ROOT=str(tmp_path),
+        COMPETITION="masks",
+        WORKING_ROOT=str(tmp_path / "working"),
+        classes=list(KINDS[:each]),
+        predictions=predictions,
+        handoff={"decision": {"thresholds": [0.5] * each, "least_shares": [0.0] * each}},
+    )
+
+    assert (task.details["mask_rows"], task.targets, task.id_column) == (rows, ("rle",), "id")
+    path, original = known.working_root / task.submission_file, tmp_path / "masks" / "sample_submission.csv"
+    found = only_answers_changed(tmp_path / "masks", path, ["rle"])
+    alone = {"cat": "2 1 6 1 10 1 14 1 18 1 22 1", "dog": "21 4"}
+    joined = "2 1 6 1 10 1 14 1 18 1 21 4"
+    assert [code for (code,) in found] == [*alone.values()] * 12 if each > 1 else [joined] * 12
+    assert validate(path, original, columns=sample_columns_of(task), tolerance=tolerance_of(task)).rows == 12 * each
 
 
 def test_rows_in_another_order_are_told_apart_by_the_columns_that_both_tables_have(tmp_path: Path) -> None:
