@@ -115,10 +115,15 @@ class WorkspaceFiles:
 
     @contextmanager
     def beside(self, path: Path) -> Iterator[Path]:
-        """A new folder next to `path`, for what is to take its place; removed at the end with what is left in it."""
+        """A new folder next to `path`, for what is to take its place; removed at the end with what is left in it.
+
+        Raises:
+            FileWriteError: No permission, no space.
+        """
         with self._folder(path.parent) as folder:
             name = _temporary_name(path)
-            os.mkdir(name, 0o700, dir_fd=folder)
+            with writing(path):
+                os.mkdir(name, 0o700, dir_fd=folder)
             try:
                 yield path.parent / name
             finally:

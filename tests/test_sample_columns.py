@@ -8,7 +8,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from notebook_cells import task_in
+from layout_files import images
+from notebook_cells import executed_alone, task_in
+from notebook_session import rendered_cells
 from written_submissions import submitted, table_task
 
 from generator.competition.facts import SubmissionKind, TargetKind
@@ -56,6 +58,7 @@ def layout(
     names = columns.split()
     values = {"number": lambda row: f"{row % 13}.{row % 7}5", "class": lambda row: str(row % 2)}
     values["name"] = lambda row: ("cat", "dog", "owl")[row % 3]
+    values["set"] = lambda row: " ".join(label for at, label in enumerate(LABELS) if row >> at & 1) or "red"
     train = [[*(features(row)[name] for name in names), *(values[kind](row + at) for at in range(len(targets)))]
              for row in range(FIRST)]  # fmt: skip
     written(folder, "train.csv", [*names, *targets], train)
@@ -176,6 +179,122 @@ def test_labels_ranked_labels_and_columns_of_classes_leave_the_context(
         assert np.array(found, dtype="float32") == pytest.approx(np.array(predictions, dtype="float32"))
 
 
+LABELS = ("red", "green", "blue")
+
+
+@pytest.mark.parametrize("sample", [("id", "note", "tags"), ("", "tags", "c", "id"), ("tags", "colour", "id")])
+def test_sets_of_labels_leave_the_context(tmp_path: Path, sample: tuple[str, ...]) -> None:
+    test = layout(tmp_path, sample, kind="set", targets=("tags",), placeholder="red green")
+    task = task_in(tmp_path, "f1 samples")
+    assert task.submission is SubmissionKind.LABEL_SET
+    predictions = [[0.9, 0.1, 0.7 * (row % 2)] for row in range(ROWS)]
+
+    path = submitted(
+        tmp_path,
+        task,
+        test=test,
+        ids=["-"],
+        predictions=predictions,
+        classes=LABELS,
+        decision={"thresholds": [0.5, 0.5, 0.5]},
+    )
+
+    found = only_answers_changed(tmp_path, path, ["tags"])
+    assert found[:2] == [["red"], ["red blue"]]
+    columns, tolerance = sample_columns_of(task), tolerance_of(task)
+    assert validate(path, tmp_path / "sample_submission.csv", columns=columns, tolerance=tolerance).rows == ROWS
+
+
+@pytest.mark.parametrize("sample", [("id", "note", "p"), ("", "p", "gap", "id"), ("colour", "id", "p", "price")])
+def test_rows_for_an_example_and_a_label_leave_the_context(tmp_path: Path, sample: tuple[str, ...]) -> None:
+    test = layout(tmp_path, sample, kind="class", targets=LABELS, placeholder="0.5")
+    original = tmp_path / "sample_submission.csv"
+    with original.open(newline="") as file:
+        header, *rows = csv.reader(file)
+    place = header.index("id")
+    keyed = [[*row[:place], f"{row[place]}_{label}", *row[place + 1 :]] for row in rows for label in LABELS]
+    written(tmp_path, original.name, header, random.Random(3).sample(keyed, len(keyed)))  # noqa: S311 - no secret
+    task = task_in(tmp_path, "log loss")
+    assert task.submission is SubmissionKind.KEYED_ROWS
+    ids = list(dict.fromkeys(row[place].rpartition("_")[0] for row in read_rows(original)))
+    predictions = [[int(name) / 1024 + shift for shift in (0, 0.25, 0.5)] for name in ids]
+
+    path = submitted(tmp_path, task, test=test, ids=["-"], predictions=predictions, classes=LABELS)
+
+    found = only_answers_changed(tmp_path, path, ["p"])
+    keys = [row[place].rpartition("_") for row in read_rows(original)]
+    expected = [int(name) / 1024 + 0.25 * LABELS.index(label) for name, _, label in keys]
+    assert [float(cell) for (cell,) in found] == pytest.approx(expected)
+    assert validate(path, original, columns=sample_columns_of(task), tolerance=tolerance_of(task)).rows == len(keyed)
+
+
+KINDS = ("cat", "dog")
+
+
+def masks(folder: Path, rows: str, sample: Sequence[str]) -> None:
+    """Writes a competition of masks of 12 test images of 6 by 4 pixels; `rows` says what a row of the sample is for."""
+    for side, first, count in (("train", "a", 20), ("test", "b", 12)):
+        images(folder / side, [f"{first}{number}.png" for number in range(count)], size=(6, 4))
+    kinds = KINDS if rows in ("id", "column") else [""]
+
+    def row_of(header: Sequence[str], image: str, number: int, kind: str, code: str) -> list[str]:
+        context = {"width": "6", "site": f"s{number % 3}", "gap": "" if number % 2 else "NA", "note": f"seen {number}"}
+        key = f"{image}_{kind}" if rows == "id" else image
+        return [{"id": key, "kind": kind, "rle": code, "": f"{number}{kind}", **context}[name] for name in header]
+
+    known = ["id", "kind", "rle"] if rows == "column" else ["id", "rle"]
+    trained = [
+        row_of(known, f"a{number}", number, kind, "" if number % 3 == 0 and rows != "piece" else f"{place + 1} 2")
+        for number in range(20)
+        for place, kind in enumerate(kinds * (number % 3 + 1 if rows == "piece" else 1))
+    ]
+    written(folder, "train.csv", known, trained)
+    asked = [row_of(sample, f"b{number}", number, kind, "1 1") for number in range(12) for kind in kinds]
+    written(folder, "sample_submission.csv", sample, asked)
+
+
+@pytest.mark.parametrize(
+    ("rows", "sample"),
+    [
+        ("image", ("id", "rle", "width")),
+        ("image", ("", "rle", "site", "id")),
+        ("piece", ("id", "gap", "rle")),
+        ("id", ("width", "id", "rle", "note")),
+        ("id", ("", "rle", "id")),
+        ("column", ("id", "kind", "note", "rle")),
+        ("column", ("rle", "", "kind", "width", "id")),
+    ],
+)
+def test_masks_leave_the_context(tmp_path: Path, rows: str, sample: tuple[str, ...]) -> None:
+    masks(tmp_path / "masks", rows, sample)
+    task = task_in(tmp_path / "masks", "dice")
+    cells = list(rendered_cells("keras", "infer", task))
+    before = ["roots", "find-folder", "read-table", "files-named", "test-images", "decide"]
+    each = len(KINDS) if rows in ("id", "column") else 1
+    predictions = np.zeros((12, 4, 6, each), dtype="float32")
+    predictions[:, 1, :, 0] = predictions[:, :, 5, -1] = 1  # the second row, the last column
+
+    known = executed_alone(
+        [*before, *cells[cells.index("masks-of-image") :]],
+        task,
+        "infer",
+        INPUT_ROOT=str(tmp_path),
+        COMPETITION="masks",
+        WORKING_ROOT=str(tmp_path / "working"),
+        classes=list(KINDS[:each]),
+        predictions=predictions,
+        handoff={"decision": {"thresholds": [0.5] * each, "least_shares": [0.0] * each}},
+    )
+
+    assert (task.details["mask_rows"], task.targets, task.id_column) == (rows, ("rle",), "id")
+    path, original = known.working_root / task.submission_file, tmp_path / "masks" / "sample_submission.csv"
+    found = only_answers_changed(tmp_path / "masks", path, ["rle"])
+    alone = {"cat": "2 1 6 1 10 1 14 1 18 1 22 1", "dog": "21 4"}
+    joined = "2 1 6 1 10 1 14 1 18 1 21 4"
+    assert [code for (code,) in found] == [*alone.values()] * 12 if each > 1 else [joined] * 12
+    assert validate(path, original, columns=sample_columns_of(task), tolerance=tolerance_of(task)).rows == 12 * each
+
+
 def test_rows_in_another_order_are_told_apart_by_the_columns_that_both_tables_have(tmp_path: Path) -> None:
     sample = ("when", "colour", "target")
     test = layout(tmp_path, sample, columns="a when colour price", order=lambda row: (row * 7) % ROWS)
@@ -224,6 +343,11 @@ def test_context_stays_in_every_format_of_the_sample(tmp_path: Path, suffix: str
 
     shape = sample_columns_of(task)
     assert validate(path, sample, columns=shape, tolerance=tolerance_of(task)).rows == ROWS
+
+
+def read_rows(path: Path) -> list[list[str]]:
+    with path.open(newline="") as file:
+        return list(csv.reader(file))[1:]
 
 
 def submission_of(folder: Path, change: Callable[[list[list[str]]], object]) -> Path:

@@ -4,6 +4,7 @@ import json
 import re
 import zipfile
 from datetime import datetime
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -224,6 +225,71 @@ def test_the_labels_of_an_example_that_have_rows_of_their_own_differ(tmp_path: P
         labels.setdefault(example, {})[label] = row["Label"]
     assert all(set(own) == {"any", "wheeze", "crackle"} for own in labels.values())
     assert any(len(set(own.values())) > 1 for own in labels.values())
+
+
+def repeats(path: Path, name: str) -> tuple[float, float, int]:
+    """The rows for each id, the share of rows that are exact copies, and how often the id changes from row to row."""
+    rows = [tuple(row.values()) for row in cells(path)]
+    ids = [row[name] for row in cells(path)]
+    changes = sum(one != other for one, other in pairwise(ids))
+    return len(set(rows)) / len(set(ids)), 1 - len(set(rows)) / len(rows), changes
+
+
+@pytest.mark.parametrize("is_in_order", [True, False])
+def test_training_ids_repeat_as_often_as_the_real_ones_and_as_scattered(tmp_path: Path, is_in_order: bool) -> None:
+    source, data = some(), tmp_path / "data"
+    rows = [
+        [f"p{n}", n * 3 + visit, source.random(), source.randrange(2)] for n in range(60) for visit in range(n % 4 + 1)
+    ]
+    rows += rows[:15]
+    rows.sort(key=lambda row: row[0] if is_in_order else row[2])
+    table(data / "train.csv", ["patient", "pulse", "size", "ill"], rows)
+    table(data / "test.csv", ["patient", "pulse", "size"], [[f"q{n}", n, source.random()] for n in range(30)])
+    table(data / "sample_submission.csv", ["patient", "ill"], [[f"q{n}", 0] for n in range(30)])
+    survey, folder = survey_folder(data), tmp_path / "specimen"
+
+    written(survey, read_task(survey, Hints("visits", metric_text="AUC")).task, folder, rows=120)
+
+    rows_of_id, copied, changes = repeats(folder / "train.csv", "patient")
+    assert rows_of_id == pytest.approx(2.5, abs=0.4)
+    assert copied == pytest.approx(15 / 165, abs=0.02)
+    assert (changes < 60) is is_in_order
+    again = read_task(survey_folder(folder), Hints("visits", metric_text="AUC")).task
+    assert again.details["group_column"] == "patient"
+    asked = [row["patient"] for row in cells(folder / "test.csv")]
+    assert len(set(asked)) == len(asked)
+
+
+def test_a_picture_that_several_training_rows_are_of_is_there_once(tmp_path: Path) -> None:
+    source, data = some(), tmp_path / "data"
+    images(data / "train", [f"im{n}.png" for n in range(40)])
+    images(data / "test", [f"im{n}.png" for n in range(90, 110)])
+    rated = [[f"im{n}", source.random(), source.choice("yn")] for n in range(40) for _ in range(n % 3 + 1)]
+    table(data / "train.csv", ["image", "weight", "label"], rated)
+    table(data / "sample_submission.csv", ["image", "label"], [[f"im{n}", "y"] for n in range(90, 110)])
+    survey, folder = survey_folder(data), tmp_path / "specimen"
+
+    written(survey, read_task(survey, Hints("rated", metric_text="accuracy")).task, folder, rows=60)
+
+    listed = [f"{row['image']}.png" for row in cells(folder / "train.csv")]
+    assert len(listed) == pytest.approx(2 * len(set(listed)), rel=0.25)
+    assert {path.name for path in (folder / "train").iterdir()} == set(listed)
+
+
+def test_several_labels_of_one_training_row_stay_in_the_table_of_labels(tmp_path: Path) -> None:
+    source, data = some(), tmp_path / "data"
+    table(data / "train.csv", ["patient", "pulse"], [[f"p{n}", n] for n in range(60)])
+    table(data / "train_labels.csv", ["patient", "ill"], [[f"p{n % 60}", source.randrange(9)] for n in range(150)])
+    table(data / "test.csv", ["patient", "pulse"], [[f"q{n}", n] for n in range(30)])
+    table(data / "sample_submission.csv", ["patient", "ill"], [[f"q{n}", 0] for n in range(30)])
+    survey, folder = survey_folder(data), tmp_path / "specimen"
+
+    written(survey, read_task(survey, Hints("visits", metric_text="rmse")).task, folder, rows=60)
+
+    patients = [row["patient"] for row in cells(folder / "train.csv")]
+    labelled = [row["patient"] for row in cells(folder / "train_labels.csv")]
+    assert len(set(patients)) == len(patients) < len(labelled)
+    assert set(labelled) == set(patients)
 
 
 def test_labels_in_rows_of_their_own_stand_beside_a_table_of_texts(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from generator.errors import TandemError
 from generator.installation import installed_version
+from generator.sessions.first_process import FirstProcess
 from generator.tpu_compiler.compilation import CompileOptions, compile_steps
 from generator.tpu_compiler.report import CompileReport
 from generator.tpu_compiler.result_cache import ResultCache
@@ -200,6 +201,27 @@ def test_threads_that_a_notebook_leaves_are_not_waited_for(compiled: Callable[..
     report = compiled(thread, *RAGGED, options=CompileOptions(use_libtpu=False, time_limit=60))
 
     assert [problem.kind for problem in report.problems] == ["recompilation"]
+
+
+def test_a_process_that_a_notebook_detached_is_ended_too(
+    compiled: Callable[..., CompileReport], tmp_path: Path
+) -> None:
+    number = tmp_path / "number.txt"
+    detach = f"""
+import subprocess, sys
+child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(300)"], start_new_session=True)
+open({str(number)!r}, "w").write(str(child.pid))
+print("x" * 100_000)
+"""
+    compiled(detach, options=ON_THE_CPU)
+
+    assert FirstProcess.of(int(number.read_text())) is None
+
+
+def test_half_of_a_surrogate_pair_does_not_end_the_compiling(compiled: Callable[..., CompileReport]) -> None:
+    report = compiled("text = '\ud800'", "raise ValueError(len(text))", options=ON_THE_CPU)
+
+    assert [(problem.kind, problem.sentence[-13:]) for problem in report.problems] == [("error", "ValueError: 1")]
 
 
 def test_a_process_that_dies_is_told_with_its_last_words(compiled: Callable[..., CompileReport]) -> None:

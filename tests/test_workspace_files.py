@@ -179,3 +179,18 @@ def test_folders_that_are_nested_too_deeply_to_be_removed_are_one_sentence(works
     with pytest.raises(OSError, match=r"nested too deeply|Too many open files"):
         workspace.remove_tree(workspace.root / "deep")
     subprocess.run(["rm", "-r", workspace.root / "deep"], check=True)
+
+
+def test_a_folder_that_cannot_be_made_beside_another_is_one_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("os.mkdir", refuse)
+
+    with (
+        pytest.raises(FileWriteError, match="there is no permission to write there"),
+        WorkspaceFiles(tmp_path).beside(tmp_path / "output"),
+    ):
+        pass

@@ -53,7 +53,7 @@ def specimen(**options: Any) -> int:
     """Write a miniature synthetic copy of a competition's data to input/specimens/COMPETITION.
 
     It has the files, columns, formats, ids, distributions and labels of the real data, and no row, text, picture or
-    sound of it: what a pair of notebooks does can be rehearsed on it in a minute. Scores on it mean nothing. Where the
+    sound of it: a pair of notebooks can be rehearsed on it in a few minutes. Scores on it mean nothing. Where the
     files are not here, Kaggle's API is asked for their names and sizes and for pieces of some: nothing is downloaded.
 
     \b

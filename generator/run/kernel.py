@@ -139,7 +139,7 @@ async def started_kernel(setup: KernelSetup) -> AsyncIterator[Kernel]:
     """Start a kernel, and leave nothing of it behind: neither its process nor those that its notebook started.
 
     Raises:
-        KernelStartError: It ended or did not answer within `START_SECONDS`.
+        KernelStartError: It ended, could not be connected, or did not answer within `START_SECONDS`.
     """
     import zmq
 
@@ -152,7 +152,10 @@ async def started_kernel(setup: KernelSetup) -> AsyncIterator[Kernel]:
         process_group = getattr(manager.provisioner, "pgid", None)
         client = manager.client()
         client.context.setsockopt(zmq.RCVHWM, 0)  # else what a cell prints faster than it is read is lost
-        client.start_channels()
+        try:
+            client.start_channels()
+        except zmq.ZMQError as error:  # such as too many open files
+            raise KernelStartError(reason=str(error), said="") from error
         client.allow_stdin = False
         try:
             await client.wait_for_ready(timeout=START_SECONDS)
@@ -162,7 +165,8 @@ async def started_kernel(setup: KernelSetup) -> AsyncIterator[Kernel]:
     finally:
         try:
             if client is not None:
-                client.stop_channels()
+                with suppress(zmq.ZMQError):  # it opens those that could not be opened before
+                    client.stop_channels()
             if manager.has_kernel:
                 await manager.shutdown_kernel(now=False)
         finally:

@@ -18,6 +18,7 @@ from typing import IO
 import generator
 from generator.accelerators.catalog import AcceleratorKind
 from generator.files import open_below
+from generator.run.left_processes import end_processes_of
 from generator.sessions.bubblewrap import Bubblewrap, first_process_of, network_of
 from generator.sessions.environment import process_variables, session_variables
 from generator.sessions.first_process import keep_record
@@ -178,6 +179,8 @@ def _started(launch: Launch, order: SessionOrder, watch: Watch) -> Iterator[subp
         # A sandbox dies as a whole; a plain worker has to end its notebook's processes itself.
         _end(process, grace=GRACE if launch.elsewhere else 0.0)
         watch.kill_children()
+        if launch.elsewhere:  # and some may have left its process group
+            end_processes_of(Path(home))
         order.files.first_process.unlink(missing_ok=True)
 
 

@@ -8,14 +8,17 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from threading import Thread
 from typing import IO
 
 from generator.run.input_mounts import lay_out
 from generator.run.kernel import KernelSetup, environment
+from generator.run.left_processes import end_processes_of
 from generator.tpu_compiler.options import CompileOptions
 from generator.tpu_compiler.report import Problem
 from generator.tpu_compiler.result_cache import ResultCache
@@ -28,6 +31,8 @@ Progress = Callable[[str], None]
 
 _SAY_AGAIN_SECONDS = 15.0
 _LONGEST_LINE = 1 << 20
+_PIECE, _LAST_PIECES = 4_096, 4
+_PATIENCE = 5.0  # seconds
 _LONGEST_ANSWER = 1 << 15  # half of what a pipe holds
 
 
@@ -61,7 +66,8 @@ class Job:
             "events": telling,
             "answers": asked,
         }
-        with (self.private / "said.txt").open("wb+") as said, tempfile.TemporaryFile() as stdin:
+        last_words = deque[bytes](maxlen=_LAST_PIECES)
+        with tempfile.TemporaryFile() as stdin:
             stdin.write(json.dumps(order).encode())
             stdin.seek(0)
             process = subprocess.Popen(
@@ -70,21 +76,27 @@ class Job:
                 env=environment(setup, base=os.environ),
                 cwd=working,
                 stdin=stdin,
-                stdout=said,
-                stderr=said,
+                stdout=subprocess.PIPE,  # which a notebook may fill for minutes: the end alone is kept
+                stderr=subprocess.STDOUT,
                 pass_fds=(telling, asked),
                 start_new_session=True,
             )
+            reading = Thread(target=_read_end, args=(process.stdout, last_words), daemon=True)
+            reading.start()
             os.close(telling)
             os.close(asked)
             os.set_blocking(answers, False)  # nobody need read them, and the time limit is looked at here
             with os.fdopen(events, "rb") as incoming, os.fdopen(answers, "wb") as outgoing:
                 try:
-                    self._listen(incoming, outgoing.fileno(), told, progress, until)
+                    in_time = self._listen(incoming, outgoing.fileno(), told, progress, until)
                 finally:
                     with suppress(ProcessLookupError, PermissionError):
                         os.killpg(process.pid, signal.SIGKILL)
                     process.wait()
+                    end_processes_of(self.private / "home")  # what left its group
+        reading.join(_PATIENCE)
+        if in_time and not told.is_done:
+            told.report.problems.append(_died(b"".join(last_words)))
 
     def _variables(self) -> dict[str, str]:
         home = self.private / "home"
@@ -109,7 +121,8 @@ class Job:
             "TPU_LOG_DIR": str(self.private / "tmp"),
         }
 
-    def _listen(self, events: IO[bytes], answers: int, told: Told, progress: Progress, until: float) -> None:
+    def _listen(self, events: IO[bytes], answers: int, told: Told, progress: Progress, until: float) -> bool:
+        """Takes in events until there are no more; False if the time was over before."""
         doing, since = "", time.monotonic()
         with selectors.DefaultSelector() as selector:
             selector.register(events, selectors.EVENT_READ)
@@ -118,14 +131,14 @@ class Job:
                 left = until - time.monotonic()
                 if left <= 0:
                     told.report.problems.append(_too_late(doing))
-                    return
+                    return False
                 if not selector.select(min(left, _SAY_AGAIN_SECONDS)):
                     progress(f"{doing}, {time.monotonic() - since:.0f} s")
                     continue
                 chunk = os.read(events.fileno(), 1 << 16)
                 *lines, rest = (rest + chunk).split(b"\n")
                 if not chunk or len(rest) > _LONGEST_LINE:
-                    break
+                    return True
                 for line in lines:
                     event = JsonObject.parsed(line)
                     if line_of := printable(event.text("progress")[:200]):
@@ -133,8 +146,6 @@ class Job:
                         progress(doing)
                     self._answer(event, answers)
                     told.add(event)
-        if not told.is_done:
-            told.report.problems.append(_died(self.private / "said.txt"))
 
     def _answer(self, event: JsonObject, answers: int) -> None:
         if key := event.text("ask"):
@@ -150,13 +161,17 @@ def _too_late(doing: str) -> Problem:
     return Problem("time-limit", sentence, "Give it more time; what was compiled is in the cache.")
 
 
-def _died(said: Path) -> Problem:
-    with said.open("rb") as file:
-        file.seek(max(0, said.stat().st_size - 2_000))
-        last = file.read().decode(errors="replace").strip().splitlines()[-3:]
+def _read_end(printed: IO[bytes] | None, pieces: deque[bytes]) -> None:
+    """Reads a pipe until there is no more; the pieces keep its end."""
+    while printed is not None and (piece := os.read(printed.fileno(), _PIECE)):
+        pieces.append(piece)
+
+
+def _died(last_words: bytes) -> Problem:
+    last = last_words.decode(errors="replace").strip().splitlines()[-3:]
     quoted = " ".join(printable(line)[:300] for line in last)
     return Problem(
         "died",
-        f"The compiling process ended by itself. It said last: {quoted}",
+        f"The compiling process ended by itself. {f'It said last: {quoted}' if quoted else 'It said nothing.'}",
         "Look at its memory: compiling a large model takes several GB.",
     )

@@ -67,6 +67,7 @@ def code_cells(target: NotebookTarget, *, input_root: Path, working: Path) -> li
         if cell.cell_type != "code":
             continue
         source = cell.source.replace(_KAGGLE_INPUT, str(input_root)).replace(_KAGGLE_WORKING, str(working))
+        source = source.encode(errors="replace").decode()  # half of a surrogate pair is in no file
         cells.append({"name": _name(cell, position), "source": source, "own": False})
         if not is_set and PARAMETERS_TAG in cell.metadata.get("tags", []):
             is_set = True

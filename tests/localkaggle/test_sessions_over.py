@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -181,6 +182,38 @@ def test_a_server_that_starts_ends_what_a_killed_one_left_before_it_answers(tmp_
     assert not desk.kaggle.kernels.sessions.folder(1).first_process.exists()
 
 
+DETACHING = """
+import subprocess, sys
+subprocess.Popen([sys.executable, "-c", "import time; time.sleep(300)  # MARK"], start_new_session=True)
+"""
+
+
+def test_what_left_a_plain_session_is_ended_with_it(tmp_path: Path) -> None:
+    mark = f"detached-{os.getpid()}"
+    session = run(tmp_path, notebook(DETACHING.replace("MARK", mark)), PlainProcess())
+
+    assert session.end.failure == "", session.log
+    assert not running(mark)
+
+
+def test_a_server_that_starts_ends_plain_processes_of_a_killed_one_and_no_others(tmp_path: Path) -> None:
+    home = SessionFolder(tmp_path, 1).private / "home"
+    home.mkdir(parents=True)
+    started = [
+        subprocess.Popen([sys.executable, "-c", "import time; time.sleep(300)"], env={**os.environ, **own})
+        for own in ({"HOME": str(home)}, {"HOME": str(home.parent), "OLDPWD": str(home)})
+    ]
+    try:
+        Desk(tmp_path)
+
+        assert started[0].wait(10) == -signal.SIGKILL
+        assert started[1].poll() is None
+    finally:
+        for process in started:
+            process.kill()
+            process.wait()
+
+
 def test_a_process_that_was_given_the_number_of_another_is_left_alone(tmp_path: Path) -> None:
     with subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"]) as other:
         found = FirstProcess.of(other.pid)
@@ -245,6 +278,7 @@ def test_a_notebook_with_the_internet_reaches_no_socket_of_the_desktop(tmp_path:
 
 
 REACHING = """
+import signal
 import socket
 def reached(host, port):
     try:

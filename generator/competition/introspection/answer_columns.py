@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from generator.competition.introspection.errors import MissingColumnError
 from generator.competition.introspection.findings import Findings
-from generator.competition.introspection.run_length import class_column
+from generator.competition.introspection.run_length import class_column, code_column
 from generator.competition.introspection.table_roles import Tables, names_classes
 from generator.competition.introspection.vocabulary import is_nameless
 from generator.competition.survey.facts import NUMBERS, Column
@@ -48,6 +48,10 @@ def answer_columns(tables: Tables, id_column: str, classes: Sequence[str], found
 
 
 def _answers(beside: Sequence[Column], tables: Tables, classes: Sequence[str]) -> list[Column]:
+    codes = code_column(tables.labelled)
+    of_masks = [column for column in beside if codes is not None and column.name == codes.name]
+    if of_masks:
+        return of_masks
     named = [column for column in beside if not is_nameless(column.name)] or list(beside)
     unknown = [column for column in named if not _is_in_test(column, tables)] or named
     if len(unknown) <= 1:

@@ -8,7 +8,7 @@ from itertools import combinations
 from generator.competition.introspection.column_statistics import is_whole, overlap
 from generator.competition.introspection.errors import IntrospectionError, MissingColumnError
 from generator.competition.introspection.findings import Confidence, Findings, Reason, best_first, weighed
-from generator.competition.introspection.run_length import class_column, code_column
+from generator.competition.introspection.run_length import image_and_class
 from generator.competition.introspection.table_roles import Tables
 from generator.competition.introspection.vocabulary import is_nameless, looks_like_id
 from generator.competition.survey.facts import Column, ColumnKind, InferenceServer, Table
@@ -43,13 +43,11 @@ def find_id(tables: Tables, server: InferenceServer | None, found: Findings) -> 
     if decided and named is None:
         raise MissingColumnError(key=_KEY, column=decided, table=table.path, columns=table.column_names)
     columns = table.columns[:_CANDIDATES]
-    of_masks = class_column(tables.sample, tables.train)
+    of_masks = image_and_class(tables.sample, tables.train)
     if of_masks is not None:
-        codes = code_column(tables.train)
-        apart = {of_masks.name, codes.name if codes is not None else ""}
-        image = next(each.name for each in columns if each.name not in apart and not is_nameless(each.name))
-        evidence = f"{table.name} has a row for each {image} and each {of_masks.name}"
-        return found.settle(_KEY, image, evidence)
+        image, kind = of_masks
+        evidence = f"{table.name} has a row for each {image.name} and each {kind.name}"
+        return found.settle(_KEY, image.name, evidence)
     of_batches = server if tables.sample is None else None
     candidates = [weighed(each.name, _reasons(each, table, tables, of_batches)) for each in columns]
     best = table.column(str(best_first(candidates)[0].value)) if candidates else None

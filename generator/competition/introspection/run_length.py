@@ -8,7 +8,7 @@ from generator.competition.survey.facts import Column, Table
 
 _COLUMNS_COMPARED = 60
 _FEWEST_CLASSES, _MOST_CLASSES = 2, 60
-_OF_ROWS = 3  # an image, a class and a code
+_FEWEST_COLUMNS = 3  # an image, a class and a code
 
 
 def is_run_length(column: Column) -> bool:
@@ -24,28 +24,36 @@ def code_column(table: Table | None) -> Column | None:
     return found[0] if len(found) == 1 else None
 
 
-def class_column(sample: Table | None, train: Table | None) -> Column | None:
-    """The column of a sample that names the class of a mask, where an image has a row for each: no id is unique.
+def image_and_class(sample: Table | None, train: Table | None) -> tuple[Column, Column] | None:
+    """The columns of a sample for the image and class of a mask, where an image has a row for each: no id is unique.
 
     Args:
-        sample: The sample submission, with an image, a class and a code in a row, and perhaps an index without a name.
+        sample: The sample submission, with an image, a class and a code in a row, and perhaps context.
         train: The training table, whose columns for the image and for the class are called the same.
     """
     codes = code_column(train)
     named = [column for column in sample.columns if not is_nameless(column.name)] if sample is not None else []
-    if train is None or len(named) != _OF_ROWS or codes is None:
+    if train is None or len(named) < _FEWEST_COLUMNS or codes is None:
         return None
-    beside = [column for column in named if column.name != codes.name]  # few codes are no classes
-    for image in sorted(beside, key=lambda column: -len(column.distinct)):
-        in_both = [(column, train.column(column.name)) for column in beside if column is not image]
-        classes = [(column, len(column.distinct | same.distinct)) for column, same in in_both if same is not None]
-        fitting = [column for column, count in classes if _FEWEST_CLASSES <= count <= _MOST_CLASSES]
-        if train.column(image.name) is None or image.is_unique or len(fitting) != 1:
-            continue
-        rows = list(zip(image.values, fitting[0].values, strict=True))
-        if len(set(rows)) == len(rows):
-            return fitting[0]
+    in_both = [(column, train.column(column.name)) for column in named[:_COLUMNS_COMPARED] if column.name != codes.name]
+    classes = [(column, len(column.distinct | same.distinct)) for column, same in in_both if same is not None]
+    few = [column for column, count in classes if _FEWEST_CLASSES <= count <= _MOST_CLASSES]
+    for image in sorted((column for column, _ in classes), key=lambda column: -len(column.distinct)):
+        fitting = [column for column in few if column is not image and _are_unique_together(image, column)]
+        if not image.is_unique and len(fitting) == 1:
+            return image, fitting[0]
     return None
+
+
+def class_column(sample: Table | None, train: Table | None) -> Column | None:
+    """The column of a sample that names the class of a mask, where an image has a row for each."""
+    found = image_and_class(sample, train)
+    return found[1] if found is not None else None
+
+
+def _are_unique_together(one: Column, other: Column) -> bool:
+    rows = list(zip(one.values, other.values, strict=True))
+    return len(set(rows)) == len(rows)
 
 
 def class_column_of_parts(train: Table | None, parts: Sequence[str]) -> Column | None:

@@ -68,7 +68,7 @@ def _dealt(examples: Examples, original: Original) -> Examples:
     if labels and all(label in names for label in labels):
         dealt = [names[str(label)] for label in labels]
     else:
-        turns = examples.groups if len(examples.groups) == len(examples) else range(len(examples))
+        turns = examples.groups if len(examples.groups) == len(examples) else examples.ids or range(len(examples))
         dealt = [folders[turn % len(folders)] for turn in turns]
     return replace(examples, folders=tuple(folders), folder_of=tuple(dealt))
 

@@ -15,6 +15,8 @@ from generator.competition.specimen.sampled_names import (
     known_training,
     label_columns,
     names_by_class,
+    repeatable_ids,
+    rows_of_each_id,
     runs_of,
 )
 from generator.competition.survey.columns import column_of
@@ -41,6 +43,7 @@ class Examples:
         lengths: How many rows each group has, where rows are grouped.
         folders: The folders that the files are scattered over; none if one folder has all.
         folder_of: Which of these has the file of each example.
+        ids: The number of the name of each example, which grows, where consecutive ones have the same; else empty.
     """
 
     role: str
@@ -53,10 +56,17 @@ class Examples:
     lengths: tuple[int, ...] = ()
     folders: tuple[str, ...] = ()
     folder_of: tuple[str, ...] = ()
+    ids: tuple[int, ...] = ()
 
     def __len__(self) -> int:
         """The number of examples."""
         return len(self.names)
+
+    @property
+    def firsts(self) -> list[int]:
+        """The first example of each name."""
+        ids = self.ids or range(len(self))
+        return [example for example, number in enumerate(ids) if not example or number != ids[example - 1]]
 
     @property
     def groups(self) -> list[int]:
@@ -81,8 +91,10 @@ def synthetic_data(original: Original) -> SyntheticData:
     known, parts = known_training(original)
     parts = classes or (PIECES if original.has_pieces else parts)
     count, lengths = _training_count(original, sampler, len(parts))
-    train = _examples(original, sampler, "train", _training_names(original, sampler, known, count), parts)
-    train = replace(train, known=known, lengths=lengths)
+    ids = _ids_of_rows(original, count, lengths)
+    names = _training_names(original, sampler, known, ids[-1] + 1)
+    train = _examples(original, sampler, "train", [names[number] for number in ids], parts)
+    train = replace(train, known=known, lengths=lengths, ids=ids if len(names) < count else ())
     test_known, parts = known_test(original)
     parts = classes or parts
     count, lengths = _test_count(original, len(parts))
@@ -164,7 +176,7 @@ def _grouped(original: Original, table: Table | None, rows: int, source: random.
     column = table.column(original.text("group_column")) if table is not None else None
     if column is None or not column.present:
         return rows, ()
-    counts = [len(run) for run in runs_of(column)]
+    counts = rows_of_each_id(original) if column is repeatable_ids(original) else [len(run) for run in runs_of(column)]
     # Runs may be cut at the ends of what was sampled, so the longer half is what groups are like.
     whole = sorted(counts)[len(counts) // 2 :]
     if original.is_per_group:
@@ -173,6 +185,22 @@ def _grouped(original: Original, table: Table | None, rows: int, source: random.
     while sum(lengths) < rows or len(lengths) < _FEWEST_GROUPS:
         lengths.append(min(source.choice(whole if original.text("order_column") else counts), _LONGEST_GROUP))
     return sum(lengths), tuple(lengths)
+
+
+def _ids_of_rows(original: Original, count: int, lengths: Sequence[int]) -> tuple[int, ...]:
+    """The number of the id of each training row; ids repeat as in the real table, and lie within a group."""
+    counts, source = rows_of_each_id(original), original.random("repeated ids")
+    if max(counts) == 1:
+        return tuple(range(count))
+    key = repeatable_ids(original)
+    is_of_ids = key is not None and key.name == original.text("group_column")
+    ids: list[int] = []
+    for length in lengths or (count,):
+        end = len(ids) + length
+        while len(ids) < end:
+            rows = length if is_of_ids else min(source.choice(counts), end - len(ids))
+            ids += [ids[-1] + 1 if ids else 0] * rows
+    return tuple(ids)
 
 
 def _training_names(original: Original, sampler: LabelSampler, known: Sequence[str], count: int) -> tuple[str, ...]:

@@ -61,14 +61,14 @@ class FolderMaker:
             base = original.folder_of(side.role)
             if any("/" in name for name in side.names) and is_below(folder.path, base):
                 # The names have folders in them: one folder of the survey writes the files of all.
-                examples = range(0 if side.role in self._nested else len(side))
+                examples = [] if side.role in self._nested else side.firsts
                 self._nested.add(side.role)
                 yield side, examples, ((False, original.file_suffix),), base
                 continue
             endings = endings_of(sorted(folder.names), side.known)
-            here: Sequence[int] = range(len(side))
+            here = side.firsts
             if folder.path in side.folders:
-                here = [row for row, path in enumerate(side.folder_of) if path == folder.path]
+                here = [row for row in here if side.folder_of[row] == folder.path]
             if endings or folder.path in (base, *side.folders):
                 yield side, here, endings or (self._usual_ending(folder, side),), folder.path
 

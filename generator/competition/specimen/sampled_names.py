@@ -1,9 +1,10 @@
 """The names of the sampled real examples, and how these are put together."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
+from itertools import zip_longest
 
-from generator.competition.facts import SubmissionKind
+from generator.competition.facts import SubmissionKind, TargetKind
 from generator.competition.introspection.candidate_folders import best_match, candidate_folders, folder_trees
 from generator.competition.introspection.id_column import without_labels
 from generator.competition.introspection.label_sources import class_in_name
@@ -63,6 +64,31 @@ def key_column(original: Original, table: Table | None) -> Column | None:
         if column is not None and column.present:
             return column
     return None
+
+
+def repeatable_ids(original: Original) -> Column | None:
+    """The column of the training ids, unless several rows of one are parts of an example, or a sequence."""
+    has_parts = original.is_set("label_rows") or original.task.target_kind in (TargetKind.MASK, TargetKind.IMAGE)
+    has_sequences = original.is_per_group or bool(original.text("order_column"))
+    is_listed = original.labels_from in ("table", "pixels")
+    return key_column(original, original.train) if is_listed and not has_parts and not has_sequences else None
+
+
+def rows_of_each_id(original: Original) -> list[int]:
+    """The number of different rows of each sampled training id, in the table that has most; [1] where none repeats."""
+    key = repeatable_ids(original)
+    if key is None:
+        return [1]
+    tables = (table for table in (original.train, original.labelled) if table is not None)
+    counts = [list(Counter(row[0] for row in different_rows(table, key.name)).values()) for table in tables]
+    return max(counts, key=lambda rows: sum(rows) / max(1, len(rows)))
+
+
+def different_rows(table: Table, name: str) -> list[tuple[str | None, ...]]:
+    """The different ones of the sampled rows that have an id, the id first; none if the table has no such column."""
+    ids = table.column(name)
+    rows = zip_longest(ids.values, *(column.values for column in table.columns)) if ids is not None else ()
+    return [row for row in dict.fromkeys(rows) if row[0] is not None]
 
 
 def training_folders(original: Original) -> list[Folder]:

@@ -13,7 +13,7 @@ from generator.competition.specimen.labels import Labels
 from generator.competition.specimen.masks import EMPTY
 from generator.competition.specimen.original import Original
 from generator.competition.specimen.randomness import random_for
-from generator.competition.specimen.sampled_names import key_column
+from generator.competition.specimen.sampled_names import different_rows, key_column
 from generator.competition.survey.facts import Column, ColumnKind, Table
 from generator.competition.survey.listing import suffix_of
 
@@ -75,9 +75,11 @@ def rows_of_role(
     # Labels that have rows of their own can be in a table of their own.
     is_whole = original.is_set("label_rows") and table.path != (original.task.labels_table or original.task.train_table)
     parts = side.parts if side.role == "train" and not is_whole else ("",)
-    examples = [example for example in range(len(side)) for _ in parts]
+    has_row_for_each_id = key is not None and len(different_rows(table, key.name)) == len(key.distinct)
+    own = side.firsts if has_row_for_each_id else range(len(side))
+    examples = [example for example in own for _ in parts]
     is_grouped = has_groups and not is_of_groups and len(groups) == len(examples)
-    return _named(side, examples, list(parts) * len(side), key, groups=groups if is_grouped else ())
+    return _named(side, examples, list(parts) * len(own), key, groups=groups if is_grouped else ())
 
 
 def _rows_of_masks(original: Original, table: Table, side: Examples) -> TableRows:
@@ -139,7 +141,7 @@ def rows_of_other(table: Table, data: SyntheticData) -> TableRows:
     column, side, form = link
     repeats = max(1, round(len(column.present) / max(1, len(column.distinct))))
     repeats = min(repeats, _MOST_ROWS_OF_AN_EXAMPLE)
-    examples = [example for example in range(len(side)) for _ in range(repeats)]
+    examples = [example for example in side.firsts for _ in range(repeats)]
     rows = _named(side, examples, [""] * len(examples), column)
     return replace(rows, key_cells=tuple(_in_form(cell, form, original.file_suffix) for cell in rows.key_cells))
 

@@ -3,7 +3,7 @@
 import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain
+from itertools import chain, pairwise
 
 from generator.competition.facts import TargetKind
 from generator.competition.specimen.column_cells import Cells, cells_like, is_categorical, is_id_like
@@ -16,7 +16,7 @@ from generator.competition.specimen.original import Original
 from generator.competition.specimen.pixel_cells import pixel_cells
 from generator.competition.specimen.randomness import correlated_quantiles, even_quantiles, random_for
 from generator.competition.specimen.row_ids import ids_of_rows, with_different_ids
-from generator.competition.specimen.sampled_names import runs_of
+from generator.competition.specimen.sampled_names import different_rows, repeatable_ids, runs_of
 from generator.competition.specimen.table_rows import SizeOf, TableRows, rows_of_other, rows_of_role, rows_of_sample
 from generator.competition.survey.columns import kind_of
 from generator.competition.survey.facts import NUMBERS, Column, ColumnKind, Table
@@ -58,6 +58,7 @@ class TableMaker:
             self._add(original.train, rows_of_role(original, original.train, train))
         if labels is not None:
             self._add(labels, rows_of_role(original, labels, train, has_row_for_each_example=True))
+        self._scatter_repeated_ids()
         if original.test is not None:
             self._add_test(original.test)
         if original.lookup is not None:
@@ -68,6 +69,22 @@ class TableMaker:
             if table.path not in self.done:
                 self._add(table, rows_of_other(table, self.data))
         return self.done
+
+    def _scatter_repeated_ids(self) -> None:
+        """Puts the training rows of an id apart, and exact copies of rows among them, where the real table has such."""
+        original, train, key = self.original, self.original.train, repeatable_ids(self.original)
+        if train is None or key is None or key.is_unique:
+            return
+        source, known = original.random("order", train.path), different_rows(train, key.name)
+        cells = self.done[train.path].values()
+        rows, different = len(self.done[train.path][key.name]), len(set(zip(*cells, strict=True)))
+        order, copies = list(range(rows)), round(different * len(key.present) / len(known)) - rows
+        order += source.sample(order, max(0, min(copies, rows)))
+        is_scattered = sum(one[0] != other[0] for one, other in pairwise(known)) >= len(key.distinct)
+        order = source.sample(order, len(order)) if is_scattered else sorted(order)
+        for path in {train.path, original.task.labels_table or train.path}:
+            if {len(cells) for cells in self.done[path].values()} == {rows}:
+                self.done[path] = {name: [cells[row] for row in order] for name, cells in self.done[path].items()}
 
     def _add_test(self, test: Table) -> None:
         """Where one table has both, the test rows stand behind the training rows, and lack the targets."""

@@ -15,6 +15,7 @@ from generator.localkaggle.services.kernel_quota import allowed, next_week, used
 from generator.localkaggle.services.kernel_records import KernelRecords, KernelSettings, SessionRecord
 from generator.localkaggle.services.kernel_sources import KernelSources
 from generator.localkaggle.services.kernel_validation import PushError
+from generator.run.left_processes import end_processes_of
 from generator.sessions.first_process import end_recorded
 from generator.sessions.folder_trees import remove_tree, size_of
 from generator.sessions.queue import SessionQueue
@@ -216,6 +217,8 @@ class KernelSessions:
         """
         for record in self._site.root.glob("sessions/*/first-process.json"):
             end_recorded(record)
+        for home in self._site.root.glob("sessions/*/private/home"):
+            end_processes_of(home)  # of plain processes, which have no first one
         swept = 0
         for session in self._records.sessions():
             folder = self.folder(session.id)
