@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from layout_files import wav
-from notebook_cells import executed_alone, task_in
+from notebook_cells import executed_alone, known_after, task_in
 from notebook_session import rendered_cells
 from tasks import task_of
 
@@ -167,7 +167,7 @@ def test_the_sounds_of_a_folder_are_decoded_whatever_their_format(
 
     assert (task.family, task.details["are_wav"], task.details["sample_rate"]) == ("audio", are_wav, RATE)
     for path in sorted(tmp_path.glob("t*/*.*")):
-        assert cells.length_of(str(path)) == pytest.approx(0.5, abs=0.1), path
+        assert cells.length_of(str(path), -1, 30) == pytest.approx(0.5, abs=0.1), path
         assert loudest_hertz(cells.load_sound(str(path), -1, 30, RATE)) == pytest.approx(300, abs=3), path
 
 
@@ -186,16 +186,56 @@ def test_sounds_that_cannot_be_read_are_told_from_those_that_can(tmp_path: Path)
     good = write_wav(tmp_path / "good.wav", tone(300, 0.5))
     (tmp_path / "cut.wav").write_bytes(good.read_bytes()[:3_000])
     (tmp_path / "empty.wav").touch()
+    (tmp_path / "header.wav").write_bytes(good.read_bytes()[:30])
     (tmp_path / "text.wav").write_bytes(b"RIFF, but not really a sound")
     length_of = executed(*READING).length_of
 
     good_one, cut, *bad = (
-        length_of(str(tmp_path / f"{name}.wav")) for name in ("good", "cut", "empty", "text", "gone")
+        length_of(str(tmp_path / f"{name}.wav"), -1, 30) for name in ("good", "cut", "empty", "header", "text", "gone")
     )
 
     assert good_one == 0.5
     assert 0.1 < cut < 0.2
     assert all(map(math.isnan, bad))
+
+
+def broken_flac(path: Path) -> None:
+    """A sound with a whole header that cannot be decoded behind it."""
+    import soundfile
+
+    soundfile.write(path, tone(300, 0.5), RATE, format="FLAC", subtype="PCM_16")
+    content = path.read_bytes()
+    path.write_bytes(content[: len(content) // 2] + bytes(len(content) // 4) + content[len(content) * 3 // 4 :])
+
+
+@pytest.mark.parametrize("part", ["train", "test"])
+def test_a_sound_that_is_broken_behind_its_header_stops_a_notebook_or_is_left_out_by_the_knob(
+    tmp_path: Path, part: str
+) -> None:
+    import soundfile
+
+    (tmp_path / part).mkdir()
+    files = [f"{number}.flac" for number in range(6)]
+    for file in files:
+        soundfile.write(tmp_path / part / file, tone(300, 0.5), RATE)
+    broken_flac(tmp_path / part / "4.flac")
+    table = "\n".join(["id,label", *(f"{file},{'low' if row % 2 else 'high'}" for row, file in enumerate(files))])
+    for name in ("train.csv", "sample_submission.csv"):
+        (tmp_path / name).write_text(table + "\n")
+    task = replace(TONES, details=TONES.details | {"are_wav": False, "audio_suffix": ""})
+    role, until = ("train", "lengths") if part == "train" else ("infer", "test-sounds")
+
+    with pytest.raises(
+        ValueError, match=r"1 of 6 (test )?sounds .*cannot be decoded: 4\.flac\..*SKIP_UNREADABLE = True"
+    ):
+        known_after(until, task, role, tmp_path, draws=True)
+    names = known_after(until, task, role, tmp_path, draws=True, SKIP_UNREADABLE=True)
+
+    if part == "train":
+        assert names.train["id"].tolist() == [file for file in files if file != "4.flac"]
+        assert len(names.paths) == len(names.truth) == len(names.targets) == 5
+    else:
+        assert names.readable.tolist() == [file != "4.flac" for file in files]
 
 
 def test_ids_are_found_by_whole_name_by_stem_and_in_folders_below() -> None:

@@ -1,5 +1,6 @@
 """Images in records, archives and rare formats, and pairs from images to a submission."""
 
+import io
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -9,7 +10,7 @@ from typing import Any
 import pytest
 from image_layouts import COLOURS, SIDE, Layout, encoded, task, write_images
 from layout_files import record, table
-from notebook_session import Mirror, Sessions, read_table
+from notebook_session import Mirror, Sessions, needs_torch, read_table
 from test_image_pixels import OF_PIXELS, write_pixels
 
 from generator.competition.facts import Task
@@ -72,7 +73,7 @@ def of_other_features(path: Path) -> None:
 
 
 def with_a_broken_image(path: Path) -> None:
-    write_records(path, [{"id": b"a", "image": encoded(COLOURS["red"], "PNG")[:-20], "class": 3}])
+    write_records(path, [{"id": b"a", "image": encoded(COLOURS["red"], "PNG")[:-30], "class": 3}])
 
 
 @pytest.mark.parametrize(
@@ -85,7 +86,12 @@ def with_a_broken_image(path: Path) -> None:
             "training-examples",
             "ValueError: {folder} has no records with id, class, image",
         ),
-        (with_a_broken_image, "train/00-*", "decode-images", "InvalidArgumentError: "),
+        (
+            with_a_broken_image,
+            "train/00-*",
+            "training-examples",
+            "ValueError: 1 of 9 images cannot be decoded: a in 00-8x8-4.tfrec. With SKIP_UNREADABLE = True",
+        ),
     ],
 )
 def test_bad_records_end_the_notebook_before_anything_is_trained(
@@ -99,6 +105,37 @@ def test_bad_records_end_the_notebook_before_anything_is_trained(
 
     assert ended.cell == cell
     assert ended.error.startswith(sentence.format(folder=layout.folder / "flowers"))
+
+
+@pytest.mark.parametrize("framework", ["tensorflow", pytest.param("torch", marks=needs_torch)])
+@pytest.mark.parametrize("encoding", ["jpeg", "any"])
+def test_odd_images_of_records_are_decoded_and_unreadable_ones_are_left_out_by_the_knob(
+    layout: Layout, framework: str, encoding: str
+) -> None:
+    import numpy as np
+    from PIL import Image
+
+    grey = Image.fromarray(np.array(RAMP, dtype="uint8"))
+    images = {f"{kind} {mode}": written(grey.convert(mode), kind, **options) for mode, kind, options in RARE[:6]}
+    images |= {"broken": broken_inside(images["PNG P"]), "html": b"<html>404 Not Found</html>", "empty": b""}
+    rows = [{"id": key.encode(), "image": image, "class": row % 2} for row, (key, image) in enumerate(images.items())]
+    write_records(layout.folder / "flowers/train/00.tfrec", rows)
+    unlabelled = [{name: row[name] for name in ("id", "image")} for row in rows]
+    write_records(layout.folder / "flowers/test/00.tfrec", unlabelled)
+    table(layout.folder / "sample_submission.csv", "id,label", [(key, 0) for key in images])
+    details = {**OF_RECORDS.details, "channels": 1, "image_encoding": encoding}
+    asked, layout = replace(OF_RECORDS, details=details), replace(layout, framework=framework)
+    options = {"parameters": {"SKIP_UNREADABLE": True}}
+
+    off = "np.abs(np.asarray(decoded(np.arange(len(train))))[..., 0] - np.array({RAMP})).mean(axis=(1, 2)).tolist()"
+    look = f"[train[ID_COLUMN].tolist(), {off.replace('{RAMP}', str(RAMP))}]"
+    keys, furthest = layout.seen("train", asked, until="decode-images", look=look, **options)
+    look = "[ids, readable.tolist()]"
+    ids, readable = layout.seen("infer", asked, until="test-examples", look=look, **options)
+
+    assert keys == list(images)[:6]
+    assert {key: far for key, far in zip(keys, furthest, strict=True) if far > 6} == {}
+    assert dict(zip(ids, readable, strict=True)) == {key: row < 6 for row, key in enumerate(images)}
 
 
 RAMP = [[(row * SIDE + column) * 4 for column in range(SIDE)] for row in range(SIDE)]
@@ -161,7 +198,7 @@ def test_a_broken_image_of_a_rare_format_is_named(layout: Layout) -> None:
 
     ended = layout.run("train", task(train_table="train.csv", train_folder="train", image_column="id"))
 
-    named = "4.tif is cut off or no image. "
+    named = "4.tif is damaged or no image. "
     assert f"1 of the image files of {layout.folder}/train cannot be read: {named}" in ended.error
 
 
@@ -171,6 +208,7 @@ RARE: Sequence[tuple[str, str, dict[str, Any]]] = [
     ("RGB", "JPEG", {"quality": 95}),
     ("RGB", "WEBP", {"lossless": True}),
     ("P", "PNG", {}),
+    ("LA", "PNG", {}),
     ("RGBA", "PNG", {}),
     ("I;16", "PNG", {}),
     ("L", "GIF", {"save_all": True}),
@@ -179,7 +217,26 @@ RARE: Sequence[tuple[str, str, dict[str, Any]]] = [
 ]
 
 
-@pytest.mark.parametrize("framework", ["tensorflow", "torch"])
+def written(image: Any, kind: str, **options: Any) -> bytes:
+    """The content of an image's file."""
+    content = io.BytesIO()
+    image.save(content, kind, **options)
+    return content.getvalue()
+
+
+def broken_inside(content: bytes) -> bytes:
+    """A file with some bytes of its middle overwritten: its head and its end are right."""
+    return content[: len(content) // 2] + bytes(8) + content[len(content) // 2 + 8 :]
+
+
+def broken_jpeg(image: Any) -> bytes:
+    """A JPEG with a second beginning in the middle of its pixels, which no decoder passes."""
+    content = written(image, "JPEG", quality=95)
+    scan = content.index(b"\xff\xda") + 20
+    return content[:scan] + b"\xff\xd8\xff\xd8" + content[scan + 4 :]
+
+
+@pytest.mark.parametrize("framework", ["tensorflow", "jax", pytest.param("torch", marks=needs_torch)])
 def test_one_image_unlike_the_others_is_decoded(layout: Layout, framework: str) -> None:
     import numpy as np
     from PIL import Image
@@ -200,12 +257,23 @@ def test_one_image_unlike_the_others_is_decoded(layout: Layout, framework: str) 
         assert {RARE[row][:2]: far for row, far in enumerate(off) if far > 6} == {}
 
 
-def test_an_unreadable_training_image_stops_or_is_left_out_by_the_knob(layout: Layout) -> None:
+DAMAGED: Mapping[str, Callable[[Any], bytes]] = {
+    "cut off": lambda image: written(image, "JPEG")[:-60],
+    "JPEG broken inside": broken_jpeg,
+    "PNG broken inside": lambda image: broken_inside(written(image, "PNG")),
+}
+
+
+@pytest.mark.parametrize("framework", ["tensorflow", pytest.param("torch", marks=needs_torch)])
+@pytest.mark.parametrize("damage", DAMAGED)
+def test_an_unreadable_training_image_stops_or_is_left_out_by_the_knob(
+    layout: Layout, damage: str, framework: str
+) -> None:
+    layout = replace(layout, framework=framework)
     (layout.folder / "train").mkdir()
     for number in range(8):
         ramp("L").save(layout.folder / "train" / f"{number}.jpg")
-    broken = layout.folder / "train" / "4.jpg"
-    broken.write_bytes(broken.read_bytes()[:-60])
+    (layout.folder / "train" / "4.jpg").write_bytes(DAMAGED[damage](ramp("L")))
     table(layout.folder / "train.csv", "id,label", [(f"{number}.jpg", number % 2) for number in range(8)])
     asked = task(train_table="train.csv", train_folder="train", image_column="id", image_encoding="jpeg")
 
@@ -213,7 +281,8 @@ def test_an_unreadable_training_image_stops_or_is_left_out_by_the_knob(layout: L
     look = "[train[ID_COLUMN].tolist(), len(truth), len(targets), len(examples['image'])]"
     went_on = layout.run("train", asked, until="decode-images", look=look, parameters={"SKIP_UNREADABLE": True})
 
-    assert "4.jpg is cut off or no image. With SKIP_UNREADABLE = True training leaves" in stopped.error
+    assert stopped.cell == "decode-images"
+    assert "4.jpg is damaged or no image. With SKIP_UNREADABLE = True training leaves" in stopped.error
     assert went_on.seen == [[f"{number}.jpg" for number in range(8) if number != 4], 7, 7, 7]
     assert "1 of the image files" in went_on.said("decode-images")
 
@@ -302,8 +371,16 @@ OF_BRIGHTNESS = task(
     image_suffix=".tif",
     channels=1,
 )
+
+
+def write_flowers_and_no_image(folder: Path) -> None:
+    write_flowers(folder)
+    write_records(folder / "flowers/test/01-8x8-1.tfrec", [{"id": b"tnone", "image": b"<html>404 Not Found</html>"}])
+    table(folder / "sample_submission.csv", "id,label", [(f"t{name}", 0) for name in ("none", *COLOURS)])
+
+
 PAIRS: list[tuple[str, Callable[[Path], None], Task]] = [
-    ("keras", write_flowers, OF_RECORDS),
+    ("keras", write_flowers_and_no_image, OF_RECORDS),
     ("tensorflow", write_pixels, OF_PIXELS),
     ("keras", write_brightness, OF_BRIGHTNESS),
     ("tensorflow", write_brightness, OF_BRIGHTNESS),
@@ -323,7 +400,7 @@ def test_a_pair_goes_from_images_to_a_submission(
     mount = mirror.input / "notebooks" / "ada" / f"colours-{framework}-train"
     mount.parent.mkdir(parents=True)
     mirror.working.rename(mount)
-    inferred = layout.run("infer", asked, parameters={"SMOKE_TEST": True})
+    inferred = layout.run("infer", asked, parameters={"SMOKE_TEST": True, "SKIP_UNREADABLE": True})
 
     assert inferred.is_done, inferred
     sample = read_table(layout.folder / "sample_submission.csv")

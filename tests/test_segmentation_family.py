@@ -1,5 +1,6 @@
 """The family `segmentation`: masks as files and as run-length codes, moved with their images, and written as codes."""
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -300,3 +301,32 @@ def test_unreadable_images_and_masks_stop_training_or_are_left_out_by_the_knob(t
 
     assert known["train"]["image file"].tolist() == [f"{number}.png" for number in (0, 1, 3, 4, 6, 7)]
     assert {len(known[name]) for name in ("images", "paths", "truth", "targets", "covered")} == {6}
+
+
+def test_unreadable_test_images_stop_inference_or_get_empty_masks_by_the_knob(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    import numpy as np
+    from PIL import Image
+
+    paths = [str(tmp_path / f"{number}.png") for number in range(4)]
+    for path in paths:
+        Image.new("L", (SIDE, SIDE)).save(path)
+    Path(paths[2]).write_text("<html>404 Not Found</html>")
+    known = {
+        "handoff": {"folds": [{"arguments": {"image_size": 8, "channels": 1}}]},
+        "paths": paths,
+        "ids": paths,
+        "ensemble": [None],
+        "notebook_start": 0.0,
+        "predict_fold": lambda member, features: np.ones((4, 8, 8, 1), dtype="float32"),
+    }
+    cells = ["read-pixels", "read-images", "predict-test"]
+    sentence = r"1 of 4 test images are missing or damaged: 2\.png\."
+
+    with pytest.raises(ValueError, match=f"{sentence} With SKIP_UNREADABLE = True they get empty masks"):
+        executed("codes", "infer", cells, **known)
+    names = executed("codes", "infer", cells, SKIP_UNREADABLE=True, **known)
+
+    assert [mask.max() for mask in names["predictions"]] == [1, 1, 0, 1]
+    assert re.search(sentence, capsys.readouterr().out)

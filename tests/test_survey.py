@@ -15,7 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from layout_files import sound
+from layout_files import record, sound
 from PIL import Image
 
 from generator.competition.survey import survey_files, survey_folder
@@ -499,6 +499,18 @@ def test_tfrecords_tell_their_features_without_tensorflow(name: str, tmp_path: P
     assert (features["box"].length, features["box"].values) == (None, ("0.5", "2.0", "1.5"))
     assert features["image"].image == ImageFormat(mode="L", width=3, height=2, is_uniform=True, encodings=PNG)
     assert [folder.names for folder in survey.folders] == [("LICENSE",)]
+
+
+def test_records_have_images_although_a_few_are_empty_or_damaged(tmp_path: Path) -> None:
+    png = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + struct.pack(">IIBBBBB", 3, 2, 8, 2, 0, 0, 0)
+    contents = (png, b"", b"<html>404 Not Found</html>", png, png)
+    examples = [{"id": f"a{row}".encode(), "image": content} for row, content in enumerate(contents)]
+    (tmp_path / "a.tfrec").write_bytes(b"".join(map(record, examples)))
+
+    features = {feature.name: feature for feature in survey_folder(tmp_path).records[0].features}
+
+    assert features["image"].is_image
+    assert features["id"].values == ("a0", "a1", "a2", "a3", "a4")
 
 
 def test_examples_are_counted_by_names_where_all_names_count_them(tmp_path: Path) -> None:

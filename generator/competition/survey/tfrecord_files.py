@@ -141,7 +141,7 @@ def _feature(name: str, found: Sequence[Feature]) -> RecordFeature:
     lengths = {len(feature.values) for feature in found}
     values = [value for feature in found for value in feature.values[:_VALUES_OF_AN_EXAMPLE]]
     pictures = [value for value in values if isinstance(value, bytes) and value.startswith(images.STARTS)]
-    is_image = bool(values) and len(pictures) == len(values)
+    is_image = len(pictures) > len(values) / 2  # a few may be empty or damaged
     return RecordFeature(
         name=name,
         kind=max((feature.kind for feature in found if feature.values), default=found[0].kind),
