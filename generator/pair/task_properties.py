@@ -190,6 +190,12 @@ class TaskProperties:
         return self.decision not in ("none", "argmax")
 
     @property
+    def checks_images(self) -> bool:
+        """True if every image is decoded before it is used; records that all have one common encoding are not."""
+        source, encoding = (self.task.details.get(name) for name in ("labels_from", "image_encoding"))
+        return source != "pixels" and (source != "records" or encoding == "any")
+
+    @property
     def has_target_encoding(self) -> bool:
         """True if categories are described by the mean target of their rows, where that cannot leak between groups."""
         is_one = self.task.target_kind in (TargetKind.CLASS, TargetKind.NUMBER) and len(self.task.targets) == 1
