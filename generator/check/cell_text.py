@@ -7,10 +7,17 @@ import ast
 import re
 import sys
 import warnings
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import islice
 
-_LONGEST = 1_000_000
+MOST_TOKENS = 100_000  # of a notebook's code: some 350 kB of what people write, which take about two seconds
+_LONGEST, _MOST_CHARACTERS = 1_000_000, 4_000_000  # characters of a cell, and of all, whose tokens are counted at all
+_TOKEN = re.compile(r"\w+|[^\w\s]")
+_TOKENS_OF_COMMAND = 20  # what a command costs, in tokens
+_COMMAND_LINE = re.compile(r"^[!%](?=[A-Za-z])(.*)$", re.MULTILINE)
+_MOST_COMMANDS = 1_000  # of a cell that is not analysed
 _PYTHON_MAGICS = {"time", "timeit", "capture", "prun", "memit", "debug", "skip", "snakeviz"}
 _SHELL_MAGICS = {"bash", "sh", "script", "system", "sx", "!", "shell"}
 _COMMAND = re.compile(r"(?P<target>[^=!%#'\"()]+=\s*)?(?P<mark>!!?|%(?=[A-Za-z]))(?P<command>.*)", re.DOTALL)
@@ -30,6 +37,7 @@ _BARE = {"ls", "ll", "pwd", "who", "whos", "lsmagic", "clear"}  # which nobody c
 _AUTOCALL = re.compile(r"(?P<mark>[/,;])(?P<function>[A-Za-z_][\w.]*)[ \t]*(?P<arguments>.*)")
 _SCRIPT_MAGICS = {"writefile", "file", "python", "python3"}
 _NEWER = re.compile(r"\s*(?:type\s+\w+\s*[\[=]|(?:async\s+)?(?:def|class)\s+\w+\s*\[)")
+_IN_TEXT, _IN_CODE = re.compile(r"[\\'\"]"), re.compile(r"['\"()\[\]{}#]")  # where `_Reader` has to look
 _HELP = re.compile(r"\?{1,2}[\w.%*]+|%{0,2}[\w.*]+\?{1,2}")
 
 
@@ -43,6 +51,7 @@ class CodeCell:
     commands: dict[int, str] = field(default_factory=dict)  # line: `pip install x`, without its `!` or `%`
     syntax_error: SyntaxError | None = None
     script: "CodeCell | None" = None  # the Python that `%%writefile NAME.py` writes, under the name of the file
+    is_analysed: bool = True  # else there was too much before it: it has its text and its commands only
 
     @cached_property
     def lines(self) -> list[str]:
@@ -50,11 +59,35 @@ class CodeCell:
         return self.source.split("\n")
 
 
-def read_cell(name: str, source: str) -> CodeCell:  # noqa: PLR0911 - a kind of cell a line
+def read_cells(cells: Iterable[tuple[str, str]]) -> tuple[CodeCell, ...]:
+    """Read the cells of a notebook, of which the names and texts are given, as far as `MOST_TOKENS` go.
+
+    A cell that is larger than what is left of them is not analysed, and a smaller one behind it still is.
+    """
+    left, characters = MOST_TOKENS, 0
+    found: list[CodeCell] = []
+    for name, source in cells:
+        characters += len(source)
+        is_counted = len(source) <= _LONGEST and characters <= _MOST_CHARACTERS
+        cost = _cost(source) if is_counted and left > 0 else left + 1
+        if cost <= left:
+            left -= cost
+            found.append(read_cell(name, source))
+        else:
+            commands = list(islice(_COMMAND_LINE.finditer(source), _MOST_COMMANDS))
+            at = {source.count("\n", 0, each.start()) + 1: each[1].strip() for each in commands}
+            found.append(CodeCell(name, source, commands=at, is_analysed=False))
+    return tuple(found)
+
+
+def _cost(source: str) -> int:
+    commands = source.count("\n!") + source.count("\n%") + source.startswith(("!", "%"))
+    return len(_TOKEN.findall(source)) + _TOKENS_OF_COMMAND * commands
+
+
+def read_cell(name: str, source: str) -> CodeCell:
     """Take the text of a code cell apart: parsed as it is, or else without its commands and magics."""
     cell = CodeCell(name, source)
-    if len(source) > _LONGEST:
-        return replace(cell, syntax_error=SyntaxError(f"it has more than {_LONGEST:,} characters"))
     commands: dict[int, str] = {}
     lines = cell.lines
     for number, line in enumerate(lines):
@@ -217,26 +250,19 @@ class _Reader:
 
     def read(self, line: str) -> None:
         at, is_comment = 0, False
-        while at < len(line) and not is_comment:
-            character = line[at]
+        while (sign := (_IN_TEXT if self._quote else _IN_CODE).search(line, at)) and not is_comment:
+            at, character = sign.end(), sign[0]
             if self._quote:
-                at += self._step_in_text(line, at)
-                continue
-            if character in "'\"":
-                self._quote = character * 3 if line.startswith(character * 3, at) else character
-                at += len(self._quote)
-                continue
-            self._depth = max(0, self._depth + (character in "([{") - (character in ")]}"))
-            is_comment = character == "#"
-            at += 1
+                if character == "\\":
+                    at += 1
+                elif line.startswith(self._quote, sign.start()):
+                    at, self._quote = sign.start() + len(self._quote), ""
+            elif character in "'\"":
+                self._quote = character * 3 if line.startswith(character * 3, sign.start()) else character
+                at = sign.start() + len(self._quote)
+            else:
+                self._depth = max(0, self._depth + (character in "([{") - (character in ")]}"))
+                is_comment = character == "#"
         self._is_continued = line.endswith("\\") and not is_comment
         if len(self._quote) == 1 and not self._is_continued:
             self._quote = ""
-
-    def _step_in_text(self, line: str, at: int) -> int:
-        if line[at] == "\\":
-            return 2
-        if line.startswith(self._quote, at):
-            length, self._quote = len(self._quote), ""
-            return length
-        return 1

@@ -9,6 +9,7 @@ from generator.check.ignores import without_ignored
 from generator.check.rule import Rule
 from generator.check.rules import RULES
 from generator.check.source import KernelSource
+from generator.check.syntax import collector_paused
 from generator.errors import CheckError, did_you_mean
 from generator.untrusted import printable
 
@@ -23,13 +24,14 @@ def check(kernels: Iterable[KernelSource], rules: Iterable[Rule] = RULES) -> lis
     found: list[Finding] = []
     for kernel in kernels:
         position = {cell.name: number for number, cell in enumerate(kernel.code.cells)}
-        of_kernel = dict.fromkeys(
-            _graded(finding, part)
-            for part in (kernel, *kernel.scripts)
-            for rule in rules
-            for finding in rule(part)
-            if not _is_elsewhere(finding, part)
-        )
+        with collector_paused():
+            of_kernel = dict.fromkeys(
+                _graded(finding, part)
+                for part in (kernel, *kernel.scripts)
+                for rule in rules
+                for finding in rule(part)
+                if not _is_elsewhere(finding, part)
+            )
         found += sorted(
             without_ignored(of_kernel, kernel.code),
             key=lambda each: (

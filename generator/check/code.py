@@ -8,17 +8,18 @@ given in its scope.
 import ast
 import operator
 import re
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import zip_longest
 from pathlib import Path, PurePosixPath
-from typing import TypeVar
+from typing import TypeVar, cast
 
-from generator.check.cell_text import CodeCell, read_cell
+from generator.check.cell_text import CodeCell, read_cells
 from generator.check.finding import Place
-from generator.check.syntax import Call, FunctionNode, Tree, parameters, walk
+from generator.check.syntax import Call, FunctionNode, Tree, collector_paused, parameters, walk
 from generator.pair.notebook import joined
 from generator.untrusted import JsonObject
 
@@ -26,7 +27,7 @@ UNKNOWN = "\0"
 """Stands for a part of a text that only a run would tell."""
 
 NodeT = TypeVar("NodeT", bound=ast.AST)
-_MOST_CELLS, _MOST_CODE = 2_000, 4_000_000
+_MOST_CELLS = 2_000
 # What people and this kit call cells; the ids that editors make up have digits among their letters.
 _NAME = re.compile(r"[A-Za-z]+(?:[-_](?:[A-Za-z]+|\d+))*")
 _RANDOM_ID = re.compile(r"[0-9a-f]{8}|[0-9a-f]{8}-[0-9a-f-]+")
@@ -72,6 +73,11 @@ class NotebookCode:
     script: str = ""  # the file that it is, where a cell of a notebook writes it
     writer: "NotebookCode | None" = None  # the notebook that writes it
 
+    @property
+    def is_whole(self) -> bool:
+        """False where cells are not analysed, so that nothing can be said of what is missing."""
+        return all(cell.is_analysed for cell in (self if self.writer is None else self.writer).cells)
+
     # Where nodes are
 
     @cached_property
@@ -81,16 +87,11 @@ class NotebookCode:
     def nodes(self, *kinds: type[NodeT]) -> list[NodeT]:
         """Every node of some kinds, one kind after the other, each in the order of the text."""
         by_kind = self._tree.by_kind
-        return [node for kind in kinds for node in by_kind.get(kind, ()) if isinstance(node, kind)]
+        return [node for kind in kinds for node in cast("list[NodeT]", by_kind.get(kind, []))]
 
     def all_nodes(self) -> Iterator[ast.AST]:
         """Every node, from outside to inside."""
-        return iter(self._tree.parent)
-
-    @property
-    def size(self) -> int:
-        """The number of nodes."""
-        return len(self._tree.parent)
+        return iter(self._tree.cell_of)
 
     @cached_property
     def calls(self) -> list[Call]:
@@ -257,6 +258,15 @@ class NotebookCode:
         return named
 
     @cached_property
+    def methods(self) -> Mapping[tuple[ast.ClassDef, str], list[FunctionNode]]:
+        """The methods of each class by their names."""
+        methods: dict[tuple[ast.ClassDef, str], list[FunctionNode]] = defaultdict(list)
+        for function in self.defined:
+            if (owner := self.class_of(function)) is not None:
+                methods[owner, function.name].append(function)
+        return methods
+
+    @cached_property
     def classes(self) -> Mapping[str, ast.ClassDef]:
         """The classes of the notebook by their names."""
         return {node.name: node for node in self.nodes(ast.ClassDef)}
@@ -321,6 +331,10 @@ class NotebookCode:
         head, dot, rest = name.partition(".")
         return self._aliases[head] + dot + rest if head in self._aliases else name
 
+    def full_name(self, name: str) -> str:
+        """The full name of what a name without a dot stands for."""
+        return self._aliases.get(name) or self.imported.get(name, name)
+
     def _imported_name(self, node: ast.AST) -> str:
         parts: list[str] = []
         while isinstance(node, ast.Attribute):
@@ -356,24 +370,33 @@ class NotebookCode:
         for function in self.functions:
             for argument in parameters(function):
                 found[function, argument.arg].append(_Definition((-1, 0, 0), None, is_certain=True))
-        for node in self.all_nodes():
-            scope = self.function(node)
-            names: list[str] = []
-            value: ast.AST | None = None
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-                names, value = [node.name], node
-            elif isinstance(node, ast.Import | ast.ImportFrom):
-                names = [(alias.asname or alias.name).partition(".")[0] for alias in node.names]
-            elif isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
-                parent = self.parent(node)
-                names, value = [node.id], parent.value if isinstance(parent, ast.Assign | ast.NamedExpr) else None
-            if names and not isinstance(self.parent(node), ast.ClassDef) and not self._is_in_class_body(node):
+        for node, names, value in self._definers():
+            if not isinstance(self.parent(node), ast.ClassDef) and not self._is_in_class_body(node):
                 certain = not any(isinstance(each, _BRANCHES) for each in self.ancestors(node, within_function=True))
                 for name in names:
-                    found[scope, name].append(_Definition(self._position(node), value, is_certain=certain))
+                    found[self.function(node), name].append(
+                        _Definition(self._position(node), value, is_certain=certain)
+                    )
         for known in found.values():
             known.sort(key=lambda each: each.position)
         return found
+
+    def definitions(self) -> Iterator[tuple[str, ast.AST | None]]:
+        """Every name with each thing that it is given to stand for, in any scope."""
+        return ((name, each.value) for (_, name), known in self._definitions.items() for each in known)
+
+    def _definers(self) -> Iterator[tuple[ast.AST, list[str], ast.AST | None]]:
+        """Every node that gives names something to stand for, with the names and what is known of that."""
+        named: list[ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef] = [*self.defined, *self.nodes(ast.ClassDef)]
+        for node in named:
+            yield node, [node.name], node
+        importing: list[ast.Import | ast.ImportFrom] = [*self.nodes(ast.Import), *self.nodes(ast.ImportFrom)]
+        for statement in importing:
+            yield statement, [(each.asname or each.name).partition(".")[0] for each in statement.names], None
+        for name in self.nodes(ast.Name):
+            if not isinstance(name.ctx, ast.Load):
+                parent = self.parent(name)
+                yield name, [name.id], parent.value if isinstance(parent, ast.Assign | ast.NamedExpr) else None
 
     def _is_in_class_body(self, node: ast.AST) -> bool:
         parent = self.parent(node)
@@ -397,11 +420,11 @@ class NotebookCode:
             if known is None:
                 continue
             at = self._position(name) if self.function(name) is scope else self._first_use(name, scope)
-            before = [each for each in known if at is None or each.position < at] or known
+            before = len(known) if at is None else bisect_left(known, at, key=lambda each: each.position)
             meant: list[ast.AST | None] = []
-            for each in reversed(before):
-                meant.append(each.value)
-                if each.is_certain:
+            for number in reversed(range(before or len(known))):
+                meant.append(known[number].value)
+                if known[number].is_certain:
                     break
             return meant
         return []
@@ -631,23 +654,27 @@ class NotebookCode:
             parts = [part.value if isinstance(part, ast.FormattedValue) else part for part in node.values]
             return "".join(self.text(part, depth + 1) or UNKNOWN for part in parts)
         if isinstance(node, ast.BinOp):
+            if not isinstance(node.op, ast.Div | ast.Add):
+                return None
             left, right = self.text(node.left, depth + 1), self.text(node.right, depth + 1)
             if left is None and right is None:
                 return None
             if isinstance(node.op, ast.Div):
                 return _path(left, right)
-            return (left or UNKNOWN) + (right or UNKNOWN) if isinstance(node.op, ast.Add) else None
+            return (left or UNKNOWN) + (right or UNKNOWN)
         return self._text_of_call(node, depth) if isinstance(node, ast.Call) else None
 
     def _text_of_call(self, node: ast.Call, depth: int) -> str | None:
         name = self.name(node.func)
+        method = name.rpartition(".")[2]
+        if name not in _SAME_TEXT and name not in _JOINING and method != "joinpath" and method not in _UNCHANGED:
+            return None
         parts = [self.text(argument, depth + 1) for argument in node.args]
         if name in _SAME_TEXT and len(parts) == 1:
             return parts[0]
         if name in _SAME_TEXT | _JOINING:
             return _path(*parts) if any(part is not None for part in parts) else None
         base = self.text(node.func.value, depth + 1) if isinstance(node.func, ast.Attribute) else None
-        method = name.rpartition(".")[2]
         if base is None or method == "joinpath":
             return _path(base, *parts) if base is not None else None
         return base if method in _UNCHANGED else None
@@ -655,18 +682,10 @@ class NotebookCode:
 
 def read_code(notebook: Mapping[str, object], path: Path) -> NotebookCode:
     """Read the code cells of a notebook; what is no cell is passed by."""
-    found: list[CodeCell] = []
-    length = 0
-    for number, cell in enumerate(JsonObject(notebook).sections("cells")[:_MOST_CELLS], start=1):
-        if cell.get("cell_type") == "code":
-            source = joined(cell.get("source"))
-            length += len(source)
-            name, too_much = cell_name(cell, number), f"the notebook has more than {_MOST_CODE:,} characters of code"
-            if length > _MOST_CODE:
-                found.append(CodeCell(name, source, syntax_error=SyntaxError(too_much)))
-            else:
-                found.append(read_cell(name, source))
-    return NotebookCode(path, tuple(found))
+    cells = enumerate(JsonObject(notebook).sections("cells")[:_MOST_CELLS], start=1)
+    code = ((cell_name(cell, at), joined(cell.get("source"))) for at, cell in cells if cell.get("cell_type") == "code")
+    with collector_paused():
+        return NotebookCode(path, read_cells(code))
 
 
 def cell_name(cell: JsonObject, number: int) -> str:

@@ -1,6 +1,7 @@
 """What is a model of Keras in a notebook, and how it is trained."""
 
 import ast
+from functools import lru_cache
 
 from generator.check.analysis.platform import is_keras
 from generator.check.code import NotebookCode
@@ -16,12 +17,17 @@ def is_keras_model(code: NotebookCode, call: Call) -> bool:
     """True if what a method is called of was compiled, fitted, or made by Keras, under the name that it has here."""
     if call.receiver is None:
         return False
-    name = ast.unparse(call.receiver)
-    for each in code.calls:
-        if each.receiver is not None and each.last in {"compile", "summary"} and ast.unparse(each.receiver) == name:
-            return True
+    if ast.unparse(call.receiver) in _compiled(code):
+        return True
     made = code.call(code.resolved(call.receiver))
     return made is not None and is_keras(made.name, code) and made.last in {"Sequential", "Model", "Functional"}
+
+
+@lru_cache(maxsize=1)
+def _compiled(code: NotebookCode) -> frozenset[str]:
+    """What the notebook compiles, or shows a summary of, as it is written there."""
+    calls = [each for each in code.calls if each.last in {"compile", "summary"}]
+    return frozenset(ast.unparse(each.receiver) for each in calls if each.receiver is not None)
 
 
 def is_keras_fit(code: NotebookCode, call: Call) -> bool:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from generator.check.cell_text import read_cell
+from generator.check.cell_text import read_cells
 from generator.check.code import NotebookCode, read_code
 from generator.check.source import Fault, KernelSource, Part, Purpose
 from generator.competition.facts import Task
@@ -134,7 +134,7 @@ def read_kernel(folder: Path) -> KernelSource:
         if problem:
             fault = Fault(Part.CODE_FILE, problem, "Put a script there that can be read.")
             return KernelSource(NotebookCode(path, ()), metadata=metadata, metadata_path=path, fault=fault)
-        code = NotebookCode(code_file, (read_cell("", text),))
+        code = NotebookCode(code_file, read_cells([("", text)]))
         return KernelSource(code, metadata=metadata, metadata_path=path, text=text)
     return read_notebook(code_file, metadata=metadata)
 

@@ -1,5 +1,6 @@
 """The verb `check`: what is wrong with notebooks and their metadata, before they cost quota."""
 
+import gc
 import json
 import os
 import sys
@@ -142,6 +143,7 @@ def _checked(options: dict[str, Any], allowed: set[str]) -> _Checked:
         kernels += [kernel for kernel in read if _paths(kernel) not in there]
         reports += told
     findings = [each for each in checking.check(_told(kernels)) if each.rule not in allowed]
+    gc.freeze()  # a million objects of syntax trees, which are not searched for cycles before the process ends
     if options["baseline"] is not None and not options["write_baseline"]:
         from generator.check.baseline import new_findings
 

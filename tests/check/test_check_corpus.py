@@ -41,7 +41,7 @@ def test_every_rule_of_metadata_and_notebooks_has_a_fault() -> None:
     rules = {rule.id for rule in RULES if rule.id[0] in "MN"}
 
     # The tests below have these, and test_offline_code.py the last one.
-    assert rules - {case.rule for case in cases()} == {"N004", "N027", "N035", "N093", "N065"}
+    assert rules - {case.rule for case in cases()} == {"N004", "N015", "N027", "N035", "N093", "N065"}
 
 
 def test_a_notebook_that_is_too_large_to_be_sent_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -66,6 +66,25 @@ def test_a_notebook_without_metadata_may_be_imported_where_no_kernelspec_is_need
 
     assert (found.rule, found.severity) == ("N002", Severity.ERROR)
     assert (alone.rule, alone.severity) == ("N002", Severity.WARNING)
+
+
+def test_code_beyond_a_size_is_said_to_be_left_out_and_searched_for_secrets_and_commands(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("generator.check.cell_text.MOST_TOKENS", 2_000)
+    kernel = sound("titanic-with-lightgbm")
+    pasted = ["!pip install tqdm-like", *(f"x_{number} = undefined_{number}" for number in range(1_000))]
+    pasted.append("token = 'hf_" + "aB3dE6gH9jK2mN5pQ8sT1vW4yZ7cF0bX'")
+    kernel.cells.insert(1, {**kernel.cells[-1], "id": "pasted", "source": "\n".join(pasted)})
+
+    found = check([kernel.read(tmp_path)])
+
+    assert {(each.rule, each.place.cell, each.place.line) for each in found} == {
+        ("N015", "pasted", 0),
+        ("N008", "pasted", 1_002),
+        ("N020", "pasted", 1),
+    }
+    assert next(each.severity for each in found if each.rule == "N015") is Severity.NOTE
 
 
 def test_a_module_beside_the_notebook_is_not_pushed(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 import ast
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
+from functools import cached_property
 from math import inf
 
 from generator.check.analysis.function_kinds import (
@@ -24,6 +25,7 @@ from generator.check.syntax import Call, FunctionNode, walk
 
 _DEEPEST = 10  # transformations around a function, and names of it
 _MOST_REACHED = 500  # functions below one that are looked at
+_TRANSFORMING = JIT | PMAP | GRADIENTS | {"functools.partial", "tensorflow.function", "jax.vmap"} | SHARD_MAP
 _MOST_KEPT = 200  # functions whose callees are remembered
 
 
@@ -40,6 +42,7 @@ class Compiled:
         self._reached: dict[FunctionNode, set[FunctionNode]] = {}
         self._called: dict[FunctionNode, set[FunctionNode]] = {}
         self.settings: dict[FunctionNode, list[Call]] = {}  # the calls of jit, pmap and tf.function that compile it
+        self._calls_by_kind: dict[Kind, list[Call]] = {}
         for function in code.defined:
             for decorator in function.decorator_list:
                 self._decorated(function, decorator)
@@ -51,8 +54,9 @@ class Compiled:
     def kind(self, node: ast.AST) -> Kind:
         """How the code is run that a node is in."""
         function = self.code.function(node)
-        if function is None:
-            return Kind.NOTHING
+        return Kind.NOTHING if function is None else self._kind_in(function)
+
+    def _kind_in(self, function: FunctionNode) -> Kind:
         if function not in self._kind_inside:
             self._kind_inside[function] = self._found_kind(function)
         return self._kind_inside[function]
@@ -69,6 +73,13 @@ class Compiled:
     def is_on_device(self, node: ast.AST) -> bool:
         """True if a TPU runs the code that a node is in."""
         return Kind.DEVICE in self.kind(node)
+
+    def calls(self, kind: Kind) -> list[Call]:
+        """The calls in functions that are run so."""
+        if kind not in self._calls_by_kind:
+            inside = {None: False} | {each: kind in self._kind_in(each) for each in self.code.functions}
+            self._calls_by_kind[kind] = [each for each in self.code.calls if inside[self.code.function(each.node)]]
+        return self._calls_by_kind[kind]
 
     def functions(self, kind: Kind) -> list[FunctionNode]:
         """The functions that are run so, in every way that is asked for."""
@@ -90,6 +101,8 @@ class Compiled:
 
     def _named(self, node: ast.Name, depth: int) -> list[FunctionNode]:
         """The functions that a name may stand for where it is."""
+        if node.id not in self._names_of_functions:
+            return []
         found: list[FunctionNode] = []
         for meant in self.code.meant(node):
             if isinstance(meant, FunctionNode):
@@ -98,18 +111,26 @@ class Compiled:
                 found += self.referred(meant, depth + 1)
         return list(dict.fromkeys(found))
 
+    @cached_property
+    def _names_of_functions(self) -> frozenset[str]:
+        """The names that may stand for a function somewhere in the notebook."""
+        return frozenset(
+            name
+            for name, value in self.code.definitions()
+            if isinstance(value, FunctionNode | ast.Name | ast.IfExp)
+            or (isinstance(value, ast.Call) and not self._is_made(value))
+        )
+
     def _is_made(self, node: ast.AST) -> bool:
         """True if a call gives something else than its first argument transformed."""
         call = self.code.call(node)
-        known = JIT | PMAP | GRADIENTS | {"functools.partial", "tensorflow.function", "jax.vmap"} | SHARD_MAP
-        return call is not None and call.name not in known
+        return call is not None and call.name not in _TRANSFORMING
 
     def _methods_beside(self, node: ast.Attribute) -> list[FunctionNode]:
         for function in self.code.functions_around(node):
             owner = self.code.class_of(function)
             if owner is not None:
-                known = self.code.functions_named.get(node.attr, [])
-                return [each for each in known if self.code.class_of(each) is owner]
+                return self.code.methods.get((owner, node.attr), [])
         return []
 
     def _decorated(self, function: ast.FunctionDef | ast.AsyncFunctionDef, decorator: ast.expr) -> None:
@@ -220,17 +241,20 @@ class Compiled:
 
     def _with_gradient(self) -> set[FunctionNode]:
         """The functions that compute a gradient, by themselves or by what they call."""
+        around = [self.code.function(call.node) for call in self.code.calls if call.name in GRADIENTS]
         callers: dict[FunctionNode, set[FunctionNode]] = defaultdict(set)
-        for function in self.code.functions:
+        for function in self.code.functions if any(around) else ():
             for called in self.calls_of(function):
                 callers[called].add(function)
-        around = [self.code.function(call.node) for call in self.code.calls if call.name in GRADIENTS]
         return _reachable(filter(None, around), callers.__getitem__)
 
     def _mentioned(self, node: ast.AST) -> list[FunctionNode]:
+        if not isinstance(node, ast.Name | ast.Attribute) or not isinstance(node.ctx, ast.Load):
+            return []
+        if isinstance(node, ast.Name) and node.id not in self._names_of_functions:
+            return []
         parent = self.code.parent(node)
-        is_load = isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Load)
-        if not is_load or isinstance(parent, ast.Attribute):
+        if isinstance(parent, ast.Attribute):
             return []
         given_to = self.code.call(parent)
         if given_to is not None and given_to.node.func is not node:

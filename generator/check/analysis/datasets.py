@@ -3,6 +3,7 @@
 import ast
 from collections import defaultdict
 from dataclasses import dataclass
+from functools import lru_cache
 
 from generator.check.analysis.tpu import TpuCode
 from generator.check.syntax import Call, is_false, is_true
@@ -11,6 +12,7 @@ _SIGNS = {
     "from_tensor_slices", "from_generator", "TFRecordDataset", "prefetch", "interleave", "with_options", "Dataset",
     "list_files", "from_tensors", "TextLineDataset",
 }  # fmt: skip
+_BATCHES = {"batch", "padded_batch"}
 _LONGEST_CHAIN = 100
 _HELD_OUT = ("val", "test", "eval", "dev", "holdout", "predict")
 
@@ -29,22 +31,27 @@ class Batched:
         return "shuffle" in self.before | self.after and "unbatch" not in self.before
 
 
+@lru_cache(maxsize=1)  # several rules ask for those of the same notebook
 def batched_datasets(tpu: TpuCode) -> list[Batched]:
     """Return every `batch` of a dataset of tf.data."""
     if "tensorflow" not in tpu.code.modules and "tensorflow_datasets" not in tpu.code.modules:
         return []
     groups: dict[tuple[object, str], list[Call]] = defaultdict(list)
-    for call in tpu.code.calls:
-        if isinstance(call.node.func, ast.Attribute):
+    scopes = {tpu.code.function(call.node) for call in tpu.code.calls if call.last in _BATCHES}
+    for call in tpu.code.calls if scopes else ():
+        if isinstance(call.node.func, ast.Attribute) and tpu.code.function(call.node) in scopes:
             groups[tpu.code.function(call.node), _dataset_name(tpu, call)].append(call)
     found = []
     for (_, name), calls in groups.items():
         methods = [call.last for call in calls]
         if name and (_SIGNS & set(methods) or any(call.name.startswith("tensorflow.data.") for call in calls)):
+            by_end = sorted(calls, key=_end)
+            first = {call.last: _end(call) for call in reversed(by_end)}
+            last = {call.last: _end(call) for call in by_end}
             for call in calls:
-                if call.last in {"batch", "padded_batch"} and call.node.args + call.node.keywords:
-                    before = frozenset(each.last for each in calls if _end(each) < _end(call))
-                    after = frozenset(each.last for each in calls if _end(each) > _end(call))
+                if call.last in _BATCHES and call.node.args + call.node.keywords:
+                    before = frozenset(each for each, end in first.items() if end < _end(call))
+                    after = frozenset(each for each, end in last.items() if end > _end(call))
                     found.append(Batched(call, before, after))
     return found
 

@@ -21,6 +21,7 @@ _QUERIES = {
     "jax.default_backend", "torch_xla.core.xla_model.xla_device_hw", "torch_xla.runtime.device_type",
     "jax.lib.xla_bridge.get_backend",
 }  # fmt: skip
+_ASKING = _QUERIES | _DEVICE_LISTS
 
 
 class Devices:
@@ -28,8 +29,12 @@ class Devices:
 
     def __init__(self, code: NotebookCode) -> None:
         self.code = code
-        waiting = [(_names_in(target), _names_in(value), value) for target, value in code.bindings() if value]
         self.names: set[str] = set()  # whose values depend on what the session runs on, in any scope
+        self._deciding: set[ast.AST] = {each for each in code.nodes(ast.Attribute) if self.is_count(each)}
+        self._deciding |= {each.node for each in code.calls if self.is_count(each.node) or each.name in _ASKING}
+        if not self._deciding:
+            return
+        waiting = [(_names_in(target), _names_in(value), value) for target, value in code.bindings() if value]
         self.names = {name for names, _, value in waiting if self.decide(value) for name in names}
         for _ in range(_ROUNDS):
             found = {name for names, used, _ in waiting if used & self.names for name in names}
@@ -55,15 +60,9 @@ class Devices:
 
     def decide(self, node: ast.AST) -> bool:
         """True if what the session runs on decides on an expression."""
-        for each in walk(node):
-            if isinstance(each, ast.Name) and each.id in self.names:
-                return True
-            if self.is_count(each):
-                return True
-            call = self.code.call(each)
-            if call is not None and call.name in _QUERIES | _DEVICE_LISTS:
-                return True
-        return False
+        return bool(self._deciding) and any(
+            each in self._deciding or (isinstance(each, ast.Name) and each.id in self.names) for each in walk(node)
+        )
 
 
 def _names_in(node: ast.expr) -> set[str]:

@@ -17,8 +17,6 @@ from generator.check.rule import Problem, Rule
 from generator.check.source import KernelSource
 from generator.check.syntax import Call, FunctionNode, walk
 
-_MOST_NODES = 500_000  # of its syntax trees, or it was written by nobody
-
 
 @dataclass(frozen=True, eq=False)
 class TpuCode:
@@ -37,11 +35,9 @@ class TpuCode:
 
     def device_calls(self, kind: Kind) -> Iterator[Call]:
         """The calls that a TPU runs: in compiled functions, and in the models of Keras."""
-        seen = set()
-        for call in self.code.calls:
-            if Kind.DEVICE | kind in self.compiled.kind(call.node):
-                seen.add(call.node)
-                yield call
+        compiled = self.compiled.calls(Kind.DEVICE | kind)
+        yield from compiled
+        seen = {call.node for call in compiled}
         if kind is Kind.TENSORFLOW and self.platform.tensorflow:
             yield from (call for call in self.layers.operations() if call.node not in seen)
 
@@ -108,9 +104,12 @@ def tpu_rule(
 
 @lru_cache(maxsize=1)
 def tpu_code(kernel: KernelSource) -> TpuCode:
-    """Return the analysed code of a kernel, none if it is not for a TPU; asked by every rule, done once."""
+    """Return the analysed code of a kernel, none if it is not for a TPU; asked by every rule, done once.
+
+    Where cells are left out nothing is said: what the rules miss may stand there.
+    """
     nothing = NotebookCode(kernel.code.path, ())
-    code = kernel.code if kernel.code.size < _MOST_NODES else nothing
+    code = kernel.code if kernel.code.is_whole else nothing
     platform = platform_of(kernel, code)
     code = code if platform.any else nothing
     compiled = Compiled(code, platform)

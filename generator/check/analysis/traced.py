@@ -68,9 +68,7 @@ class Traced:
 
     def calls(self, *, kind: Kind) -> Iterator[Call]:
         """The calls in functions that are run so."""
-        for call in self.code.calls:
-            if kind in self.compiled.kind(call.node):
-                yield call
+        yield from self.compiled.calls(kind)
 
     def _knows(self, name: ast.Name) -> bool:
         for function in self.code.functions_around(name):

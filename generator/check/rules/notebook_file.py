@@ -5,6 +5,7 @@ import json
 import re
 from collections.abc import Iterator
 
+from generator.check.cell_text import MOST_TOKENS
 from generator.check.code import cell_name
 from generator.check.finding import Place, Severity
 from generator.check.fix import REMOVED, FieldChange, Fix
@@ -207,8 +208,10 @@ def waits_for_somebody(kernel: KernelSource) -> Iterator[Problem]:
     own = kernel.code.functions_named
     for call in kernel.code.calls:
         node, name = call.node, call.name
+        if name not in _WAITING:
+            continue
         is_fallback = any(isinstance(each, ast.ExceptHandler) for each in kernel.code.ancestors(node))
-        if name in _WAITING and not is_fallback and not kernel.code.is_bound(name) and name not in own:
+        if not is_fallback and not kernel.code.is_bound(name) and name not in own:
             shown, remedy = _WAITING[name]
             message = f"{shown} waits for somebody, and nobody sits at a session on Kaggle."
             severity = Severity.WARNING if name in _GOES_ON else None
@@ -242,16 +245,33 @@ def secret_of_the_editor(kernel: KernelSource) -> Iterator[Problem]:
 
     Source (2026-11-23): Kaggle/kaggle-cli#582 and #944.
     """
-    for call in kernel.code.calls:
-        node, name = call.node, call.name
-        is_caught = any(isinstance(each, ast.Try | ast.If) for each in kernel.code.ancestors(node))
-        if name.endswith(".get_secret") and kernel.metadata is not None and not is_caught:
+    for call in kernel.code.calls if kernel.metadata is not None else ():
+        is_asked = call.name.endswith(".get_secret")
+        if is_asked and not any(isinstance(each, ast.Try | ast.If) for each in kernel.code.ancestors(call.node)):
             message = "A push takes away the secrets that were attached in the editor."
             yield Problem(
-                kernel.code.place(node),
+                kernel.code.place(call.node),
                 message,
                 "Read it in a `try`, with `except Exception: key = None`, and go on without it.",
             )
+
+
+@rule("N015", "code-not-analysed", Severity.NOTE)
+def code_not_analysed(kernel: KernelSource) -> Iterator[Problem]:
+    """A notebook has more code than is analysed: 100,000 words and signs, some 350 kB.
+
+    Of the cells beyond it only texts and commands are looked at: secrets, `!pip install`. The rules for TPUs, and those
+    of what is missing, find nothing in such a notebook, since it may stand there.
+    Put data and libraries that were pasted into cells into a dataset.
+
+    Source (2026-11-27): our own limit; the longest of 140 public notebooks has 132 kB.
+    """
+    left_out = [cell for cell in kernel.code.cells if not cell.is_analysed]
+    if left_out:
+        size = sum(len(cell.source) for cell in left_out)
+        what = "This cell is" if len(left_out) == 1 else f"{len(left_out):,} cells, this one first, are"
+        message = f"{what} not analysed ({size:,} characters): the code has more than {MOST_TOKENS:,} words and signs."
+        yield Problem(kernel.code.place(left_out[0]), message, "Put data and libraries into a dataset.")
 
 
 def _cells(kernel: KernelSource) -> Iterator[tuple[Place, JsonObject]]:

@@ -9,6 +9,7 @@ from pathlib import PurePosixPath
 from generator.check.code import UNKNOWN, NotebookCode
 from generator.check.finding import Severity
 from generator.check.rule import Problem, rule
+from generator.check.shell import shell_commands
 from generator.check.source import KernelSource, Purpose
 from generator.check.syntax import Call, is_true
 from generator.check.written_paths import Write, writes
@@ -18,6 +19,7 @@ _USUAL = ("submission.csv", "submission.parquet", "submission.json", "submission
 _TABLES = (".csv", ".parquet", ".json", ".jsonl", ".zip", ".tsv", ".xlsx", ".gz")
 _WRITING_TABLES = {"to_csv", "to_parquet", "to_json", "write_csv", "write_parquet", "sink_csv", "open", "copy", "move"}
 _SUB = re.compile(r"sub(?!set|ject|word|dir|sample)")
+_WRITERS = {"save", "dump", "write", "writerow", "writerows", "savetxt", "tofile", "submit", "serve", "exec", "run"}
 _MOVING = {"os.chdir", "?.chdir"}
 _SCRIPT = re.compile(r"\b(?:python3?|papermill|bash|sh|accelerate|torchrun)\s+\S|^cd\s+(?!/kaggle/working/?\s*$)")
 _KERAS_LOADS = {"keras.models.load_model", "keras.saving.load_model", "tensorflow.keras.models.load_model"}
@@ -37,6 +39,8 @@ def submission_name(kernel: KernelSource) -> Iterator[Problem]:
     """
     if not (kernel.submission_name or kernel.needs_internet_off) or kernel.purpose is Purpose.TRAINING:
         return
+    if not kernel.code.is_whole:
+        return
     wanted = (kernel.submission_name,) if kernel.submission_name else _USUAL
     written = [write for write in writes(kernel.code) if not _is_folder(kernel.code, write)]
     paths = [_from_working(write.path or UNKNOWN) for write in written]
@@ -53,6 +57,28 @@ def submission_name(kernel: KernelSource) -> Iterator[Problem]:
             message = f"The submission is called {name}, and the competition takes {takes}."
         remedy = f'Write it to "/kaggle/working/{wanted[0]}".'
         yield Problem(kernel.code.place(write.node), message, remedy)
+
+
+@rule("N066", "no-submission", Severity.WARNING)
+def no_submission(kernel: KernelSource) -> Iterator[Problem]:
+    """The inference of a code competition writes no file at all.
+
+    The rerun ends as "Submission CSV Not Found", and is counted.
+    Write the predictions for every row of the sample: `submission.to_csv("submission.csv", index=False)`.
+
+    Source (2026-11-27): kaggle.com/code-competition-debugging; the code requirements of competitions.
+    """
+    code = kernel.code
+    is_read = bool(code.calls) and code.is_whole and not any(cell.syntax_error for cell in code.cells)
+    if not (kernel.submission_name or kernel.needs_internet_off) or kernel.purpose is Purpose.TRAINING or not is_read:
+        return
+    wanted = (kernel.submission_name,) if kernel.submission_name else _USUAL
+    may_write = code.stars or code.scripts or code.script or shell_commands(code) or writes(code)
+    by_helper = any(call.last in _WRITERS or "subm" in call.name.lower() for call in code.calls)
+    if may_write or by_helper or _may_be_written_otherwise(kernel, wanted, []):
+        return
+    message = f"Nothing here writes a file, and the competition takes {' or '.join(wanted[:2])}."
+    yield Problem(code.place(code.cells[-1]), message, f'Write it: submission.to_csv("{wanted[0]}", index=False).')
 
 
 @rule("N061", "keras-file-handed-over", Severity.WARNING)

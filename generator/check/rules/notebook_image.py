@@ -35,6 +35,8 @@ _COPIES |= {"?.extractall", "?.write_text", "os.chdir"}
 _SCRIPT = re.compile(
     r"(?:^|&&|;|\|\|?)\s*(?:time\s+)?(?:python3?|torchrun|accelerate\s+launch|deepspeed|bash|sh)\s+(.*)"
 )
+_COMMAND_LINES = {"parse_args", "parse_args_into_dataclasses"}
+_EVENT_LOOPS = {"run", "run_until_complete"}
 _LOGINS = {
     "wandb.login": ("key", "WANDB_API_KEY", 'os.environ["WANDB_MODE"] = "offline"'),
     "huggingface_hub.login": ("token", "HF_TOKEN", 'login(token=UserSecretsClient().get_secret("HF_TOKEN"))'),
@@ -188,16 +190,18 @@ def command_line_in_a_notebook(kernel: KernelSource) -> Iterator[Problem]:
     patched = any("nest_asyncio" in call.name for call in code.calls) or "nest_asyncio" in code.modules
     argv = any(code.name(each) == "sys.argv" and isinstance(each.ctx, ast.Store) for each in code.nodes(ast.Attribute))
     for call in code.calls:
+        if call.last not in _COMMAND_LINES and call.last not in _EVENT_LOOPS:
+            continue
         in_method = any(code.class_of(each) is not None for each in code.functions_around(call.node))
         if is_guarded(code, call.node) or in_method or not is_called(code, call.node):
             continue
         is_bare = not call.node.args and not call.node.keywords
         parser = code.call(code.resolved(call.receiver)) if call.receiver is not None else None
         is_parser = parser is not None and parser.last in {"ArgumentParser", "HfArgumentParser"}
-        if call.last in {"parse_args", "parse_args_into_dataclasses"} and is_bare and is_parser and not argv:
+        if call.last in _COMMAND_LINES and is_bare and is_parser and not argv:
             message = "There is no command line here: parse_args() reads that of the kernel, and ends it."
             yield Problem(code.place(call.node), message, "Write parse_args([]), or put the values into constants.")
-        is_loop = call.name in {"asyncio.run"} or call.last == "run_until_complete"
+        is_loop = call.name == "asyncio.run" or call.last == "run_until_complete"
         if is_loop and not patched:
             message = f"`{call.last}` fails in a notebook, whose kernel runs an event loop already."
             inner = ast.unparse(call.node.args[0]) if call.node.args else "main()"
@@ -335,18 +339,21 @@ class _Removals:
                     self._add(node, entry)
         own = set(_attributes_set(self._code))
         for attribute in self._code.nodes(ast.Attribute):
-            full = self._code.name(attribute)
-            # Put there by the notebook: np.float = float.
-            is_own = isinstance(attribute.ctx, ast.Store) or any(f"{full}.".startswith(f"{each}.") for each in own)
-            if isinstance(self._code.parent(attribute), ast.Attribute) or is_own or not self._is_imported(attribute):
+            root = _root(attribute)
+            if root is None or isinstance(attribute.ctx, ast.Store) or self._code.imported.get(root, "") in gone:
                 continue
-            if self._code.imported.get(_root(attribute) or "", "") not in gone and (entry := _entry(full)) is not None:
+            full = self._code.name(attribute)
+            if isinstance(self._code.parent(attribute), ast.Attribute) or not self._is_imported(root, full):
+                continue
+            # Put there by the notebook: np.float = float.
+            is_own = any(f"{full}.".startswith(f"{each}.") for each in own)
+            if not is_own and (entry := _entry(full)) is not None:
                 is_same = full == entry.name and stays_the_same(entry)
                 self._add(attribute, entry, fix=renamed(attribute, full, entry.instead) if is_same else None)
 
-    def _is_imported(self, attribute: ast.Attribute) -> bool:
-        root, head = _root(attribute), self._code.name(attribute).partition(".")[0]
-        return root is not None and head in self._heads and (root in self._code.imported or head != root)
+    def _is_imported(self, root: str, full: str) -> bool:
+        head = full.partition(".")[0]
+        return head in self._heads and (root in self._code.imported or head != root)
 
     def _look_at_call(self, call: Call) -> None:
         calls, arguments, values = removed("calls"), removed("arguments"), removed_values()
@@ -407,6 +414,7 @@ def _removed_methods() -> Mapping[str, list[tuple[str, str, Removed]]]:
     return methods
 
 
+@cache
 def _entry(full: str) -> Removed | None:
     """The removed name that a full name is, or is below of."""
     names = removed("names")

@@ -8,7 +8,8 @@ import ast
 import builtins
 import difflib
 import re
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -19,7 +20,7 @@ from generator.check.finding import Severity
 from generator.check.rule import Problem, rule
 from generator.check.source import KernelSource
 
-_MOST_NODES = 400_000
+_MOST_NAMES = 2_000  # among which one that is spelt like it is looked for
 _OF_IPYTHON = {
     "get_ipython",
     "display",
@@ -114,7 +115,8 @@ def _problem(kernel: KernelSource, use: _Use) -> Problem:
             message, remedy = f"`{use.name}` is used before it is defined, which is a NameError.", "Define it above."
         return Problem(place, message, remedy)
     known = _IMPORTS.get(use.name) or (f"import {use.name}" if use.name in _MODULES else "")
-    close = difflib.get_close_matches(use.name, _names(code), 1, 0.8)
+    names = _names(code)
+    close = difflib.get_close_matches(use.name, names, 1, 0.8) if len(names) < _MOST_NAMES else []
     remedy = f"Add `{known}` above." if known else f"Define `{use.name}` above."
     if close and not known:
         remedy = f"Define it above; or is `{close[0]}` meant?"
@@ -132,14 +134,13 @@ def _undefined(kernel: KernelSource) -> tuple[_Use, ...]:
     for cell in code.cells:
         if (
             cell.syntax_error is not None
+            or not cell.is_analysed
             or not cell.tree.body
             or ("\n" not in cell.source.strip() and cell.source.split(maxsplit=1)[0] in _AUTOMAGICS)
         ):  # another language, or what defines names unseen
             known.update(_WORD.findall(cell.source))
     known.update(name for each in code.nodes(ast.Global) for name in each.names if _bindings(code, name))
     body = [statement for cell in code.cells for statement in cell.tree.body]
-    if sum(1 for statement in body for _ in ast.walk(statement)) > _MOST_NODES:
-        return ()
     checked = _Names(ast.Module(body=body, type_ignores=[]), known)
     asked_for = _looked_up(code)
     found: dict[str, _Use] = {}
@@ -175,6 +176,14 @@ class _Names(checker.Checker):  # type: ignore[misc]  # pyflakes has no types
         """With `from __future__ import annotations`, none is evaluated."""
         if not self.annotationsFutureEnabled:
             super().handleAnnotation(annotation, node)
+
+    def handleChildren(self, tree: ast.AST, omit: object = None) -> None:  # noqa: N802 - as pyflakes calls it
+        """Go on with the nodes below one, without operators and contexts, which have no names."""
+        for node in checker.iter_child_nodes(tree, omit=omit):
+            if not isinstance(node, ast.expr_context | ast.operator | ast.cmpop | ast.unaryop | ast.boolop):
+                self.handleNode(node, tree)
+
+    CALL = handleChildren  # the texts that `typing.cast` and `str.format` are given matter to nobody here
 
     def handleStringAnnotation(self, *_: object) -> None:  # noqa: N802 - as pyflakes calls it
         """A text is not evaluated."""
@@ -237,16 +246,24 @@ def _looked_up(code: NotebookCode) -> set[str]:
 
 def _bindings(code: NotebookCode, name: str) -> list[ast.AST]:
     """Where a name is bound, anywhere in the notebook."""
+    return _bound(code).get(name, [])
+
+
+@lru_cache(maxsize=1)
+def _bound(code: NotebookCode) -> Mapping[str, list[ast.AST]]:
+    """Where each name is bound: by what is defined, then by what is stored, then by imports."""
+    bound: dict[str, list[ast.AST]] = defaultdict(list)
     defined: list[ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef] = [*code.defined, *code.nodes(ast.ClassDef)]
-    named = [each for each in defined if each.name == name]
-    stored = [each for each in code.nodes(ast.Name) if each.id == name and isinstance(each.ctx, ast.Store)]
+    for definition in defined:
+        bound[definition.name].append(definition)
+    for stored in code.nodes(ast.Name):
+        if isinstance(stored.ctx, ast.Store):
+            bound[stored.id].append(stored)
     importing: list[ast.Import | ast.ImportFrom] = [*code.nodes(ast.Import), *code.nodes(ast.ImportFrom)]
-    imports = [
-        each
-        for each in importing
-        if any((alias.asname or alias.name).partition(".")[0] == name for alias in each.names)
-    ]
-    return [*named, *stored, *imports]
+    for statement in importing:
+        for name in dict.fromkeys((alias.asname or alias.name).partition(".")[0] for alias in statement.names):
+            bound[name].append(statement)
+    return bound
 
 
 @lru_cache(maxsize=2)

@@ -143,11 +143,10 @@ def kagglehub_without_internet(kernel: KernelSource) -> Iterator[Problem]:
 
     Source (2026-11-23): Kaggle/kagglehub#258; kagglehub 1.0.3.
     """
-    for call in kernel.code.calls:
+    for call in kernel.code.calls if kernel.has_no_internet else ():
         node, name = call.node, call.name
-        if _is_attached(kernel, call):
-            continue
-        if kernel.has_no_internet and name.startswith("kagglehub.") and name.endswith(("_download", "load_dataset")):
+        is_fetched = name.startswith("kagglehub.") and name.endswith(("_download", "load_dataset"))
+        if is_fetched and not _is_attached(kernel, call):
             message = f"{name} can attach nothing in a session that nobody sits at."
             source = next((source for word, source in _ATTACHED.items() if word in call.last), "competition_sources")
             remedy = f'Add it to "{source}" of kernel-metadata.json, and read its path below /kaggle/input.'

@@ -2,6 +2,7 @@
 
 import ast
 import re
+from bisect import bisect_right
 from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import PurePosixPath
@@ -105,9 +106,11 @@ def unbounded_search(kernel: KernelSource) -> Iterator[Problem]:
     for call in kernel.code.calls:
         node, name = call.node, call.name
         root = _searched(kernel.code, node, name)
+        if root is None:
+            continue
         around = list(kernel.code.ancestors(node))
         is_fallback = any(isinstance(each, ast.If | ast.IfExp | ast.ExceptHandler) for each in around)
-        if root is not None and not is_fallback and not _is_pruned(kernel.code, node):
+        if not is_fallback and not _is_pruned(kernel.code, node):
             message = f"All of {root} is searched here, however much is in it."
             remedy = f'Say how deep: glob.glob("{_INPUT}/*/*/*.csv"), with the ending of your files.'
             yield Problem(kernel.code.place(node), message, remedy)
@@ -269,14 +272,21 @@ def _in_command(command: str) -> list[str]:
 
 def _folder_at(code: NotebookCode, node: ast.AST) -> str:
     """The folder that a notebook is in at a node, as far as `%cd` and `os.chdir` outside of functions tell."""
+    moves = _moves(code)
+    after = bisect_right(moves, code.order(node), key=lambda move: move[0])
+    return _normal(moves[after - 1][1]) or UNKNOWN
+
+
+@lru_cache(maxsize=1)
+def _moves(code: NotebookCode) -> list[tuple[tuple[int, int], str]]:
+    """Where a notebook goes to another folder outside of functions, in the order of its text."""
     moves: list[tuple[tuple[int, int], str]] = [((-1, 0), "/kaggle/working")]
     for cell, line, command in code.commands():
         if command.startswith("cd ") and cell.lines[line - 1][:1].strip():
             moves.append(((code.cells.index(cell), line), command[3:].strip().strip("\"'")))
     changes = [call for call in code.calls if call.name == "os.chdir" and code.function(call.node) is None]
     moves += [(code.order(call.node), code.text(call.argument(0)) or UNKNOWN) for call in changes]
-    before = [(at, folder) for at, folder in moves if at <= code.order(node)]
-    return _normal(max(before, key=lambda move: move[0])[1]) or UNKNOWN
+    return sorted(moves, key=lambda move: move[0])
 
 
 def _parts(path: str) -> tuple[str, ...]:
@@ -315,17 +325,22 @@ def _is_fallback(code: NotebookCode, node: ast.AST, *, nested: bool) -> bool:
     """True for a path beside one of the other layout, in a list or a choice, or behind a search of the inputs."""
     if not nested and any(f"{_INPUT}/{_name(str(_normal(code.text(node))))}" in cell.source for cell in code.cells):
         return True  # the other layout is named in a comment
-    searches = [call for call in code.calls if "glob" in call.last or call.name == "os.walk"]
-    roots = [code.text(each) for call in searches for each in [call.receiver, *call.node.args] if each is not None]
-    is_searched = any(root is not None and root.startswith((_INPUT, "../input")) for root in roots)
     for around in code.ancestors(node):
         if isinstance(around, ast.List | ast.Tuple | ast.Set | ast.IfExp | ast.BoolOp | ast.If | ast.Try):
             texts = (_normal(code.text(each)) for each in walk(around) if isinstance(each, ast.expr))
             paths = [text for text in texts if text and text.startswith(f"{_INPUT}/") and _parts(text)]
             is_choice = isinstance(around, ast.IfExp | ast.BoolOp | ast.If | ast.Try)
-            if any(_is_nested(path) is nested for path in paths) or (nested and is_choice and is_searched):
+            if any(_is_nested(path) is nested for path in paths) or (nested and is_choice and _is_searched(code)):
                 return True
     return False
+
+
+@lru_cache(maxsize=1)
+def _is_searched(code: NotebookCode) -> bool:
+    """True if the notebook searches the inputs by a glob or a walk."""
+    searches = [call for call in code.calls if "glob" in call.last or call.name == "os.walk"]
+    roots = [code.text(each) for call in searches for each in [call.receiver, *call.node.args] if each is not None]
+    return any(root is not None and root.startswith((_INPUT, "../input")) for root in roots)
 
 
 def _is_pattern(code: NotebookCode, node: ast.AST, text: str) -> bool:

@@ -1,7 +1,9 @@
 """Rules of what a session is spent on: one that never ends, and hardware that the code does not use."""
 
 import ast
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
 
 from generator.accelerators.catalog import AcceleratorKind
 from generator.check.code import NotebookCode
@@ -12,7 +14,7 @@ from generator.check.keras_code import is_keras_fit, keras_stars
 from generator.check.rule import Problem, rule
 from generator.check.shell import installed_modules, strings_and_commands
 from generator.check.source import KernelSource
-from generator.check.syntax import Call
+from generator.check.syntax import Call, FunctionNode
 
 _STEPS = {
     "fit": (12, "steps_per_epoch"),
@@ -340,17 +342,25 @@ def _repeats_without_end(code: NotebookCode, call: Call) -> bool:
 
 def _name_is_endless(code: NotebookCode, node: ast.Name, depth: int) -> bool:
     """What is given to a name several times: `ds = ds.repeat()` in one of the lines, and none that bounds it."""
-    found = [
-        each.value
-        for each in code.nodes(ast.Assign)
-        if code.function(each) is code.function(node)
-        and len(each.targets) == 1
-        and isinstance(each.targets[0], ast.Name)
-        and each.targets[0].id == node.id
-    ]
+    return _all_given_is_endless(code, code.function(node), node.id, depth)
+
+
+@lru_cache(maxsize=100)  # a loop over models asks for the same data set again
+def _all_given_is_endless(code: NotebookCode, function: FunctionNode | None, name: str, depth: int) -> bool:
+    found = _assigned(code).get((function, name), [])
     if not found or any(_asks_where(code, each) for each in found):
         return False
-    return _chain_is_endless(code, found, node.id, depth)
+    return _chain_is_endless(code, found, name, depth)
+
+
+@lru_cache(maxsize=1)
+def _assigned(code: NotebookCode) -> Mapping[tuple[FunctionNode | None, str], list[ast.expr]]:
+    """The expressions that each name of a scope is given alone."""
+    assigned: dict[tuple[FunctionNode | None, str], list[ast.expr]] = defaultdict(list)
+    for each in code.nodes(ast.Assign):
+        if len(each.targets) == 1 and isinstance(each.targets[0], ast.Name):
+            assigned[code.function(each), each.targets[0].id].append(each.value)
+    return assigned
 
 
 def _chain_is_endless(code: NotebookCode, values: list[ast.expr], name: str, depth: int) -> bool:

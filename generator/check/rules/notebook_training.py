@@ -24,6 +24,7 @@ _SAVES = (
     "export_graphviz", "save_lora", "sink_parquet", "write_parquet", "log_artifact", "submit", "Submission",
     "to_excel", "write_video", "imwrite",
 )  # fmt: skip
+_WRITES_MODEL = {"save", "save_weights", "save_model", "ModelCheckpoint"}
 _OWN_TRAINERS = {"Trainer", "SFTTrainer", "Seq2SeqTrainer", "Learner", "TabularPredictor", "YOLO", "AutoModel", "tuner"}
 _ONE_UNIT = {"softmax", "keras.activations.softmax", "tensorflow.nn.softmax", "tensorflow.keras.activations.softmax"}
 _ENOUGH_EPOCHS = 3
@@ -44,6 +45,8 @@ def format_that_keras_refuses(kernel: KernelSource) -> Iterator[Problem]:
     if not _is_keras_3(code):
         return
     for call in code.calls:
+        if call.last not in _WRITES_MODEL:
+            continue
         first = call.argument(0, "filepath", "filename")
         name = code.text(first)
         end = (name or "").rpartition("/")[2] if name else ""
@@ -92,7 +95,7 @@ def watched_name_does_not_exist(kernel: KernelSource) -> Iterator[Problem]:
             yield Problem(code.place(call.node), message, f'Write monitor="{close}".')
 
 
-@rule("N035", "nothing-is-saved", Severity.WARNING)
+@rule("N035", "nothing-is-saved", Severity.NOTE)
 def nothing_is_saved(kernel: KernelSource) -> Iterator[Problem]:
     """A model is trained, and the notebook writes nothing at all.
 
@@ -105,8 +108,10 @@ def nothing_is_saved(kernel: KernelSource) -> Iterator[Problem]:
     code = kernel.code
     if kernel.metadata is None or kernel.purpose is Purpose.INFERENCE or code.stars - keras_stars(code):
         return
+    if any(cell.syntax_error for cell in code.cells):
+        return
     ends = {call.last for call in code.calls}
-    if ends & {*_SAVES} or ends & _OWN_TRAINERS or any(cell.syntax_error for cell in code.cells):
+    if ends & {*_SAVES} or ends & _OWN_TRAINERS or not code.is_whole:
         return
     if any("w" in (code.text(call.argument(1, "mode")) or "") for call in code.calls if call.last == "open"):
         return

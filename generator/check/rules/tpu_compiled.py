@@ -158,13 +158,12 @@ def host_callback(tpu: TpuCode) -> Iterator[Problem]:
 
     Source (2026-11-23): JAX, "External callbacks".
     """
-    for call in tpu.code.calls:
+    for call in tpu.compiled.calls(Kind.TRACED | Kind.JAX | Kind.STEP):
         is_callback = call.name in _CALLBACKS or call.name.startswith("jax.experimental.host_callback.")
-        is_step = Kind.TRACED | Kind.JAX | Kind.STEP in tpu.compiled.kind(call.node)
         is_switched = any(
             isinstance(each, ast.If) for each in tpu.code.ancestors(call.node, within_function=True)
         )  # by `if DEBUG:`
-        if is_callback and is_step and not is_switched:
+        if is_callback and not is_switched:
             message = f"Every step waits for Python on the host (`{call.last}`)."
             yield Problem(
                 tpu.code.place(call.node), message, "Return the value, and print it behind the step, once in a hundred."

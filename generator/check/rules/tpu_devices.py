@@ -177,8 +177,8 @@ def builds_some_model(tpu: TpuCode, call: Call) -> bool:
 
 def _mentions_shards(tpu: TpuCode) -> bool:
     """True if the notebook names what splits arrays over devices, as a decorator too."""
-    nodes: list[ast.Name | ast.Attribute] = [*tpu.code.nodes(ast.Attribute), *tpu.code.nodes(ast.Name)]
-    names = [tpu.code.name(node) for node in nodes]
+    names = {node.attr for node in tpu.code.nodes(ast.Attribute)}
+    names |= {tpu.code.full_name(name) for name in {node.id for node in tpu.code.nodes(ast.Name)}}
     return any(name.rpartition(".")[2] in _SHARDS or "sharding" in name.lower() for name in names)
 
 

@@ -39,6 +39,11 @@ class _Fed:
     is_dataset: bool = False  # of tf.data, whose batches are made by the notebook
 
     @property
+    def is_training(self) -> bool:
+        """True for what a step of training is given."""
+        return self.what == "`fit`"
+
+    @property
     def remainder(self) -> float | None:
         """The rows of a batch that eight devices do not divide, 0 where they divide each, None if nobody knows."""
         if self.batch is not None and self.batch % DEVICES and not (self.rows and self.rows < self.batch):
@@ -80,6 +85,11 @@ def last_batch_may_not_divide(tpu: TpuCode) -> Iterator[Problem]:
         if fed.is_dataset and fed.remainder is None and not fed.is_whole:
             message = f"The last batch of {fed.what} fails unless {DEVICES} divides the number of rows."
             yield Problem(tpu.code.place(fed.call.node), message, _REMEDY)
+
+
+def fed_arrays(tpu: TpuCode) -> Iterator[_Fed]:
+    """Return what `fit` trains on in arrays whose batches eight devices divide."""
+    return (fed for fed in _fed(tpu) if not fed.is_dataset and not fed.remainder)
 
 
 def is_data_parallel(tpu: TpuCode) -> bool:

@@ -9,7 +9,7 @@ from generator.check.analysis.tpu import TpuCode, tpu_rule
 from generator.check.finding import Severity
 from generator.check.fix import with_argument
 from generator.check.rule import Problem
-from generator.check.rules.tpu_division import is_data_parallel
+from generator.check.rules.tpu_division import fed_arrays, is_data_parallel
 from generator.check.syntax import Call, is_false, is_true, walk
 
 _READS = {"imread", "open", "load", "imdecode", "read_image", "decode_image", "read_dicom", "dcmread", "encode_plus"}
@@ -37,6 +37,7 @@ def ragged_last_batch(tpu: TpuCode) -> Iterator[Problem]:
             message = f"The last training batch has another size, which {_RAGGED}."
             fix = with_argument(batched.call.node, "drop_remainder=True")
             yield Problem(tpu.code.place(batched.call.node), message, "Add drop_remainder=True.", fix)
+    yield from _ragged_arrays(tpu)
     if tpu.platform.torch:
         for call in training_loaders(tpu):
             drops = call.argument(8, "drop_last")
@@ -128,6 +129,16 @@ def _padding(call: Call) -> str:
     if call.last == "padded_batch":
         return "Write padded_shapes=([LENGTH], []), with the length of the longest text."
     return 'Write padding="max_length", max_length=512, with the length of the longest text.'
+
+
+def _ragged_arrays(tpu: TpuCode) -> Iterator[Problem]:
+    """What Keras cuts into batches of which the last one is smaller."""
+    for fed in fed_arrays(tpu):
+        if fed.is_training and fed.batch and fed.rows and fed.rows > fed.batch and fed.rows % fed.batch:
+            rest = fed.rows % fed.batch
+            message = f"The last training batch has {rest:g} rows and the others {fed.batch:g}: a step compiled twice."
+            remedy = f"Train on {fed.rows - rest:g} rows, or take another batch_size."
+            yield Problem(tpu.code.place(fed.call.node), message, remedy)
 
 
 def _ragged_slices(tpu: TpuCode) -> Iterator[ast.For]:

@@ -36,7 +36,7 @@ def double_precision(tpu: TpuCode) -> Iterator[Problem]:
         is_double = call.last == "double" and tpu.platform.torch and tpu.compiled.is_on_device(call.node)
         texts = [each.value for each in call.node.keywords if each.arg == "dtype"]
         texts += call.node.args[1:2] if call.last in {"cast", "astype"} else []
-        is_cast = tpu.compiled.is_on_device(call.node) and any(tpu.code.text(each) == "float64" for each in texts)
+        is_cast = any(tpu.code.text(each) == "float64" for each in texts) and tpu.compiled.is_on_device(call.node)
         if is_on or is_floatx or is_double or is_cast:
             yield Problem(tpu.code.place(call.node), message, remedy)
 

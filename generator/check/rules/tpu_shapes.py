@@ -91,8 +91,9 @@ def data_dependent_shape(tpu: TpuCode) -> Iterator[Problem]:
         arguments = len(call.node.args) + len(call.node.keywords)
         is_sized = call.last in _SIZED or (call.last == "where" and arguments == 1)
         is_numpy = call.name.startswith(("jax.numpy.", "keras.ops."))
-        traced = any(tpu.traced.is_traced(each) for each in call.node.args)
-        if is_sized and is_numpy and traced and call.keyword("size") is None:
+        if not is_sized or not is_numpy or call.keyword("size") is not None:
+            continue
+        if any(tpu.traced.is_traced(each) for each in call.node.args):
             message = f"The shape of what `{call.last}` gives depends on values, which are not known while compiling."
             yield Problem(tpu.code.place(call.node), message, "Give it size=, or mask with jnp.where(mask, x, y).")
     for node in _masked(tpu, Kind.TRACED | Kind.JAX):

@@ -7,6 +7,7 @@ from generator.check.analysis.function_kinds import Kind
 from generator.check.analysis.platform import XLA_DEVICES
 from generator.check.analysis.tpu import TpuCode, tpu_rule
 from generator.check.finding import Severity
+from generator.check.guards import is_guarded
 from generator.check.rule import Problem
 from generator.check.syntax import Call
 
@@ -117,6 +118,22 @@ def device_before_spawn(tpu: TpuCode) -> Iterator[Problem]:
             yield Problem(
                 tpu.code.place(call.node), message, "Move torch_xla.device() into the function that is started."
             )
+
+
+@tpu_rule("T066", "number-of-processes", Severity.WARNING)
+def number_of_processes(tpu: TpuCode) -> Iterator[Problem]:
+    """Processes are started in a number of one's own choice, such as `nprocs=8`.
+
+    PyTorch/XLA 2 with PJRT starts one for each core by itself, and takes 1 or None: "Unsupported nprocs (8). Please use
+    nprocs=1 or None (default)". Leave the argument out.
+
+    Source (2026-11-27): pytorch/xla#7971 and #8715; torch_xla 2.6, _internal/pjrt.py (spawn).
+    """
+    for call in tpu.spawned():
+        number = tpu.devices.number(call.argument(2, "nprocs")) if call.last == "spawn" else None
+        if number not in (None, 1) and not is_guarded(tpu.code, call.node, any_if=True):
+            message = f"torch_xla of today refuses to start {number:g} processes: 1, or None for one on each core."
+            yield Problem(tpu.code.place(call.node), message, "Leave nprocs out.")
 
 
 @tpu_rule("T009", "spawn-addresses", Severity.WARNING)
