@@ -108,9 +108,8 @@ def test_bad_records_end_the_notebook_before_anything_is_trained(
 
 
 @pytest.mark.parametrize("framework", ["tensorflow", pytest.param("torch", marks=needs_torch)])
-@pytest.mark.parametrize("encoding", ["jpeg", "any"])
 def test_odd_images_of_records_are_decoded_and_unreadable_ones_are_left_out_by_the_knob(
-    layout: Layout, framework: str, encoding: str
+    layout: Layout, framework: str
 ) -> None:
     import numpy as np
     from PIL import Image
@@ -123,7 +122,7 @@ def test_odd_images_of_records_are_decoded_and_unreadable_ones_are_left_out_by_t
     unlabelled = [{name: row[name] for name in ("id", "image")} for row in rows]
     write_records(layout.folder / "flowers/test/00.tfrec", unlabelled)
     table(layout.folder / "sample_submission.csv", "id,label", [(key, 0) for key in images])
-    details = {**OF_RECORDS.details, "channels": 1, "image_encoding": encoding}
+    details = {**OF_RECORDS.details, "channels": 1, "image_encoding": "any"}
     asked, layout = replace(OF_RECORDS, details=details), replace(layout, framework=framework)
     options = {"parameters": {"SKIP_UNREADABLE": True}}
 
