@@ -10,7 +10,7 @@ import pytest
 from generator.competition.baseline.evaluation import CONSTANT, COPY, Baseline
 from generator.pair.handover import HandOver, Score
 from generator.pair.workspace import Role
-from generator.run.conclusions import conclusions
+from generator.run.conclusions import Conclusions, conclusions
 from generator.run.parameters import NotebookParameters
 from generator.run.result import RunResult
 from generator.untrusted import JsonObject
@@ -69,6 +69,15 @@ def test_the_best_epochs_say_how_many_to_try(folds: list[list[float]], finding: 
 
     assert (found.findings[-1:] == (finding,)) if finding else not any("epoch" in one for one in found.findings)
     assert (advice in found.advice[0]) if advice else found.advice == ()
+
+
+def test_folds_that_say_nothing_of_their_epochs_have_no_sentence_on_them() -> None:
+    run = result_of(LEVEL, LEVEL)
+    assert run.handover is not None
+    for fold in run.handover.fields["folds"]:
+        fold["history"] = []
+
+    assert conclusions(run) == Conclusions()
 
 
 def test_a_loss_that_hardly_falls_asks_for_another_learning_rate() -> None:

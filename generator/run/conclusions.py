@@ -167,10 +167,10 @@ class _Figures:
         return model is not None and self._gain(self.score, model.score) < -(self._standard_error or 0.0)
 
     def _on_epochs(self) -> Iterator[str]:
-        epochs, bests = self._epochs, self._best_epochs()
-        fewest = _FEWEST_EPOCHS_BEHIND if self._is_behind else _FEWEST_EPOCHS
+        epochs, fewest = self._epochs, _FEWEST_EPOCHS_BEHIND if self._is_behind else _FEWEST_EPOCHS
         if epochs < fewest or self._knob("EPOCHS") != epochs:
             return
+        bests = self._best_epochs()
         falls = [1 - fold.losses[-1] / fold.losses[0] for fold in self.folds if fold.losses and fold.losses[0] > 0]
         if falls and mean(falls) < _LEARNT:
             yield "The loss in training hardly falls: try a LEARNING_RATE ten times as high, then one ten times as low."
