@@ -112,7 +112,7 @@ class Pair:
         roots = {"INPUT_ROOT": str(self.mirror / "input"), "WORKING_ROOT": str(self.mirror / output)}
         return {**roots, "SMOKE_TEST": True, **others}
 
-    def train(self, images: Images, backend: str, **others: str) -> None:
+    def train(self, images: Images, backend: str, **others: Any) -> None:
         """Trains on the TPU image, and mounts the output as the input that inference has."""
         notebook = Written(self.kernels / "train" / "train.ipynb", backend)
         parameters = self.parameters("trained", ALLOW_CPU=True, **others)
@@ -182,13 +182,15 @@ class Crossing:
     family: str
     training: str = "jax"
     inference: str = "tensorflow"
-    choices: Mapping[str, str] = field(default_factory=dict)
+    choices: Mapping[str, Any] = field(default_factory=dict)
 
 
 CROSSINGS = {
     **{f"keras {family}": Crossing("keras", family) for family in SMALL_COMPETITIONS},
     "the JAX of the GPU image": Crossing("keras", "tabular", inference="jax"),
-    "a backbone of Keras": Crossing("keras", "segmentation", choices={"BACKBONE": "MobileNetV2"}),
+    "a backbone of Keras": Crossing(
+        "keras", "segmentation", choices={"BACKBONE": "MobileNetV2", "LEARNING_RATE": 0.001}
+    ),
     **{
         f"tensorflow {family}": Crossing("tensorflow", family, training="tensorflow")
         for family in ("image_classification", "sequence", "text")

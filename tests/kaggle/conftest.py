@@ -7,7 +7,7 @@ import pytest
 from chain_table import table
 from local_fixtures import local_kaggle
 
-from generator.check import code
+from generator.check import cell_text
 
 __all__ = ["local_kaggle", "table"]
 
@@ -16,5 +16,5 @@ __all__ = ["local_kaggle", "table"]
 def cells_are_parsed_once() -> Iterator[None]:
     """Some thousand pushes send the same two notebooks; most of a push would be reading their cells anew."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(code, "read_cell", cache(code.read_cell))
+        patch.setattr(cell_text, "read_cell", cache(cell_text.read_cell))
         yield
