@@ -212,7 +212,7 @@ def test_a_reworded_error_message_throws_no_checkpoint_away(sessions: Sessions, 
     edits = {
         "find-folder": lambda cell: cell.replace("Attach it", "Please attach it"),
         "train-epoch": lambda cell: cell.replace("The loss is", "Alas, the loss is"),
-        "parameters": lambda cell: cell.replace("# networks of the ensemble", "# so many networks"),
+        "parameters": lambda cell: cell.replace("# TabM ensemble size K", "# so many networks"),
     }
     reworded = of_shops("tensorflow", "train", edits)
 
