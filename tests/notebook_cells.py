@@ -16,7 +16,7 @@ from generator.competition.introspection import Hints, read_task
 from generator.competition.survey import survey_folder
 
 FRAMEWORKS = {"jax", "keras", "tensorflow"}
-OF_THE_MACHINE = {"find-accelerator", "check-accelerator", "distribute", "replicas"}
+OF_THE_MACHINE = {"find-accelerator", "check-accelerator", "check-backbone", "distribute", "replicas"}
 _BACKEND = re.compile(r"^os\.environ\[.*$", re.MULTILINE)
 
 

@@ -141,11 +141,11 @@ def test_it_says_how_it_trains_and_what_it_leaves_aside_and_no_more(generate: Ta
     lines = generate().out.splitlines()
     first = [line.partition(" ")[0] for line in lines]
 
-    assert "Training: A network for tables after TabM." in lines
+    assert "Training: A TabM ensemble." in lines
     assert {"FOLDS", "EPOCHS", "BATCH_SIZE", "LEARNING_RATE"} <= set(first)
     assert not {"label_rows", "labels_table", "separator", "epochs", "SEED"} & set(first)
     assert {"id_column", "train_table"} <= set(first)
-    assert any(line.split()[:3] == ["BATCH_SIZE", "8", "default"] and "rows per replica" in line for line in lines)
+    assert any(line.split()[:3] == ["BATCH_SIZE", "8", "default"] and "per replica" in line for line in lines)
     assert "Not used by the notebooks: description.txt, notes/, stations.csv, test.csv.notes/." in lines
     assert "label_rows" in generate("--explain").out
     report = json.loads(generate("--json", "-P", "DROPOUT=0.3").out)

@@ -107,7 +107,7 @@ def test_the_title_says_what_to_do_what_to_change_and_what_comes_out(slug: str, 
     other = {"train": f"ada/{slug}-{framework}-infer", "infer": f"ada/{slug}-{framework}-train"}[role]
 
     _, prose, table = title.split("\n\n")
-    assert re.findall(r"\*\*(.+?)\*\*", prose) == ["Fork", "Change", "What comes out"]
+    assert re.findall(r"\*\*(.+?)\*\*", prose) == ["Fork", {"train": "Tune", "infer": "Edit"}[role], "Output:"]
     assert f"`{other}`" in prose
     names = [line.split(" | ")[0].strip("| ") for line in table.split("\n")]
     assert names[:5] == ["", "---|---", "competition", "task", "metric"]

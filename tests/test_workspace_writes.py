@@ -88,7 +88,7 @@ ALLOWED = {
     "run/input_mounts.py": ("a temporary folder of the system", {"mkdir", "symlink_to"}),
     "run/baseline.py": ("a temporary folder of the system", {"open"}),
     "run/output_folder.py": ("a handle of workspace_files", {"os.truncate"}),
-    "tpu_compiler/child.py": ("a temporary folder of the system", {"mkdir", "open", "fdopen"}),
+    "tpu_compiler/child.py": ("a temporary folder of the system", {"mkdir", "fdopen"}),
     "tpu_compiler/result_cache.py": ("the user's own cache", {"mkdir"}),
     "tpu_compiler/worker/process.py": ("its pipes", {"fdopen"}),
     "kaggle/chain/git.py": (

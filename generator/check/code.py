@@ -1,8 +1,6 @@
 """The code of a notebook: one model of its syntax trees, its names, and the values that can be read from them.
 
 Nothing of it is executed. Magics and shell commands, which are no Python, are taken out of a cell and kept beside it.
-Every rule asks this model: where a node is, what a dotted name stands for, which expression, text or number a name was
-given in its scope.
 """
 
 import ast
@@ -23,8 +21,7 @@ from generator.check.syntax import Call, FunctionNode, Tree, collector_paused, p
 from generator.pair.notebook import joined
 from generator.untrusted import JsonObject
 
-UNKNOWN = "\0"
-"""Stands for a part of a text that only a run would tell."""
+UNKNOWN = "\0"  # a part of a text that only a run would tell
 
 NodeT = TypeVar("NodeT", bound=ast.AST)
 _MOST_CELLS = 2_000
@@ -33,8 +30,7 @@ _NAME = re.compile(r"[A-Za-z]+(?:[-_](?:[A-Za-z]+|\d+))*")
 _RANDOM_ID = re.compile(r"[0-9a-f]{8}|[0-9a-f]{8}-[0-9a-f-]+")
 _DEEPEST_AROUND = 200  # levels that are looked at above a node, so that a chain of thousands of terms takes linear time
 _DEEPEST_VALUE = 30  # names and operations that are followed for a value
-_DEEPEST_TEXT, _LONGEST_TEXT = 20, 4_000
-_LARGEST = 2**63
+_DEEPEST_TEXT, _LONGEST_TEXT, _LARGEST = 20, 4_000, 2**63
 _SAME_TEXT = {"pathlib.Path", "pathlib.PurePath", "pathlib.PosixPath", "pathlib.PurePosixPath", "str", "os.fspath"}
 _JOINING = {"os.path.join", "posixpath.join", "tensorflow.io.gfile.join"}
 _UNCHANGED = {"resolve", "absolute", "expanduser", "as_posix"}
