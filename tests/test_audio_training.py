@@ -82,7 +82,8 @@ def test_test_sounds_that_are_not_there_yet_are_silence_and_wrong_names_are_an_e
         path.rename(path.with_name(f"clip-{path.name}"))
     error = ended_with().error
     assert "20 of 20 test sounds are missing or cannot be decoded" in error
-    assert "080.wav. The ids must be those of the sounds there." in error
+    assert "080.wav, 081.wav" in error
+    assert "The ids must be those of the sounds there." in error
     for path in (mirror.competition / "test").iterdir():
         path.unlink()
     assert "With SKIP_UNREADABLE = True" in ended_with(SKIP_UNREADABLE=False).error
