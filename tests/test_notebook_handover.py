@@ -126,11 +126,11 @@ def test_the_model_of_made_up_data_is_taken_for_made_up_data_only(sessions: Sess
 
 
 def test_a_hand_over_of_another_schema_is_refused(sessions: Sessions, handed_over: Mirror) -> None:
-    promise_otherwise(handed_over, lambda handoff: handoff.update(schema_version=2))
+    promise_otherwise(handed_over, lambda handoff: handoff.update(schema_version=1))
 
     error = refused(sessions, handed_over)
 
-    assert error.startswith("ValueError: Its schema_version: 2 here, and it should be 1.")
+    assert error.startswith("ValueError: Its schema_version: 1 here, and it should be 2.")
 
 
 def test_the_output_of_another_pair_is_refused_with_both_names_in_full(sessions: Sessions, handed_over: Mirror) -> None:

@@ -1,11 +1,15 @@
 """The notebooks speak as Kaggle's notebooks do: words of our own stay out of what a reader sees."""
 
 import re
+from collections.abc import Iterable
 
 import pytest
 from count_notebooks import gallery, gallery_notebooks
 
+from generator.installation import template_folder
 from generator.pair.workspace import Role
+
+TEMPLATES = template_folder()
 
 NOT_OURS = {
     r"held[ _-]out": "validation",
@@ -28,13 +32,18 @@ NOT_OURS = {
 @pytest.mark.parametrize(("name", "framework"), gallery())
 def test_words_of_our_own_stay_out_of_the_notebooks(name: str, framework: str, role: Role) -> None:
     cells = gallery_notebooks(name, framework)[role]
-    lines = [line for cell in cells for line in "".join(cell["source"]).splitlines()]
 
-    found = [
-        f"{line.strip()} (say: {better})"
-        for word, better in NOT_OURS.items()
-        for line in lines
-        if re.search(word, line, re.IGNORECASE)
-    ]
+    assert words_in(line for cell in cells for line in "".join(cell["source"]).splitlines()) == []
 
-    assert found == []
+
+def test_words_of_our_own_stay_out_of_every_template() -> None:
+    texts = {path.relative_to(TEMPLATES): path.read_text() for path in TEMPLATES.rglob("*.j2")}
+    lines = {path: (line for line in text.splitlines() if not line.startswith("# {")) for path, text in texts.items()}
+
+    assert {path: found for path, each in lines.items() if (found := words_in(each))} == {}
+
+
+def words_in(lines: Iterable[str]) -> list[str]:
+    """The lines that have such words, each with what to say."""
+    found = [(line, better) for line in lines for word, better in NOT_OURS.items() if re.search(word, line, re.I)]
+    return [f"{line.strip()} (say: {better})" for line, better in found]

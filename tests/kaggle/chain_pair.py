@@ -64,7 +64,7 @@ def training_output(folder: PairFolder, **changes: Any) -> dict[str, bytes]:
     weights = b"weights of fold 0"
     promised = {"file": "fold0.weights.h5", "bytes": len(weights), "sha256": hashlib.sha256(weights).hexdigest()}
     handoff = {
-        "schema_version": 1,
+        "schema_version": 2,
         "pair_id": read_pair(folder).pair_id,
         "framework": "keras",
         "backend": "jax",

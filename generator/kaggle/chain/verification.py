@@ -13,6 +13,7 @@ from generator.untrusted import JsonObject, printable
 
 MARKER = "accelerator.json"
 _TRAIN_AGAIN = "Train again."
+_SCHEMA = 2
 _OF_THIS_PAIR = "Render both notebooks together, and train again."
 
 
@@ -99,7 +100,7 @@ def check_handover(handover: HandOver, *, pair_id: str, listing: Mapping[str, Re
     schema, pair, epochs = fields.get("schema_version"), fields.get("pair_id"), fields.get("epochs_done")
     is_smoke, is_interrupted = fields.section("settings").flag("SMOKE_TEST"), not fields.flag("complete")
     for is_unfit, problem, remedy in (
-        (schema != 1, f"its schema version is {schema!r}, and this kit knows 1", _OF_THIS_PAIR),
+        (schema != _SCHEMA, f"its schema version is {schema!r}, and this kit knows {_SCHEMA}", _OF_THIS_PAIR),
         (pair != pair_id, f"it is of the pair {pair!r}, and not of {pair_id!r}", _OF_THIS_PAIR),
         (is_interrupted, f"training was interrupted, its folds have done {epochs} epochs", if_interrupted),
         (fields.flag("specimen"), "training ran on a specimen, made-up data", _TRAIN_AGAIN),
