@@ -70,7 +70,7 @@ def test_all_files_are_one_example_where_one_value_is_wanted(tmp_path: Path) -> 
 
 
 def test_a_batch_without_paths_or_ids_is_refused_in_words() -> None:
-    with pytest.raises(TypeError, match="hands over NoneType, float, and the notebook needs paths"):
+    with pytest.raises(TypeError, match="sends NoneType, float, and the notebook needs paths"):
         cells_of(of_pictures())["files_of"]((None, 1.5))
 
 

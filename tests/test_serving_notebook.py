@@ -198,7 +198,7 @@ def test_the_rows_of_a_batch_get_ids_of_their_columns() -> None:
 def test_a_batch_that_is_no_table_is_refused_in_words() -> None:
     names = executed_alone(["batch-as-table"], TASK, "infer")
 
-    with pytest.raises(TypeError, match="hands over int, NoneType, and table_of needs a table"):
+    with pytest.raises(TypeError, match="sends int, NoneType, and table_of needs a table"):
         names.table_of((3, None))
 
 
