@@ -7,12 +7,17 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from generator.pair.percent import Cell, CellKind
+from generator.pair.percent import FOLDED_TAG, Cell, CellKind
 
 CELL = "imports"
 """The name of the cell that the imports are gathered in."""
 
+RUNTIME = "runtime"
+"""The package of templates/runtime, whose modules import each other; in a notebook they stand in one cell."""
+
 _LONGEST_LINE = 100
+_TITLE = re.compile(r'^"""[^"]*"""\n+', re.MULTILINE)
+_HAS_NO_EFFECT = (ast.FunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom)
 
 
 def gathered(cells: Sequence[Cell]) -> list[Cell]:
@@ -27,16 +32,40 @@ def gathered(cells: Sequence[Cell]) -> list[Cell]:
         return list(cells)
     if not any(cell.name == CELL for cell in cells):
         return list(cells)
-    of_code = [content for content in contents if content]
-    used = frozenset[str]().union(*(content.used for content in of_code))
-    found = frozenset[tuple[str, str, str]]().union(*(content.imported for content in of_code))
-    needed = [one for one in found if (one[2] or one[1] or one[0].partition(".")[0]) in used]
+    plumbing = runtime_parts(cells)
+    found = frozenset[tuple[str, str, str]]().union(*(content.imported for content in contents if content))
+    uses = [(content.used, cell in plumbing) for cell, content in zip(cells, contents, strict=True) if content]
+    used = frozenset[str]().union(*(names for names, is_plumbing in uses if not is_plumbing))
+    used_there = frozenset[str]().union(*(names for names, is_plumbing in uses if is_plumbing))
+    needed = {
+        CELL: [one for one in found if _name(one) in used],
+        RUNTIME: [one for one in found if _name(one) in used_there - used],
+    }
     rest = [
         replace(cell, source=content.rest) if content else cell for cell, content in zip(cells, contents, strict=True)
     ]
     return [
-        _with_imports(cell, needed) if cell.name == CELL else cell for cell in rest if cell.source or cell.name == CELL
+        _with_imports(cell, needed[cell.name]) if cell.name in needed else cell
+        for cell in rest
+        if cell.source or cell.name == CELL
     ]
+
+
+def runtime_parts(parts: Sequence[Cell]) -> list[Cell]:
+    """Return the cell `runtime`, and the folded parts behind it that only define something."""
+    start = next((place for place, part in enumerate(parts) if part.name == RUNTIME), len(parts))
+    behind = [part for part in parts[start + 1 :] if part.kind is CellKind.CODE and FOLDED_TAG in part.tags]
+    return [*parts[start : start + 1], *(part for part in behind if _only_defines(part.source))]
+
+
+def _only_defines(source: str) -> bool:
+    return all(isinstance(node, _HAS_NO_EFFECT) for node in ast.parse(source).body)
+
+
+def _name(imported: tuple[str, str, str]) -> str:
+    """Return the name that an import binds."""
+    module, name, called = imported
+    return called or name or module.partition(".")[0]
 
 
 @dataclass(frozen=True)
@@ -53,7 +82,7 @@ def _content(source: str) -> _Content:
     tree = ast.parse(source)
     statements = [node for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)]
     used = frozenset(node.id for node in ast.walk(tree) if isinstance(node, ast.Name))
-    imported = frozenset(one for node in statements for one in _imported(node))
+    imported = frozenset(one for node in statements for one in _imported(node) if one[0].partition(".")[0] != RUNTIME)
     return _Content(imported, used, _without(source, statements))
 
 
@@ -77,6 +106,11 @@ def _with_imports(cell: Cell, needed: Sequence[tuple[str, str, str]]) -> Cell:
     of_python = [one for one in needed if one[0].partition(".")[0] in sys.stdlib_module_names]
     others = [one for one in needed if one not in of_python]
     parts = (_statements(of_python), cell.source, _statements(others))
+    if cell.name == RUNTIME:  # its first statement says what it is for
+        title, _, code = cell.source.partition("\n\n")
+        code = _TITLE.sub("", code).strip("\n")  # of the modules behind the first
+        imports = "\n\n".join(part for part in (title, _statements(of_python), _statements(others)) if part)
+        return replace(cell, source=f"{imports}\n\n\n{code}")
     return replace(cell, source="\n\n".join(part for part in parts if part))
 
 

@@ -12,7 +12,7 @@ from generator.pair.notebook import check_syntax, notebook_text
 from generator.pair.own_cells import check_own_cells, check_own_cells_suit
 from generator.pair.parameters import UnknownParameterError, override, parameters_cell, read_parameters
 from generator.pair.percent import Cell
-from generator.pair.rendering import render_cells
+from generator.pair.rendering import render_cells, render_parts
 from generator.pair.shared_cells import SHARED_MARK, different_cells
 from generator.pair.spec import spec_of
 from generator.pair.template_catalog import check_backend, check_several_hosts
@@ -51,12 +51,12 @@ def rendered_cells(choices: Choices, *, own: Mapping[Path, str] | None = None) -
     check_backend(family=spec.family, framework=spec.framework, backend=backend)
     if spec.task_values.get("several_hosts"):
         check_several_hosts(framework=spec.framework)
-    rendered = {role: render_cells(spec, role, own=own) for role in Role}
-    check_own_cells(rendered.values(), own or {})
-    if own and backend != spec.framework:
-        without_them = [render_cells(spec, role) for role in Role]
-        check_own_cells_suit(backend, without_them, own)
-    return rendered
+    if own:
+        without_them = [render_parts(spec, role) for role in Role]
+        check_own_cells(without_them, own)
+        if backend != spec.framework:
+            check_own_cells_suit(backend, without_them, own)
+    return {role: render_cells(spec, role, own=own) for role in Role}
 
 
 def kernel_files(choices: Choices, rendered: Mapping[Role, list[Cell]]) -> dict[Path, bytes]:

@@ -12,6 +12,8 @@ from pathlib import Path
 from generator.errors import PairError, did_you_mean
 from generator.files import read_text
 from generator.pair.imports import CELL as IMPORTS
+from generator.pair.imports import RUNTIME
+from generator.pair.joined_cells import joined
 from generator.pair.parameters import override, parameters_cell, read_parameters
 from generator.pair.percent import FOLDED_TAG, Cell, CellKind
 from generator.pair.shared_cells import SHARED_MARK, different_cells
@@ -57,7 +59,12 @@ def with_own_cells(cells: Sequence[Cell], own: Mapping[Path, str]) -> list[Cell]
         if place is None:
             continue
         old = result[place]
-        others = [cell.source for cell in cells if cell.kind is CellKind.CODE and cell is not old]
+        if path.stem.replace("_", "-") == old.part_of:  # the file has all parts of the cell
+            whole = next(cell for cell in joined(result) if cell.name == old.part_of)
+            result = [cell for cell in result if cell is old or cell.part_of != old.part_of]
+            old = replace(whole, part_of=old.part_of)
+        others = [cell.source for cell in cells if cell.kind is CellKind.CODE and cell.name != old.name]
+        others = [cell for cell in others if cell not in old.source]
         missing = _bound(old.source) - _bound(_checked(path, source))
         if needed := sorted(missing & {name for other in others for name in _named(other)}):
             raise OwnCellError(path=path, problem=f"has to define {' and '.join(needed)}: other cells need it.")
@@ -74,7 +81,7 @@ def with_own_cells(cells: Sequence[Cell], own: Mapping[Path, str]) -> list[Cell]
 
 def possible_file(cell: str) -> str | None:
     """The name of the file that can take the place of a code cell, if one can."""
-    return None if cell in _KEPT else f"{cell.replace('-', '_')}.py"
+    return None if not cell or cell in (*_KEPT, RUNTIME) else f"{cell.replace('-', '_')}.py"
 
 
 def has_code_of(cell: str, edited: str, rendered: Mapping[str, str], own: Iterable[Path]) -> bool:
@@ -88,7 +95,7 @@ def has_code_of(cell: str, edited: str, rendered: Mapping[str, str], own: Iterab
     """
     now = rendered.get(cell)
     names = {path.stem.replace("_", "-") for path in own}
-    if now is None or not names or cell not in {*names, IMPORTS}:
+    if now is None or not names:
         return now == edited
     try:
         edited_code, rendered_code = _statements(edited), _statements(now)
@@ -119,7 +126,7 @@ def check_own_cells(notebooks: Iterable[Sequence[Cell]], own: Mapping[Path, str]
         OwnCellError: One has none in any of the notebooks.
     """
     cells = [cell for notebook in notebooks for cell in notebook if cell.kind is CellKind.CODE]
-    names = sorted({file for cell in cells if (file := possible_file(cell.name))})
+    names = sorted({file for cell in cells for name in (cell.name, cell.part_of) if (file := possible_file(name))})
     for path in own:
         if path.name not in names:
             meant = did_you_mean(path.name, names)
@@ -157,7 +164,9 @@ def _named_for(cell: Cell, own: Mapping[Path, str]) -> Cell:
 def _place(cells: Sequence[Cell], path: Path) -> int | None:
     name = path.stem.replace("_", "-")
     code = [cell.name if cell.kind is CellKind.CODE else None for cell in cells]
-    return code.index(name) if name in code and name not in _KEPT else None
+    if name not in code:
+        code = [cell.part_of if cell.kind is CellKind.CODE else None for cell in cells]
+    return code.index(name) if name in code and name not in (*_KEPT, RUNTIME) else None
 
 
 def _checked(path: Path, source: str) -> str:

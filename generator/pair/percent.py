@@ -51,12 +51,17 @@ class CellKind(StrEnum):
 
 @dataclass(frozen=True)
 class Cell:
-    """A cell of a notebook; `source` has no line end at its end."""
+    """A cell of a notebook, or a part of one; `source` has no line end at its end.
+
+    Attributes:
+        part_of: The name of the cell that this part is joined into; empty for a whole cell.
+    """
 
     name: str
     kind: CellKind
     source: str
     tags: tuple[str, ...] = ()
+    part_of: str = ""
 
 
 def read_cells(text: str) -> list[Cell]:
@@ -64,7 +69,7 @@ def read_cells(text: str) -> list[Cell]:
 
     A cell opens with `# %% name="setup"`, `# %% name="parameters" tags=["parameters"]` or
     `# %% [markdown] name="introduction"`, and lasts until the next one. Empty lines at its ends do not count. A cell
-    with `tags=["hide-input"]` is folded.
+    with `tags=["hide-input"]` is folded. `cell="..."` names the cell that a part is joined into.
 
     Args:
         text: The rendered template, with `\n` line ends.
@@ -96,17 +101,22 @@ def _empty_cell(number: int, line: str, text: str) -> Cell:
     """The cell that a line opens."""
     match = _HEADER.fullmatch(text)
     options = _options(match["options"]) if match else None
-    if match is None or options is None or not set(options) <= {"name", "tags"}:
-        problem = 'a cell opens with `# %% [markdown] name="..." tags=["..."]`, kind and tags being optional'
+    if match is None or options is None or not set(options) <= {"name", "tags", "cell"}:
+        problem = (
+            'a cell opens with `# %% [markdown] name="..." cell="..." tags=["..."]`, all but the name being optional'
+        )
         raise PercentError(line=number, text=line, problem=problem)
-    name, tags = options.get("name"), options.get("tags", [])
+    name, tags, part_of = options.get("name"), options.get("tags", []), options.get("cell", "")
     if not isinstance(name, str) or not _CELL_NAME.fullmatch(name):
         problem = "a cell needs a name of 1 to 64 lower-case letters, digits and hyphens"
         raise PercentError(line=number, text=line, problem=problem)
     if not isinstance(tags, list) or not all(isinstance(tag, str) for tag in tags):
         raise PercentError(line=number, text=line, problem="tags are a list of texts")
+    if not isinstance(part_of, str) or (part_of and not _CELL_NAME.fullmatch(part_of)):
+        problem = "the cell of a part has a name of 1 to 64 lower-case letters, digits and hyphens"
+        raise PercentError(line=number, text=line, problem=problem)
     kind = CellKind.MARKDOWN if match["kind"] else CellKind.CODE
-    return Cell(name=name, kind=kind, source="", tags=tuple(tags))
+    return Cell(name=name, kind=kind, source="", tags=tuple(tags), part_of=part_of)
 
 
 def _options(text: str) -> dict[str, Any] | None:

@@ -13,6 +13,7 @@ from jinja2.bccache import Bucket
 from generator.errors import PairError
 from generator.installation import template_folder
 from generator.pair.imports import gathered
+from generator.pair.joined_cells import joined, with_runtime
 from generator.pair.own_cells import with_own_cells
 from generator.pair.percent import Cell, PercentError, read_cells
 from generator.pair.spec import PairSpec
@@ -25,15 +26,26 @@ _PATTERN = "*.j2"
 
 
 def render_cells(spec: PairSpec, role: Role, *, own: Mapping[Path, str] | None = None) -> list[Cell]:
-    """Renders one notebook of a pair.
+    """Render one notebook of a pair.
+
+    Args, errors: As for `render_parts`.
+
+    Returns:
+        The cells of the notebook.
+    """
+    return joined(with_runtime(render_parts(spec, role, own=own)))
+
+
+def render_parts(spec: PairSpec, role: Role, *, own: Mapping[Path, str] | None = None) -> list[Cell]:
+    """Render the parts of one notebook of a pair, before they are joined into its cells.
 
     Args:
         spec: What the templates are told, as `pair`, `competition` and `task`.
         role: Which notebook, told to the templates as `role`.
-        own: What stands in the place of cells, by the user's file that has it.
+        own: What stands in the place of parts or cells, by the user's file that has it.
 
     Returns:
-        The cells of the notebook.
+        The parts in their order.
 
     Raises:
         PairError: As for `render_text`.

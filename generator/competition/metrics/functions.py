@@ -6,7 +6,7 @@ from typing import Any
 from generator.competition.metrics.catalog import parsed
 from generator.installation import template_folder
 
-_CELL = '# %% name="metric"\n'
+_CELL = '# %% name="metric" cell="scoring"\n'
 
 
 def function_of(metric: str) -> Callable[[Any, Any], float]:

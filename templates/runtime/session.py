@@ -1,0 +1,102 @@
+"""Inputs are found, files are written whole, and code is compared. Nothing to edit here."""
+
+import ast
+import hashlib
+import json
+import os
+import re
+import time
+from pathlib import Path
+
+
+def sha256(content):
+    """Return the SHA-256 of a text or of bytes."""
+    return hashlib.sha256(content.encode() if isinstance(content, str) else content).hexdigest()
+
+
+def write_json(path, value):
+    """Write a file as a whole or not at all, even if the session is killed meanwhile."""
+    partial = path.with_name(path.name + ".partial")
+    partial.write_text(json.dumps(value, indent=2) + "\n")
+    os.replace(partial, path)
+
+
+def is_for_readers(node):
+    """Return whether a statement computes nothing: a docstring, a `print` or a `raise`."""
+    value = node.value if isinstance(node, ast.Expr) else None
+    is_print = getattr(getattr(value, "func", None), "id", "") == "print"
+    return is_print or isinstance(node, ast.Raise) or isinstance(value, ast.Constant)
+
+
+def plain(node):
+    """Return code as nested lists, the same in every Python, without layout and comments."""
+    if isinstance(node, list):
+        return [plain(part) for part in node if not is_for_readers(part)]
+    if not isinstance(node, ast.AST):
+        return repr(node)
+    fields = [(name, value) for name, value in ast.iter_fields(node) if value not in (None, [])]
+    return [type(node).__name__, *([name, plain(value)] for name, value in fields)]
+
+
+class Session:
+    """Where a notebook runs, until when, and what it reads."""
+
+    def __init__(self, namespace):
+        self.executed = namespace.get("In", [])  # the cells that ran, as IPython keeps them
+        names = re.findall(r"^([A-Z][A-Z_\d]*) = ", "\n".join(self.cells()[:1]), re.MULTILINE)
+        self.settings = {name: namespace[name] for name in names or filter(str.isupper, namespace)}
+        self.input = Path(self.settings["INPUT_ROOT"])
+        self.output = Path(self.settings["WORKING_ROOT"]).absolute()
+        workspace = Path("../../..").resolve()  # of a laptop, where this is kernels/PAIR/NOTEBOOK
+        is_kaggle = self.settings["INPUT_ROOT"] == "/kaggle/input"
+        if is_kaggle and not self.input.is_dir() and (workspace / "input").is_dir():
+            self.input = workspace / "input"
+            self.output = workspace / "output" / Path.cwd().parent.name / Path.cwd().name
+        self.output.mkdir(parents=True, exist_ok=True)
+        self.competition, self.start = None, namespace.get("session_start", time.monotonic())
+
+    def seconds_left(self):
+        """Return how long this session still has, without its reserve."""
+        hours, minutes = self.settings["SESSION_HOURS"], self.settings["RESERVE_MINUTES"]
+        return self.start + hours * 3600 - minutes * 60 - time.monotonic()
+
+    def cells(self):
+        """Return the cells that ran, from the last run of the parameters cell on."""
+        starts = [number for number, cell in enumerate(self.executed) if "\nPAIR_ID = " in cell]
+        return self.executed[starts[-1] if starts else 0 :]
+
+    def find(self, marker):
+        """Return the folder of the competition, which has the file or folder `marker`."""
+        name = self.settings["COMPETITION"]
+        self.competition = self.find_folder([f"competitions/{name}", name], marker)
+        return self.competition
+
+    def find_folder(self, mounts, marker, wait_seconds=60):
+        """Return the folder with `marker`: a usual mount, or one not far below the inputs."""
+        found = [*(self.input / mount for mount in mounts), self.input]
+        for _ in range(wait_seconds):  # a mount may be empty in a session's first seconds
+            if all(any(folder.iterdir()) for folder in found if folder.is_dir()):
+                break
+            time.sleep(1)
+        for folder in found:  # it grows by the folders below, so that the nearest one is found
+            if (folder / marker).exists():
+                return folder
+            depth = len(folder.parts) - len(self.input.parts)
+            if folder.is_dir() and depth < 4 and len(found) < 2_000:
+                found += sorted(Path(entry.path) for entry in os.scandir(folder) if entry.is_dir())
+        seen = ", ".join(map(str, found[:20]))
+        problem = f"There is no {marker} in {seen}."
+        raise FileNotFoundError(f"{problem} Attach it with Add Input, run again.")
+
+    def is_specimen(self):
+        """Return whether the data are made up."""
+        return (self.competition / "SPECIMEN.json").is_file()
+
+    def shared_code(self):
+        """Return the SHA-256 of each definition in the cells that both notebooks share."""
+        mark, code = "# The same in both notebooks.", {}
+        for cell in self.cells():
+            for node in ast.parse(cell).body if cell.startswith(mark) else []:
+                name = getattr(node, "name", "") or ast.unparse(node).partition(" =")[0]
+                code[name] = sha256(json.dumps(plain(node)))
+        return code

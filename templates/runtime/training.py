@@ -1,0 +1,231 @@
+"""A training resumes, ends in time, and saves what inference needs."""
+
+import ast
+import json
+import math
+import os
+import shutil
+import symtable
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pandas as pd
+from runtime.session import Session, plain, sha256, write_json
+
+
+def statements(cell):
+    """Return the statements of a cell but imports; those below a magic such as %%time too."""
+    nodes = ast.parse(cell).body
+    call = getattr(nodes[0], "value", None) if nodes else None
+    if getattr(getattr(call, "func", None), "attr", "") == "run_cell_magic":
+        return statements(call.args[2].value)
+    return [node for node in nodes if not isinstance(node, ast.Import | ast.ImportFrom)]
+
+
+def names_read(node):
+    """Return the global names that a statement reads, inside of its functions as well."""
+    tables, names = [symtable.symtable(ast.unparse(node), "cell", "exec")], set()
+    for table in tables:  # it grows by the functions and classes inside
+        tables += table.get_children()
+        symbols = [one for one in table.get_symbols() if one.is_global() or table is tables[0]]
+        names |= {one.get_name() for one in symbols if one.is_referenced()}
+    return names
+
+
+def names_set(node):
+    """Return the names that a statement defines, assigns, or assigns a part of."""
+    if isinstance(node, ast.FunctionDef | ast.ClassDef):
+        return {node.name}
+    names = set()
+    for part in ast.walk(node):
+        if isinstance(getattr(part, "ctx", None), ast.Store):
+            while isinstance(part, ast.Attribute | ast.Subscript):
+                part = part.value
+            names.add(getattr(part, "id", ""))
+    return names
+
+
+def code_behind(cells, without=()):
+    """Return {name: SHA-256} of the last cell's code, and of all that it depends on."""
+    code, reads = {}, {}
+    for node in [node for cell in cells[:-1] for node in statements(cell)]:
+        read, whole = names_read(node), ast.Assign | ast.FunctionDef | ast.ClassDef
+        for name in names_set(node) - {*without}:
+            if isinstance(node, whole) and name not in read:  # it replaces what the name was
+                code[name], reads[name] = [], set()
+            code.setdefault(name, []).append(plain(node))
+            reads.setdefault(name, set()).update(read)
+    loop = statements(cells[-1])
+    needed = sorted(set().union(*map(names_read, loop)) - set().union(*map(names_set, loop)))
+    for name in needed:  # it grows by what these depend on
+        needed += sorted(reads.get(name, set()) - {*needed})
+    behind = {name: code[name] for name in needed if name in code}
+    behind["the training loop"] = plain(loop)
+    return {name: sha256(json.dumps(parts))[:16] for name, parts in behind.items()}
+
+
+def write_epoch(save, folder, history, predictions, arguments):
+    """Write the files of an epoch, then remove those of the epoch before."""
+    name = f"epoch{len(history)}"
+    save(folder / name)
+    np.save(folder / f"{name}.npy", predictions)
+    write_json(folder / f"{name}.json", arguments)
+    write_json(folder / "history.json", history)
+    for file in folder.glob("epoch*"):
+        if file.stem != name:
+            (shutil.rmtree if file.is_dir() else os.unlink)(file)
+
+
+class Run(Session):
+    """A training, which resumes where code, settings and data are the same."""
+
+    def check_accelerator(self, platform, count, kind, memory=None, remedy=""):
+        """Write accelerator.json; stop if it is not the accelerator that was asked for."""
+        wanted, is_cpu = self.settings["ACCELERATOR"], platform == "cpu"
+        found = f"{count} x {kind} ({platform}), {os.cpu_count()} cores"
+        self.accelerator = {"platform": platform, "device_count": count, "device_kind": kind}
+        self.accelerator |= {"device_memory_bytes": memory, "pair_id": self.settings["PAIR_ID"]}
+        self.accelerator |= {"emulated": platform != wanted, "cores": os.cpu_count()}
+        write_json(self.output / "accelerator.json", self.accelerator)
+        is_fine = self.settings["SMOKE_TEST"] or (self.settings["ALLOW_CPU"] and is_cpu)
+        if platform != wanted and not is_fine:
+            problem = f"This notebook needs a {wanted.upper()}, and the session has {found}."
+            remedy = remedy or (
+                "On Kaggle, remove a docker_image pinned in kernel-metadata.json, verify your "
+                "identity (in Settings), or open the notebook in the editor, choose TPU v5e-8, "
+                "Save & Run All."
+            )
+            knob = "ALLOW_CPU = True" if is_cpu else f'ACCELERATOR = "{platform}"'
+            raise RuntimeError(f"{problem} {remedy} To train on it all the same: {knob}.")
+        return found
+
+    def folds(self, count, train, truth):
+        """Yield the folds that are still to be trained, while there is time.
+
+        The rows of `train` and `truth` are part of the run, and so is the code that this cell
+        depends on: after a change nothing is resumed.
+        """
+        session = ["INPUT_ROOT", "WORKING_ROOT", "ALLOW_CPU", "SESSION_HOURS", "RESERVE_MINUTES"]
+        session += ["RESULTS", "RELEASE_RUNTIME"]  # of Colab
+        settings = {name: self.settings[name] for name in {*self.settings} - {*session}}
+        rows = pd.util.hash_pandas_object(train.astype(str), index=False).to_numpy().tobytes()
+        identity = {"settings": settings, "data": sha256(rows + np.array(truth).tobytes())}
+        identity["code"] = code_behind(self.cells() or [""], {*self.settings, "run"})
+        identity["devices"] = self.accelerator["device_count"]
+        self.run_id = sha256(json.dumps(identity, sort_keys=True))[:16]
+        self.checkpoints = self.output / "checkpoints" / self.run_id  # other runs stay beside it
+        self.take_up(identity)
+        files = [self.checkpoints / f"fold{fold}/history.json" for fold in range(count)]
+        self.histories = [json.loads(file.read_text()) if file.is_file() else [] for file in files]
+        self.slowest, self.is_late, self.saver = 0.0, False, ThreadPoolExecutor(1)
+        for fold, history in enumerate(self.histories):
+            folder = self.checkpoints / f"fold{fold}"
+            self.is_late |= self.seconds_left() < 3 * self.slowest
+            if (folder / "finished").is_file() or self.is_late:
+                print(f"fold {fold}: {len(history)} epochs are done")
+                continue
+            folder.mkdir(parents=True, exist_ok=True)
+            self.fold, self.history, self.folder = fold, history, folder
+            self.saved = self.saver.submit(int)  # nothing yet
+            yield fold
+            self.saved.result()
+            if not self.is_late:  # also after early stopping
+                (folder / "finished").touch()
+
+    def take_up(self, identity):
+        """Copy the checkpoints of this run from an attached output, or say what has changed."""
+        outputs = [self.output, *self.input.glob("notebooks/*/*"), *self.input.glob("*")]
+        runs = [file.parent for folder in outputs for file in folder.glob("checkpoints/*/run.json")]
+        same = [folder for folder in runs if folder.name == self.run_id]
+        print(f"Resumes from {same[0]}" if same else "No matching checkpoint, trains from scratch")
+        if same and same[0] != self.checkpoints:
+            shutil.copytree(same[0], self.checkpoints)
+        for folder in [] if same else runs:
+            then, changed = json.loads((folder / "run.json").read_text()), []
+            for part, what in (("settings", ""), ("code", "code of ")):
+                old, new = then[part], identity[part]
+                names = [name for name in sorted({**old, **new}) if old.get(name) != new.get(name)]
+                changed += [f"{what}{name}" for name in names]
+            print(f"{folder} is of another run: {', '.join(changed) or 'data or devices'}")
+        self.checkpoints.mkdir(parents=True, exist_ok=True)
+        write_json(self.checkpoints / "run.json", identity)
+
+    def resume(self, restore):
+        """Restore the last epoch of the fold by `restore(path)`, if there is one."""
+        if self.history:
+            restore(self.folder / f"epoch{len(self.history)}")
+
+    def epochs(self, count):
+        """Yield the epochs of the fold that are still to be trained, while there is time."""
+        self.epoch_count = count
+        while len(self.history) < count and not self.is_late:
+            self.clock = time.monotonic()
+            yield len(self.history)
+
+    def save_epoch(self, save, predictions, arguments, loss, score):
+        """Save the state after an epoch by `save(path)`, while the next one trains."""
+        if not math.isfinite(loss):
+            raise FloatingPointError(f"The loss is {loss}. Try a lower LEARNING_RATE.")
+        self.saved.result()  # raises what went wrong, such as a full disk
+        seconds, count = time.monotonic() - self.clock, self.epoch_count
+        self.history.append({"loss": loss, "score": score, "seconds": seconds})
+        files = (save, self.folder, [*self.history], predictions, arguments)
+        self.saved = self.saver.submit(write_epoch, *files)
+        self.slowest, done = max(self.slowest, seconds), len(self.history)
+        self.is_late = done < count and self.seconds_left() < 1.5 * self.slowest
+        to_go = seconds * (count * len(self.histories) - sum(map(len, self.histories))) / 60
+        said = f"loss {loss:.4f}, val_{self.settings['METRIC']} {score:.4f}, {seconds:.1f} s"
+        ends = f"{math.ceil(to_go)} min to go, {self.seconds_left() / 60:.0f} in session"
+        print(f"fold {self.fold}, epoch {done:2d}/{count}: {said}, about {ends}", flush=True)
+
+    def trained(self):
+        """Return the folds that are finished, or the first one if none is."""
+        folds = range(len(self.histories))
+        done = [fold for fold in folds if (self.checkpoints / f"fold{fold}/finished").is_file()]
+        return done or [0]
+
+    def last_epoch(self, fold):
+        """Return the path of the last epoch's state, without suffix, and the model's arguments."""
+        path = self.checkpoints / f"fold{fold}/epoch{len(self.histories[fold])}"
+        return path, json.loads(path.with_suffix(".json").read_text())
+
+    def predictions(self):
+        """Return the out-of-fold predictions of the trained folds, one fold after the other."""
+        paths = [self.last_epoch(fold)[0].with_suffix(".npy") for fold in self.trained()]
+        return np.concatenate([np.load(path) for path in paths])
+
+    def describe(self, name):
+        """Return the entry of a file that was written: its name, size and SHA-256."""
+        content = (self.output / name).read_bytes()
+        return {"file": name, "bytes": len(content), "sha256": sha256(content)}
+
+    def hand_over(self, save_weights, oof_table, oof, score, fold_facts=(), **facts):
+        """Write what inference needs: the weights of the folds, out-of-fold files, handoff.json."""
+        oof_table.to_csv(self.output / "oof.csv", index=False)
+        np.savez_compressed(self.output / "oof.npz", **oof)
+        entries, trained = [], self.trained()
+        for number, fold in enumerate(trained):
+            path, arguments = self.last_epoch(fold)
+            entry = {"fold": fold, "history": self.histories[fold], "arguments": arguments}
+            file = save_weights(path, arguments, self.output / f"fold{fold}")
+            entries.append(entry | self.histories[fold][-1] | self.describe(file.name))
+            entries[-1] |= fold_facts[number] if fold_facts else {}
+        finished = [path.parent.name for path in self.checkpoints.glob("fold*/finished")]
+        complete = len(finished) == len(self.histories)
+        handoff = facts | {"schema_version": 2, "pair_id": self.settings["PAIR_ID"]}
+        handoff |= {"code": self.shared_code(), "folds": entries, "complete": complete}
+        handoff["out_of_fold"] = {"metric": self.settings["METRIC"], "score": score}
+        handoff["out_of_fold"] |= {"rows": len(oof["rows"]), "table": self.describe("oof.csv")}
+        handoff["out_of_fold"]["predictions"] = self.describe("oof.npz")
+        handoff |= {"accelerator": self.accelerator, "specimen": self.is_specimen()}
+        handoff |= {"run_id": self.run_id, "settings": self.settings}
+        handoff["epochs_done"] = [len(history) for history in self.histories]
+        handoff["sha256"] = sha256(json.dumps(handoff, sort_keys=True))
+        write_json(self.output / "handoff.json", handoff)
+        if complete:
+            shutil.rmtree(self.checkpoints)  # there is nothing left to resume
+        else:
+            print("Interrupted: attach this output to this notebook and run it again to resume.")
+        for file in sorted(file for file in self.output.iterdir() if file.is_file()):
+            print(f"{file.stat().st_size:>12,} bytes  {file.name}")
