@@ -5,6 +5,7 @@ No framework is imported, so that a test takes a fraction of a second: cells tha
 
 import ast
 import re
+import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import SimpleNamespace
@@ -16,7 +17,8 @@ from generator.competition.introspection import Hints, read_task
 from generator.competition.survey import survey_folder
 
 FRAMEWORKS = {"jax", "keras", "tensorflow"}
-OF_THE_MACHINE = {"find-accelerator", "check-accelerator", "check-backbone", "distribute", "replicas"}
+OF_THE_MACHINE = {"find-devices", "use-backbone", "use-weights", "check-backbone"}
+HELPERS = ("checked-rows", "labelled", "numbers-to-predict", "labels-to-predict", "write-checked")
 _BACKEND = re.compile(r"^os\.environ\[.*$", re.MULTILINE)
 
 
@@ -52,12 +54,21 @@ def known_after(
     roots = {"INPUT_ROOT": str(folder.parent), "WORKING_ROOT": str(folder.parent / "working")}
     if not draws:
         first = [name for name in first if "plt.show()" not in sources[name]]
-    return _executed(sources, [*first, *more], {"COMPETITION": folder.name, **roots, **parameters})
+    return _executed(sources, [*first, *more], role, {"COMPETITION": folder.name, **roots, **parameters})
 
 
 def executed_alone(cells: Sequence[str], task: Task, role: str, **names: object) -> SimpleNamespace:
-    """Executes some cells of a notebook behind its parameters and imports, with these names; returns all names."""
-    return _executed(rendered_cells("keras", role, task), cells, names)
+    """Executes some cells of a notebook behind its parameters and imports, with these names; returns all names.
+
+    Args:
+        cells: The names of the cells.
+        task: What the notebook is rendered for.
+        role: Which of the two notebooks.
+        names: What the notebook knows before; `WORKING_ROOT` has to be a folder where a cell writes.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        roots = {"INPUT_ROOT": folder, "WORKING_ROOT": folder}
+        return _executed(rendered_cells("keras", role, task), cells, role, {**roots, **names})
 
 
 def without_frameworks(source: str) -> str:
@@ -71,13 +82,18 @@ def without_frameworks(source: str) -> str:
     return "\n".join(lines)
 
 
-def _executed(sources: Mapping[str, str], cells: Sequence[str], injected: Mapping[str, object]) -> SimpleNamespace:
-    known = SimpleNamespace()
+def _executed(
+    sources: Mapping[str, str], cells: Sequence[str], role: str, injected: Mapping[str, object]
+) -> SimpleNamespace:
+    known = SimpleNamespace(display=print)
     names = vars(known)  # what the cells' functions look names up in
-    for cell in ("parameters", "imports", *cells):
+    folded = [name for name in sources if name in HELPERS and name not in cells]
+    for cell in ("parameters", "imports", *dict.fromkeys(["runtime", *folded, *cells])):
         source = _BACKEND.sub("", without_frameworks(sources[cell]))
         if cell not in OF_THE_MACHINE:
             exec(compile(source, f"<cell {cell}>", "exec"), names)  # noqa: S102 - the cells are what is tested
         if cell == "parameters":
             names |= injected
+        if cell == "runtime":
+            names["run"] = names["Run" if role == "train" else "Inference"](names)
     return known

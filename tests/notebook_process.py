@@ -83,10 +83,13 @@ def _executed(request: Mapping[str, Any]) -> dict[str, Any]:
     sys.modules["__main__"] = main
     exec(request["before"], {"__name__": "before"})  # noqa: S102 - what a test asks for
     printed: dict[str, str] = {}
+    main.__dict__["In"] = [""]  # the cells that ran, as IPython keeps them
     for name, source in request["cells"]:
         file = f"<cell {name}>"
         linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
         output = _Copied(sys.__stdout__)
+        main.__dict__["In"].append(source)
+        main.__dict__["display"] = print
         try:
             with contextlib.redirect_stdout(output):
                 exec(compile(source, file, "exec"), main.__dict__)  # noqa: S102 - the cells of the notebook

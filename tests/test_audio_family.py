@@ -253,8 +253,8 @@ def test_ids_with_a_second_are_parts_that_end_or_begin_there(tmp_path: Path, fir
     ids = [f"forest_12_{first + 5 * part}" for part in range(3)]
     (tmp_path / "sample_submission.csv").write_text("\n".join(["id,label", *(f"{key},low" for key in ids)]) + "\n")
     details: dict[str, Value] = {"part_seconds": 5.0}
-    reading = ("find-folder", "read-table", "list-sounds", "files-named", *READING)
-    mounted = {"input_root": tmp_path.parent, "competition_mounts": [tmp_path.name]}
+    reading = ("read-table", "list-sounds", "files-named", *READING)
+    mounted = {"INPUT_ROOT": str(tmp_path.parent), "COMPETITION": tmp_path.name}
 
     names = executed(*reading, "test-ids", "test-sounds", details=details, **mounted)
 
@@ -276,9 +276,9 @@ def test_labels_are_read_from_folders_and_names(
         path = tmp_path / "competition" / "train" / file
         path.parent.mkdir(parents=True, exist_ok=True)
         path.touch()
-    mounted = {"input_root": tmp_path, "competition_mounts": ["competition"]}
+    mounted = {"INPUT_ROOT": str(tmp_path), "COMPETITION": "competition"}
 
-    listing = ("find-folder", "list-sounds", "training-sounds")
+    listing = ("list-sounds", "training-sounds")
     names = executed(*listing, role="train", details={"labels_from": labels_from}, **mounted)
 
     assert names.train["file"].tolist() == files

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 
 import pytest
 from standin_colab import StandInColab
@@ -45,7 +45,7 @@ class Runtime:
         """Executes cells of the training notebook, with other parameters than theirs."""
         roots = {"INPUT_ROOT": str(self.folder / "input"), "WORKING_ROOT": str(self.folder / "working")}
         cells = rendered("colab")["train"]
-        known: dict[str, object] = {"Path": Path, "working_root": self.folder / "working", "run_id": "ab12"}
+        known: dict[str, object] = {"Path": Path, "run": SimpleNamespace(output=self.folder / "working", run_id="ab12")}
         exec(cells["parameters"], known)  # noqa: S102 - a cell of our own
         known |= {**roots, **parameters}
         for name in names:
@@ -130,7 +130,7 @@ def test_a_pair_for_colab_is_the_pair_for_kaggle_but_for_what_the_platforms_diff
     differing = {name for name, source in of_colab["train"].items() if of_kaggle["train"].get(name) != source}
     assert not of_kaggle["train"].keys() - of_colab["train"].keys()
     assert differing == {
-        *("title", "parameters", "imports", "accelerator", "find-accelerator", "take-up-checkpoints"),
+        *("title", "parameters", "imports", "runtime", "accelerator", "devices", "train"),
         *("colab", "mount-drive", "lay-out-inputs", "keep-results-text", "keep-results", "release-runtime"),
     }
     assert {name for name, source in of_colab["infer"].items() if of_kaggle["infer"][name] != source} == {

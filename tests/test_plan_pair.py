@@ -21,7 +21,8 @@ TRAINING = {
         import time
         from pathlib import Path
         import numpy as np
-        notebook_start, working_root = time.monotonic(), Path(WORKING_ROOT)
+        from types import SimpleNamespace
+        session_start, run = time.monotonic(), SimpleNamespace(output=Path(WORKING_ROOT))
         LEARNING_RATE, peak, steps_per_epoch, epochs, folds = 0.004, 0.0005, 5, EPOCHS, range(2)
         fold_of_row = np.arange(100) % 5
 

@@ -269,7 +269,7 @@ def test_masks_leave_the_context(tmp_path: Path, rows: str, sample: tuple[str, .
     masks(tmp_path / "masks", rows, sample)
     task = task_in(tmp_path / "masks", "dice")
     cells = list(rendered_cells("keras", "infer", task))
-    before = ["roots", "find-folder", "read-table", "files-named", "test-images", "decide"]
+    before = ["read-table", "files-named", "test-images", "decide"]
     each = len(KINDS) if rows in ("id", "column") else 1
     predictions = np.zeros((12, 4, 6, each), dtype="float32")
     predictions[:, 1, :, 0] = predictions[:, :, 5, -1] = 1  # the second row, the last column
@@ -287,7 +287,7 @@ def test_masks_leave_the_context(tmp_path: Path, rows: str, sample: tuple[str, .
     )
 
     assert (task.details["mask_rows"], task.targets, task.id_column) == (rows, ("rle",), "id")
-    path, original = known.working_root / task.submission_file, tmp_path / "masks" / "sample_submission.csv"
+    path, original = known.run.output / task.submission_file, tmp_path / "masks" / "sample_submission.csv"
     found = only_answers_changed(tmp_path / "masks", path, ["rle"])
     alone = {"cat": "2 1 6 1 10 1 14 1 18 1 22 1", "dog": "21 4"}
     joined = "2 1 6 1 10 1 14 1 18 1 21 4"

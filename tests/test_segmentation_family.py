@@ -121,8 +121,8 @@ def examples_of(
         (folder / "x" / "train" / name).touch()
     table(folder / "x" / "train.csv", columns, rows)
     source = rendered_cells("keras", "train", TASKS[masks])
-    wanted = ["find-folder", "read-table", "files-named", "list-images", "training-images"]
-    names = {"input_root": folder, "competition_mounts": ["x"]}
+    wanted = ["read-table", "files-named", "list-images", "training-images"]
+    names = {"INPUT_ROOT": str(folder), "COMPETITION": "x"}
     known = executed(masks, "train", [name for name in wanted if name in source], **names)
     codes = known["codes"].reindex(columns=known.get("MASK_CLASSES", ["rle"]), fill_value="")
     train = known["train"]
@@ -228,8 +228,8 @@ def write_masks(folder: Path, mask: Any, mode: str, name: str = "1_mask.gif") ->
 
 
 def masks_of_files(folder: Path, **names: Any) -> Any:
-    known = {"input_root": folder.parent, "competition_mounts": [folder.name], "image_size": 6, **names}
-    cells = ["find-folder", "read-pixels", "list-images", "training-images", "read-mask"]
+    known = {"INPUT_ROOT": str(folder.parent), "COMPETITION": folder.name, "image_size": 6, **names}
+    cells = ["read-pixels", "list-images", "training-images", "read-mask"]
     known = executed("files", "train", cells, **known)
     files = [known["folder"] / file for file in known["train"]["image file"]]
     masks = [mask and known["mask_folder"] / mask for mask in known["train"]["mask file"]]
@@ -292,8 +292,8 @@ def test_unreadable_images_and_masks_stop_training_or_are_left_out_by_the_knob(t
             Image.fromarray(mask).save(folder / part / f"{number}{ending}")
     for name in ("train/2.png", "masks/5_mask.gif"):
         (folder / name).write_bytes((folder / name).read_bytes()[:30])
-    cells = ["find-folder", "read-pixels", "read-images", "list-images", "training-images", "read-mask", "targets"]
-    mounted = {"input_root": tmp_path, "competition_mounts": ["x"]}
+    cells = ["read-pixels", "read-images", "list-images", "training-images", "read-mask", "targets"]
+    mounted = {"INPUT_ROOT": str(tmp_path), "COMPETITION": "x"}
 
     with pytest.raises(ValueError, match=r"2 of 8 images or masks in .*: 2\.png, 5\.png\. With SKIP_UNREADABLE = True"):
         executed("files", "train", cells, **mounted)
@@ -318,7 +318,6 @@ def test_unreadable_test_images_stop_inference_or_get_empty_masks_by_the_knob(
         "paths": paths,
         "ids": paths,
         "ensemble": [None],
-        "notebook_start": 0.0,
         "predict_fold": lambda member, features: np.ones((4, 8, 8, 1), dtype="float32"),
     }
     cells = ["read-pixels", "read-images", "predict-test"]

@@ -251,7 +251,8 @@ def test_a_submission_that_could_not_be_scored_never_gets_its_name(tmp_path: Pat
         "sample": pd.DataFrame({"id": ["1", "2"], "label": [0, 0]}),
         "labels": ["0", "1"],
         "answer_columns": ["label"],
-        "working_root": tmp_path,
+        "WORKING_ROOT": str(tmp_path),
+        "answers": pd.DataFrame({"label": [0, 0]}),
     }
     known["submission"] = eval(wrong, {"submission": known["sample"]})  # noqa: S307 - of this test
 
@@ -402,7 +403,7 @@ def test_training_rows_for_a_label_each_become_a_row_for_each_example(tmp_path: 
     files = SimpleNamespace(has_packed_tables=False, may_have_lists=False)
     pair = SimpleNamespace(family="tabular", reads_training_table_alone=False, has_table_rows=False, files=files)
     source = template.render(task=SimpleNamespace(**values_of(task, keys_of("tabular"))), pair=pair)
-    known |= {"input_root": tmp_path, "competition_mounts": [], "find_folder": lambda *_: tmp_path}
+    known["run"].find = lambda _: tmp_path
     exec(source, known)  # noqa: S102 - the cell is what is tested
 
     assert known["train"].to_dict("list") == {"id": ["x", "y_1", "z"], "Label": ["any,ear", "", "any"]}

@@ -81,7 +81,7 @@ def submitted(
         task,
         "infer",
         competition_folder=folder,
-        working_root=folder,
+        WORKING_ROOT=str(folder),
         train=pd.DataFrame(),
         text_columns=[],
         classes=list(classes),
@@ -90,4 +90,4 @@ def submitted(
         **parameters,
     )
     (folder / task.test_table).unlink()
-    return Path(known.working_root, task.submission_file)
+    return Path(known.run.output, task.submission_file)

@@ -139,7 +139,7 @@ def _body_line(number: int, line: str, kind: CellKind) -> str:
     if _FOREIGN_MARKER.match(line):
         raise PercentError(line=number, text=line, problem='a cell opens with `# %% name="..."` and nothing else does')
     if kind is CellKind.CODE:
-        return line
+        return line if line.strip() else ""
     if line.startswith("# "):
         return line[2:]
     if line == "#" or not line.strip():

@@ -50,7 +50,7 @@ def install(notebook: dict[str, Any], timed_steps: int) -> None:
             "machine": machine.rates(),
             "loop_seconds": _loop_seconds(notebook, len(_weights(notebook, model))),
         }
-        (notebook["working_root"] / "probe.json").write_text(json.dumps(measured))
+        (notebook["run"].output / "probe.json").write_text(json.dumps(measured))
         warnings.simplefilter("ignore")  # IPython's, on how to leave it
         raise SystemExit
 
@@ -62,7 +62,7 @@ def _measured(notebook: dict[str, Any], model: Any, batches: Any, most: int) -> 
     import jax
     import numpy as np
 
-    ready = time.monotonic() - notebook["notebook_start"]
+    ready = time.monotonic() - notebook["session_start"]
     comes_once = iter(batches) is batches
     first = [] if comes_once else [next(iter(batches))]
     pipeline, taken = _input(batches, most)

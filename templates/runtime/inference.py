@@ -29,7 +29,8 @@ class Inference(Session):
         except (ValueError, TypeError):
             handoff = {}  # whose hash is another
         expected = handoff.pop("sha256", None)
-        self.demand("SHA-256 of handoff.json", sha256(json.dumps(handoff, sort_keys=True)), expected)
+        text = json.dumps(handoff, sort_keys=True)
+        self.demand("SHA-256 of handoff.json", sha256(text), expected)
         self.demand("Its schema_version", handoff["schema_version"], 2)
         self.demand("Its pair_id", handoff["pair_id"], settings["PAIR_ID"])
         resume = f"Attach the output of {kernel} to itself and run that again, or set "
