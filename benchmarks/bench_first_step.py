@@ -38,7 +38,7 @@ def cell_seconds(root: Path) -> dict[str, float]:
         PAIR,
         "train",
         parameters={"INPUT_ROOT": str(root / "input"), "WORKING_ROOT": str(root), "ALLOW_CPU": True, "PRETRAINED": ""},
-        last="take-up-checkpoints",
+        last="training-steps",
         seconds=seconds,
     )
     return seconds

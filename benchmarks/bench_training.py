@@ -61,7 +61,7 @@ def measure(root: Path, pair: str, size: Size) -> Times:
             "CHANNELS": 3,
             "BATCH_SIZE": size.batch_size,
         },
-        last="take-up-checkpoints",
+        last="training-steps",
     )
     inside = cells.np.flatnonzero(cells.fold_of_row != 0)
     inputs, targets = {"image": cells.examples["image"][inside]}, cells.targets[inside]

@@ -60,6 +60,8 @@ def _execute(name: str, source: str, notebook: ModuleType) -> None:
     # Registered, so that inspect.getsource finds the text: the notebooks hash it, and TensorFlow compiles it.
     file = f"<cell {notebook.__name__} {name}>"
     linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
+    vars(notebook).setdefault("display", print)
+    vars(notebook).setdefault("In", []).append(source)  # as IPython keeps the cells that ran
     exec(compile(source, file, "exec"), vars(notebook))  # noqa: S102 - the project's own notebook
     if "matplotlib.pyplot" in sys.modules:
         sys.modules["matplotlib.pyplot"].close("all")  # as a kernel does after every cell

@@ -20,7 +20,7 @@ pytest_plugins = ("notebook_session",)
 
 HANDLE = "me/flowers/keras/small/1"
 TRAIN = Notebook("tensorflow", "train", task=digits_task(channels=3, image_size=96))
-ON_A_TPU = replace(TRAIN, edits={"check-accelerator": lambda cell: cell + '\nplatform = "tpu"'})
+ON_A_TPU = replace(TRAIN, edits={"find-devices": lambda cell: cell + '\nplatform = "tpu"'})
 NOWHERE = {f"{scheme}_proxy": "http://127.0.0.1:9" for scheme in ("http", "https")}
 MAKE = """
 import keras
@@ -43,7 +43,7 @@ IS_STARTED_FROM = """
 def test_a_misspelt_backbone_stops_before_anything_is_written(sessions: Sessions, mirror: Mirror) -> None:
     ended = sessions.run(TRAIN, mirror.parameters(TRAIN, BACKBONE="EfficientNetV2b0"))
 
-    assert ended.cell == "check-backbone"
+    assert ended.cell == "use-backbone"
     known = {name: list(each.backbones) for name, each in frameworks().items()}
     assert known["keras"] == known["tensorflow"]
     assert f"did you mean 'EfficientNetV2B0'? It can be {known['keras']}." in ended.error

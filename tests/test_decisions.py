@@ -277,7 +277,7 @@ def test_inference_decides_as_training_did(name: str, metric: str, example: Call
 def test_a_decision_is_short_cells_of_which_inference_needs_one(name: str) -> None:
     both, training = read_cells(rendered(name)), read_cells(rendered(f"{name}.train"))
 
-    assert [cell.name for cell in both] == ["decision", "decide"]
+    assert [cell.name for cell in both] == ["decide"]
     assert both[-1].source.startswith("# The same in both notebooks.\n")
     assert training[-1].name == "tune-decision"
     assert all(len(cell.source.split("\n")) <= 25 for cell in [*both, *training])

@@ -51,15 +51,16 @@ def test_inference_is_written_in_pytorch_and_training_says_no_more_that_both_hav
     assert not list(unused_names(infer))
     check_shared_cells(pair)
     changed = {name for name, source in before.items() if train[name] != source}
-    assert changed == {"build-model", "hashes", "on-devices", "predict"}
-    assert all(before[name].replace(f"{SHARED_MARK}\n", "") == train[name] for name in changed)
+    assert changed == {"define-model", "predict", "runtime"}
+    assert "class Network" in train["define-model"]
+    assert SHARED_MARK not in train["define-model"] + train["predict"]
     assert SHARED_MARK in train["load-image"] == infer["load-image"]
 
 
 def test_a_network_of_ones_own_cannot_be_in_two_frameworks(generate: Generate, workspace_with_data: Workspace) -> None:
     pair = workspace_with_data.pair("digits-jax")
     assert generate().code == 0
-    (pair.path / "build_model.py").write_text(code(pair, Role.TRAIN)["build-model"])
+    (pair.path / "build_model.py").write_text(code(pair, Role.TRAIN)["define-model"])
 
     outcome = generate("-P", "INFERENCE_BACKEND=torch")
 
@@ -97,7 +98,7 @@ def test_the_weights_of_a_resnet_of_jax_get_the_names_that_timm_has_for_them() -
     in_torch = replace(task, details={**task.details, "inference_backend": "torch"})
     train, infer = rendered_cells("jax", "train", task), rendered_cells("jax", "infer", in_torch)
     names: dict[str, Any] = {"nnx": nnx, "jnp": jnp, "partial": partial}
-    for source in (train["bottleneck"], train["build-model"], infer["load-weights"]):
+    for source in (train["bottleneck"], train["build-model"], infer["load-model"]):
         exec(compile(source, "<cell>", "exec"), names)  # noqa: S102 - the cells are what is tested
     arguments = {"backbone": "resnet50", "image_size": 96, "channels": 3, "outputs": 5, "dropout": 0.2}
     network = nnx.eval_shape(lambda: names["Network"](**arguments, rngs=nnx.Rngs(0)))

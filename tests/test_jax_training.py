@@ -28,7 +28,7 @@ logging.getLogger("jax").addHandler(Kept())
 jax.config.update("jax_log_compiles", True)
 """
 LOOK = """[
-    [epoch["loss"] for epoch in histories[0]],
+    [epoch["loss"] for epoch in run.histories[0]],
     sum(each.startswith("Compiling") and "train_step" in each for each in told),
     len(jax.devices()),
     int(steps_per_epoch),

@@ -63,7 +63,7 @@ def test_the_wrong_accelerator_stops_training_before_anything_is_read(
 
     ended = sessions.run(train, shops.parameters(train, ALLOW_CPU=False))
 
-    assert ended.cell == "check-accelerator"
+    assert ended.cell == "find-devices"
     assert re.match(
         r"RuntimeError: This notebook needs a TPU, and the session has 1 x \S+ \(cpu\), \d+ cores\. ", ended.error
     )
@@ -82,7 +82,7 @@ def test_permission_to_use_a_cpu_is_none_to_use_a_gpu(sessions: Sessions, shops:
 
     ended = sessions.run(train, shops.parameters(train), before=TWO_GPUS)
 
-    assert ended.cell == "check-accelerator"
+    assert ended.cell == "find-devices"
     assert re.search(r"the session has 2 x \S+ \(gpu\)", ended.error)
     assert ended.error.endswith('To train on it all the same: ACCELERATOR = "gpu".')
 
@@ -91,7 +91,7 @@ def test_permission_to_use_a_cpu_is_none_to_use_a_gpu(sessions: Sessions, shops:
 def test_a_smoke_test_runs_on_anything(sessions: Sessions, shops: Mirror, framework: str) -> None:
     train = of_shops(framework, "train")
 
-    sessions.finished(train, shops.parameters(train, ALLOW_CPU=False, SMOKE_TEST=True), until="check-accelerator")
+    sessions.finished(train, shops.parameters(train, ALLOW_CPU=False, SMOKE_TEST=True), until="find-devices")
 
 
 def test_eight_devices_share_a_batch_in_training_and_in_inference(sessions: Sessions, shops: Mirror) -> None:
@@ -105,11 +105,11 @@ def test_eight_devices_share_a_batch_in_training_and_in_inference(sessions: Sess
         shops.parameters(train, FOLDS=2, EPOCHS=3, BATCH_SIZE=4, WARMUP_EPOCHS=0),
         environment=EIGHT_DEVICES,
         before=REMEMBER_COMPILATIONS,
-        until="write-handoff",
+        until="hand-over",
         look=f"global_batch, steps_per_epoch, float(learning_rates[1] / LEARNING_RATE), {devices}, {steps}",
     )
     host = f"8 x cpu (cpu), {os.cpu_count()} cores"
-    assert ended.said("distribute") == f"{host}: global batch 32 (8 x 4), float32"
+    assert ended.said("find-devices") == f"{host}: global batch 32 (8 x 4), float32"
     *found, compiled = ended.seen
     assert found == [32, 1, 32 / 128, 8]
     in_training = [name for name in compiled if name == "jit(train_step)"]
@@ -125,7 +125,7 @@ def test_eight_devices_share_a_batch_in_training_and_in_inference(sessions: Sess
 
         assert ended.seen == (8 if environment else 1), "models of inference are on all devices"
         submissions.append(dict(read_table(shops.working / "submission.csv")[1:]))
-        shares.append(ended.said("replicas").split(": ")[1])
+        shares.append(ended.said("find-devices").split(": ")[1])
     assert shares == ["batches of 8 x 2", "batches of 1 x 1024"]
     assert list(submissions[0]) == list(submissions[1]) == asked
     for name, value in submissions[0].items():
@@ -176,7 +176,7 @@ def test_every_fold_computes_in_the_wanted_precision_and_hands_over_float32(
 ) -> None:
     write_shops(shops.competition)
     train, infer = of_shops(framework, "train"), of_shops(framework, "infer")
-    watched = of_shops(framework, "train", {"create": lambda cell: cell + REMEMBER_PRECISION})
+    watched = of_shops(framework, "train", {"training-steps": lambda cell: cell + REMEMBER_PRECISION})
     weights_there = "{str(weight.dtype) for weight in build_model(**handoff['folds'][0]['arguments']).weights}"
 
     ended = sessions.finished(

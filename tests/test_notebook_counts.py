@@ -10,27 +10,20 @@ from generator.pair.notebook import notebook_text
 from generator.pair.percent import read_cells
 from generator.pair.workspace import Role
 
-LINES = {
-    "titanic": {Role.TRAIN: 560, Role.INFER: 320},
-    "tpu-getting-started": {Role.TRAIN: 540, Role.INFER: 300},
-}
 BARS: Mapping[Role, Mapping[str, int]] = {
-    Role.TRAIN: {"lines": 620, "in_sight": 350, "cells": 50, "picture_at": 150},
-    Role.INFER: {"lines": 380, "in_sight": 210, "cells": 32},
+    Role.TRAIN: {"lines": 855, "in_sight": 365, "cells": 22, "picture_at": 115},
+    Role.INFER: {"lines": 485, "in_sight": 235, "cells": 15},
 }
-# Photographs of the flagship have their backbone, or its weights, written out.
-BACKBONE: Mapping[str, Mapping[Role, int]] = {
-    "jax": {Role.TRAIN: 47, Role.INFER: 26},
-    "torch": {Role.TRAIN: 28},
+FLAGSHIP: Mapping[Role, Mapping[str, int]] = {
+    Role.TRAIN: {"lines": 775, "in_sight": 275, "cells": 20, "picture_at": 115},
+    Role.INFER: {"lines": 395, "in_sight": 160, "cells": 10},
 }
 
 
 @pytest.mark.parametrize("role", Role)
 @pytest.mark.parametrize(("name", "framework"), gallery())
 def test_a_reference_notebook_is_short(name: str, framework: str, role: Role) -> None:
-    bars = {**BARS[role], "lines": LINES.get(name, {}).get(role, BARS[role]["lines"])}
-    if name == "tpu-getting-started":
-        bars["lines"] += BACKBONE.get(framework, {}).get(role, 0)
+    bars = FLAGSHIP[role] if (name, framework) == ("tpu-getting-started", "keras") else BARS[role]
     found = asdict(counts(gallery_notebooks(name, framework)[role]))
 
     over = [

@@ -51,11 +51,9 @@ def test_another_splitter_is_one_cell(sessions: Sessions, shops: Mirror, splitte
 
 
 def test_early_stopping_is_one_line_and_its_folds_are_finished(sessions: Sessions, shops: Mirror) -> None:
-    def stopped(cell: str) -> str:
-        before, after = cell.split("        if out_of_time:\n")
-        return f"{before}{EARLY_STOPPING}        if out_of_time:\n{after}"
-
-    ended, rows, handoff = trained_and_predicted(sessions, shops, {"train": stopped}, FOLDS=2)
+    ended, rows, handoff = trained_and_predicted(
+        sessions, shops, {"train": lambda cell: f"{cell}\n{EARLY_STOPPING}"}, FOLDS=2
+    )
 
     assert handoff["complete"]
     assert handoff["epochs_done"] == [2, 2]

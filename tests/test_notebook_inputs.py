@@ -70,9 +70,9 @@ def test_the_output_of_training_is_found_in_every_layout(
     if others:
         shutil.copyfile(mirror.input / place / "handoff.json", mirror.input / "another" / "handoff.json")
 
-    ended = sessions.run(INFER, mirror.parameters(INFER, **others), until="handed-over")
+    ended = sessions.run(INFER, mirror.parameters(INFER, **others), until="verify")
 
-    assert ended.said("handed-over").startswith(f"{mirror.input / place}: out-of-fold auc ")
+    assert ended.said("verify").startswith(f"{mirror.input / place}: out-of-fold auc ")
 
 
 @pytest.mark.parametrize("empty", [".", "competitions/shops"])
@@ -119,7 +119,7 @@ def test_what_is_not_attached_is_said_at_once_with_what_is(sessions: Sessions, s
     ]
     folders = [str(shops.root / "train" if name == "../train" else shops.input / name) for name in looked_at]
     assert (ended.cell, ended.error) == (
-        "handed-over",
+        "verify",
         (f"FileNotFoundError: There is no handoff.json in {', '.join(folders)}. Attach it with Add Input, run again."),
     )
     assert names_below(shops.working) == []

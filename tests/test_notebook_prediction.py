@@ -46,7 +46,7 @@ def test_the_last_epoch_is_handed_over_although_an_earlier_one_scored_better(
     train = Notebook("tensorflow", "train", spoil, task=task)
     parameters = mirror.parameters(train, EPOCHS=4, FOLDS=1)
 
-    ended = sessions.finished(train, parameters, look="histories[0]")
+    ended = sessions.finished(train, parameters, look="run.histories[0]")
 
     scores = [epoch["score"] for epoch in ended.seen]
     assert re.findall(r"val_log_loss (\S+),", ended.said("train")) == [f"{score:.4f}" for score in scores]

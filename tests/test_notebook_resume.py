@@ -3,13 +3,14 @@
 import json
 import re
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import pytest
 from notebook_competitions import write_shops
-from notebook_frameworks import Ended
+from notebook_frameworks import Ended, Parameters
 from notebook_session import Mirror, Sessions, arrays_in, names_below, needs_torch, of_shops, read_table
 
 pytestmark = pytest.mark.slow
@@ -17,7 +18,7 @@ pytest_plugins = ("notebook_session",)
 
 EPOCHS = 6
 SETTINGS = {"EPOCHS": EPOCHS, "FOLDS": 2}
-LOOK = "[[[epoch['loss'], epoch['score']] for epoch in history] for history in histories]"
+LOOK = "[[[epoch['loss'], epoch['score']] for epoch in history] for history in run.histories]"
 
 KILL_AT = """
 import os
@@ -43,7 +44,7 @@ time.monotonic = lambda: monotonic() + time.passed
 def killed(sessions: Sessions, mirror: Mirror, framework: str, *, fold: int, epoch: int, ema: float = 0.0) -> None:
     """Trains until the process dies at the end of an epoch, its history just written."""
     code = KILL_AT.format(fold=fold, epoch=epoch, next=epoch + 1)
-    watched = of_shops(framework, "train", {"checkpoint-files": lambda cell: cell + code}, ema=ema)
+    watched = of_shops(framework, "train", {"runtime": lambda cell: cell + code}, ema=ema)
     session = sessions.start(watched, mirror.parameters(watched, **SETTINGS))
     assert session.ended().status < 0
     assert "handoff.json" not in names_below(mirror.working)
@@ -100,14 +101,14 @@ def test_a_killed_training_ends_as_one_that_was_not_in_its_folder_and_with_its_o
     here = sessions.run(train, parameters, look=LOOK)
     assert outcome(here, shops) == expected
     assert epochs_in(here) == [(1, epoch) for epoch in range(4, EPOCHS + 1)]
-    assert here.said("take-up-checkpoints").startswith(f"Goes on from {shops.working}/checkpoints/")
-    assert f"\nfold 0: {EPOCHS} of {EPOCHS} epochs are done\n" in here.said("train")
+    assert f"\nResumes from {shops.working}/checkpoints/" in "\n" + here.said("train")
+    assert f"\nfold 0: {EPOCHS} epochs are done\n" in here.said("train")
 
     shutil.rmtree(shops.working)
     there = sessions.run(train, parameters, look=LOOK)
     assert outcome(there, shops) == expected
     assert epochs_in(there) == epochs_in(here)
-    assert there.said("take-up-checkpoints").startswith(f"Goes on from {mount}/checkpoints/")
+    assert f"\nResumes from {mount}/checkpoints/" in "\n" + there.said("train")
     assert {name: (mount / name).read_bytes() for name in names_below(mount)} == attached
 
     shutil.rmtree(mount)
@@ -130,13 +131,13 @@ def test_a_training_that_was_killed_between_two_folds_ends_as_one_that_was_not(
 
     assert outcome(ended, shops) == expected
     assert epochs_in(ended) == [(1, epoch) for epoch in range(1, EPOCHS + 1)]
-    assert ended.said("take-up-checkpoints").startswith(f"Goes on from {shops.input / mount}/checkpoints/")
+    assert f"\nResumes from {shops.input / mount}/checkpoints/" in "\n" + ended.said("train")
 
 
 def test_a_session_ends_between_two_folds_where_a_fold_would_take_too_long(sessions: Sessions, shops: Mirror) -> None:
     write_shops(shops.competition)
-    slow = "def train_epoch(model, batches):\n    time.passed += 300\n    return 1.0\n"
-    train = of_shops("tensorflow", "train", {"train-epoch": lambda cell: slow})
+    slow = "\n\nimport time\ndef train_epoch(model, batches):\n    time.passed += 300\n    return 1.0\n"
+    train = of_shops("tensorflow", "train", {"training-steps": lambda cell: cell + slow})
     minutes = 10 + 40  # five folds of 2 epochs of 5 minutes are too much
 
     parameters = shops.parameters(train, EPOCHS=2, FOLDS=5, SESSION_HOURS=minutes / 60)
@@ -150,6 +151,27 @@ def test_a_session_ends_between_two_folds_where_a_fold_would_take_too_long(sessi
     assert handoff["out_of_fold"]["rows"] == len(read_table(shops.working / "oof.csv")) - 1 == 16 * done.count(2)
 
 
+# Ends the notebook when it has said which checkpoints it takes up.
+STOP = """
+take_up = Run.take_up
+def stop(run, identity):
+    take_up(run, identity)
+    raise SystemExit
+Run.take_up = stop
+"""
+
+
+def said_of_checkpoints(
+    sessions: Sessions, parameters: Parameters, edits: Mapping[str, Callable[[str], str]] | None = None
+) -> list[str]:
+    """What a training says of the checkpoints that it finds, before it trains."""
+    train = of_shops("tensorflow", "train", {**(edits or {}), "runtime": lambda cell: cell + STOP})
+    ended = sessions.run(train, parameters)
+    assert ended.error.startswith("SystemExit"), ended
+    lines = ended.said("train").splitlines()
+    return lines[[line.startswith(("Resumes", "No matching")) for line in lines].index(True) :]
+
+
 def test_checkpoints_of_other_settings_or_other_data_are_left_aside(sessions: Sessions, shops: Mirror) -> None:
     competition = write_shops(shops.competition)
     train = of_shops("tensorflow", "train")
@@ -161,29 +183,33 @@ def test_checkpoints_of_other_settings_or_other_data_are_left_aside(sessions: Se
     saved = {name: (first / name).read_bytes() for name in names_below(first)}
 
     def said(**more: Any) -> list[str]:
-        ended = sessions.run(train, {**parameters, **more}, until="take-up-checkpoints")
+        lines = said_of_checkpoints(sessions, {**parameters, **more})
         assert {name: (first / name).read_bytes() for name in names_below(first)} == saved
-        return ended.said("take-up-checkpoints").splitlines()
+        return lines
 
-    assert said(SESSION_HOURS=3.0) == [f"Goes on from {first}"]
+    assert said(SESSION_HOURS=3.0) == [f"Resumes from {first}"]
 
-    default = re.search(r"^LEARNING_RATE = ([\d.]+)", first.joinpath("settings.txt").read_text(), re.MULTILINE)
-    assert default is not None
-    afresh = "No matching checkpoint, training from scratch"
-    differs = f"{first} stays: EPOCHS = 3, now 4; LEARNING_RATE = {default[1]}, now 0.001"
+    afresh = "No matching checkpoint, trains from scratch"
+    differs = f"{first} is of another run: EPOCHS = 3, now 4; LEARNING_RATE = {saved_rate(first)}, now 0.001"
     assert said(LEARNING_RATE=0.001, EPOCHS=4) == [afresh, differs]
     (second,) = set(here.iterdir()) - {first}
-    assert names_below(second) == ["settings.txt"]
+    assert names_below(second) == ["run.json"]
     (mount / "checkpoints").mkdir(parents=True)
     first.rename(mount / "checkpoints" / first.name)
-    assert said() == [f"Goes on from {mount}/checkpoints/{first.name}"]
+    first = mount / "checkpoints" / first.name
+    assert said() == [f"Resumes from {first}"]
 
     row, *others = competition.training
     competition.write_training([*others, row])
     reordered = said()
-    assert (reordered[0], f"{first} stays: other data" in reordered) == (afresh, True)
+    assert (reordered[0], f"{first} is of another run: data or devices" in reordered) == (afresh, True)
     competition.write_training([(*row[:-1], "1" if row[-1] == "0" else "0"), *others])
     assert said()[0] == afresh
+
+
+def saved_rate(checkpoints: Path) -> float:
+    """The learning rate of the run that some checkpoints are of."""
+    return float(json.loads((checkpoints / "run.json").read_text())["settings"]["LEARNING_RATE"])
 
 
 def test_other_checkpoints_in_the_folder_do_not_mix_with_those_that_are_attached(
@@ -203,31 +229,54 @@ def test_other_checkpoints_in_the_folder_do_not_mix_with_those_that_are_attached
     assert epochs == [("0", "2"), ("0", "3"), ("1", "1"), ("1", "2"), ("1", "3")]
 
 
-def test_a_reworded_error_message_throws_no_checkpoint_away(sessions: Sessions, shops: Mirror) -> None:
+@pytest.mark.parametrize(
+    ("edits", "changed"),
+    [
+        pytest.param(
+            {
+                "runtime": lambda cell: cell.replace("Attach it", "Please attach it"),
+                "devices": lambda cell: cell.replace("TensorFlow sees", "TensorFlow has"),
+                "parameters": lambda cell: cell.replace("# TabM ensemble size K", "# so many networks"),
+                "loss": lambda cell: f"# Of two kinds.\n{cell}",
+                "plot-columns": lambda cell: cell.replace("20", "30"),
+            },
+            "",
+            id="messages, comments and figures",
+        ),
+        pytest.param({"loss": lambda cell: f"{cell}\nloss = [loss][0]"}, "code of loss, code of ", id="loss"),
+        pytest.param({"build-model": lambda cell: cell.replace('"silu"', '"relu"')}, "code of build_model", id="model"),
+        pytest.param(
+            {"train": lambda cell: cell.replace("SEED + fold", "SEED - fold")}, "the training loop", id="loop"
+        ),
+    ],
+)
+def test_a_training_is_resumed_unless_code_that_it_depends_on_was_edited(
+    sessions: Sessions, shops: Mirror, edits: Mapping[str, Callable[[str], str]], changed: str
+) -> None:
     write_shops(shops.competition)
     train = of_shops("tensorflow", "train")
     parameters = shops.parameters(train, EPOCHS=3)
     assert sessions.run(train, {**parameters, "SESSION_HOURS": 10 / 60}).is_done
     (there,) = (shops.working / "checkpoints").iterdir()
-    edits = {
-        "find-folder": lambda cell: cell.replace("Attach it", "Please attach it"),
-        "train-epoch": lambda cell: cell.replace("The loss is", "Alas, the loss is"),
-        "parameters": lambda cell: cell.replace("# TabM ensemble size K", "# so many networks"),
-    }
-    reworded = of_shops("tensorflow", "train", edits)
+    mine = {name: edit for name, edit in edits.items() if name != "runtime"}
+    if "runtime" in edits:
+        mine["find-devices"] = mine.pop("devices")
 
-    ended = sessions.run(reworded, parameters, until="take-up-checkpoints")
+    said = said_of_checkpoints(sessions, parameters, mine)
 
-    assert ended.said("take-up-checkpoints") == f"Goes on from {there}"
+    if not changed:
+        assert said == [f"Resumes from {there}"]
+    else:
+        assert said[0] == "No matching checkpoint, trains from scratch"
+        assert changed.split(",", maxsplit=1)[0] in said[1]
 
 
-@pytest.mark.parametrize("text", [b"", b"=", b"\xff"])
+@pytest.mark.parametrize("text", [b"", b"=", b"\xff", b"[]", b'{"settings": []}'])
 def test_damaged_settings_of_another_run_start_afresh(sessions: Sessions, shops: Mirror, text: bytes) -> None:
     write_shops(shops.competition)
-    train = of_shops("tensorflow", "train")
     (shops.working / "checkpoints" / "other").mkdir(parents=True)
-    (shops.working / "checkpoints" / "other" / "settings.txt").write_bytes(text)
+    (shops.working / "checkpoints" / "other" / "run.json").write_bytes(text)
 
-    ended = sessions.finished(train, shops.parameters(train), until="take-up-checkpoints")
+    said = said_of_checkpoints(sessions, shops.parameters(of_shops("tensorflow", "train")))
 
-    assert ended.said("take-up-checkpoints").startswith("No matching checkpoint")
+    assert said[0].startswith("No matching checkpoint")

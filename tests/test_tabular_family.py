@@ -198,9 +198,7 @@ def test_a_test_table_without_a_column_that_was_learnt_from_is_a_sentence(folder
     names = known_after("test-rows", task, "infer", folder)
 
     with pytest.raises(ValueError, match=r"The test rows have no column noise\."):
-        known_after(
-            "test-rows", task, "infer", folder, more=["predict-test"], columns=trained_columns()
-        )
+        known_after("test-rows", task, "infer", folder, more=["predict-test"], columns=trained_columns())
     assert len(names.test) == 2
 
 

@@ -89,7 +89,7 @@ def test_one_device_and_eight_learn_the_same_and_compile_once(
     xla: Frameworks, mirror: Mirror, tandem: Callable[..., Outcome], family: str
 ) -> None:
     train = written_pair(tandem, mirror, family).train
-    append(train, "train-epoch", COUNTED)
+    append(train, "training-steps", COUNTED)
 
     on_eight, (batch, compiled, held, on_host) = trained(xla, mirror, train, 8)
     on_one, (_, compiled_for_one, *_) = trained(xla, mirror, train, 1)
@@ -106,11 +106,11 @@ def test_a_killed_training_on_eight_devices_ends_as_one_that_was_not(
     xla: Frameworks, mirror: Mirror, tandem: Callable[..., Outcome]
 ) -> None:
     train = written_pair(tandem, mirror, "tabular", ema=0.9).train
-    append(train, "train-epoch", COUNTED)
+    append(train, "training-steps", COUNTED)
     as_written = train.path.read_text()
     expected, _ = trained(xla, mirror, train, 8)
 
-    append(train, "checkpoint-files", KILL_AT.format(fold=0, epoch=1, next=2))
+    append(train, "runtime", KILL_AT.format(fold=0, epoch=1, next=2))
     assert xla.run(train, parameters(mirror, 8), environment=EIGHT).status < 0
     train.path.write_text(as_written)
     resumed, (_, compiled, *_) = trained(xla, mirror, train, 8)

@@ -178,6 +178,12 @@ def _tree(source: str) -> ast.Module:
     return ast.parse(source)
 
 
+def _read_by_runtime(source: str) -> str:
+    """Statements that use the names which the runtime looks up by strings, as in `settings["PAIR_ID"]`."""
+    texts = [node.value for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Constant)]
+    return "\n".join(text for text in texts if isinstance(text, str) and text.isidentifier())
+
+
 def unused_names(cells: Mapping[str, str]) -> list[Unused]:
     """Finds what a notebook does not need.
 
@@ -196,6 +202,8 @@ def unused_names(cells: Mapping[str, str]) -> list[Unused]:
     for name, source in cells.items():
         before = set(module.bound)
         reader.visit(_tree(source))
+        if name == "runtime":
+            reader.visit(ast.parse(_read_by_runtime(source)))
         if name == "parameters":
             module.bound.update(dict.fromkeys(module.bound.keys() - before, "parameter"))
     live, used = _followed(module)

@@ -7,12 +7,13 @@ from pathlib import Path
 from generator.competition.facts import Value
 from generator.pair.backbones import check_backbone
 from generator.pair.choices import Choices
+from generator.pair.joined_cells import joined, with_runtime
 from generator.pair.kernel_metadata import metadata_text
 from generator.pair.notebook import check_syntax, notebook_text
 from generator.pair.own_cells import check_own_cells, check_own_cells_suit
 from generator.pair.parameters import UnknownParameterError, override, parameters_cell, read_parameters
 from generator.pair.percent import Cell
-from generator.pair.rendering import render_cells, render_parts
+from generator.pair.rendering import render_parts
 from generator.pair.shared_cells import SHARED_MARK, different_cells
 from generator.pair.spec import spec_of
 from generator.pair.template_catalog import check_backend, check_several_hosts
@@ -56,7 +57,11 @@ def rendered_cells(choices: Choices, *, own: Mapping[Path, str] | None = None) -
         check_own_cells(without_them, own)
         if backend != spec.framework:
             check_own_cells_suit(backend, without_them, own)
-    return {role: render_cells(spec, role, own=own) for role in Role}
+    parts = {role: render_parts(spec, role, own=own) for role in Role}
+    in_both = set.intersection(*({part.name for part in notebook} for notebook in parts.values()))
+    if backend != spec.framework:
+        in_both -= different_cells(parts.values())
+    return {role: joined(with_runtime(_marked(part, in_both) for part in notebook)) for role, notebook in parts.items()}
 
 
 def kernel_files(choices: Choices, rendered: Mapping[Role, list[Cell]]) -> dict[Path, bytes]:
@@ -73,11 +78,8 @@ def kernel_files(choices: Choices, rendered: Mapping[Role, list[Cell]]) -> dict[
             raise UnknownParameterError(name=name, known=known, source="pair.toml, section parameters: ")
     check_backbone(spec, overrides, known)
     files: dict[Path, bytes] = {}
-    in_both = set.intersection(*({cell.name for cell in cells} for cells in rendered.values()))
-    if spec.inference_backend != spec.framework:
-        in_both -= different_cells(rendered.values())
     for role, cells in rendered.items():
-        overridden = [_overridden(_marked(cell, in_both), overrides) for cell in cells]
+        overridden = [_overridden(cell, overrides) for cell in cells]
         check_syntax(overridden, notebook=role)
         files[_RELATIVE.notebook(role)] = notebook_text(overridden).encode("utf-8")
         files[_RELATIVE.metadata(role)] = metadata_text(spec, role).encode("utf-8")

@@ -13,7 +13,6 @@ from jinja2.bccache import Bucket
 from generator.errors import PairError
 from generator.installation import template_folder
 from generator.pair.imports import gathered
-from generator.pair.joined_cells import joined, with_runtime
 from generator.pair.own_cells import with_own_cells
 from generator.pair.percent import Cell, PercentError, read_cells
 from generator.pair.spec import PairSpec
@@ -23,17 +22,6 @@ from generator.untrusted import markdown, markdown_code, printable, python_liter
 
 _OTHERS_MAY_WRITE = 0o022
 _PATTERN = "*.j2"
-
-
-def render_cells(spec: PairSpec, role: Role, *, own: Mapping[Path, str] | None = None) -> list[Cell]:
-    """Render one notebook of a pair.
-
-    Args, errors: As for `render_parts`.
-
-    Returns:
-        The cells of the notebook.
-    """
-    return joined(with_runtime(render_parts(spec, role, own=own)))
 
 
 def render_parts(spec: PairSpec, role: Role, *, own: Mapping[Path, str] | None = None) -> list[Cell]:

@@ -11,7 +11,7 @@ from generator.pair.workspace import PairFolder, Role
 from generator.untrusted import printable
 
 SHARED_MARK = "# The same in both notebooks."
-"""The first line of such a cell; a cell that is changed in one notebook only is found by it in either."""
+"""The line above shared code, the first of most cells; code that is changed in one notebook only is found by it."""
 
 
 def check_shared_cells(folder: PairFolder) -> None:
@@ -45,11 +45,7 @@ def differing(notebooks: Mapping[Path, str]) -> list[str]:
         NotebookReadError: One is no notebook.
     """
     train, infer = (_cells(text, path) for path, text in notebooks.items())
-    return [
-        name
-        for name, source in train.items()
-        if name in infer and infer[name] != source and (_is_shared(source) or _is_shared(infer[name]))
-    ]
+    return [name for name, source in train.items() if name in infer and shared_text(source) != shared_text(infer[name])]
 
 
 def different_cells(notebooks: Iterable[Iterable[Cell]]) -> set[str]:
@@ -71,5 +67,8 @@ def _cells(text: str, path: Path) -> dict[str, str]:
     }
 
 
-def _is_shared(source: str) -> bool:
-    return source.partition("\n")[0].rstrip() == SHARED_MARK
+def shared_text(source: str) -> str:
+    """Return what a cell says below the mark of shared code; empty if it has none."""
+    lines = source.splitlines()
+    marks = [number for number, line in enumerate(lines) if line.rstrip() == SHARED_MARK]
+    return "\n".join(lines[marks[0] + 1 :]).strip() if marks else ""

@@ -14,13 +14,6 @@ def sha256(content):
     return hashlib.sha256(content.encode() if isinstance(content, str) else content).hexdigest()
 
 
-def write_json(path, value):
-    """Write a file as a whole or not at all, even if the session is killed meanwhile."""
-    partial = path.with_name(path.name + ".partial")
-    partial.write_text(json.dumps(value, indent=2) + "\n")
-    os.replace(partial, path)
-
-
 def is_for_readers(node):
     """Return whether a statement computes nothing: a docstring, a `print` or a `raise`."""
     value = node.value if isinstance(node, ast.Expr) else None
@@ -94,9 +87,10 @@ class Session:
 
     def shared_code(self):
         """Return the SHA-256 of each definition in the cells that both notebooks share."""
-        mark, code = "# The same in both notebooks.", {}
+        code = {}
         for cell in self.cells():
-            for node in ast.parse(cell).body if cell.startswith(mark) else []:
+            _, *shared = re.split(r"^# The same in both notebooks\.$", cell, flags=re.MULTILINE)
+            for node in ast.parse("".join(shared)).body:
                 name = getattr(node, "name", "") or ast.unparse(node).partition(" =")[0]
                 code[name] = sha256(json.dumps(plain(node)))
         return code

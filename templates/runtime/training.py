@@ -11,7 +11,14 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pandas as pd
-from runtime.session import Session, plain, sha256, write_json
+from runtime.session import Session, plain, sha256
+
+
+def write_json(path, value):
+    """Write a file as a whole or not at all, even if the session is killed meanwhile."""
+    partial = path.with_name(path.name + ".partial")
+    partial.write_text(json.dumps(value, indent=2) + "\n")
+    os.replace(partial, path)
 
 
 def statements(cell):
@@ -63,6 +70,12 @@ def code_behind(cells, without=()):
     behind = {name: code[name] for name in needed if name in code}
     behind["the training loop"] = plain(loop)
     return {name: sha256(json.dumps(parts))[:16] for name, parts in behind.items()}
+
+
+def differences(then, now):
+    """Return what became of the settings that another run has otherwise."""
+    names = sorted(name for name in then if then[name] != now.get(name))
+    return [f"{name} = {then[name]!r}, now {now.get(name)!r}" for name in names]
 
 
 def write_epoch(save, folder, history, predictions, arguments):
@@ -121,7 +134,8 @@ class Run(Session):
         self.slowest, self.is_late, self.saver = 0.0, False, ThreadPoolExecutor(1)
         for fold, history in enumerate(self.histories):
             folder = self.checkpoints / f"fold{fold}"
-            self.is_late |= self.seconds_left() < 3 * self.slowest
+            left = self.seconds_left()
+            self.is_late |= self.slowest > 0 and left < 3 * self.slowest
             if (folder / "finished").is_file() or self.is_late:
                 print(f"fold {fold}: {len(history)} epochs are done")
                 continue
@@ -142,12 +156,15 @@ class Run(Session):
         if same and same[0] != self.checkpoints:
             shutil.copytree(same[0], self.checkpoints)
         for folder in [] if same else runs:
-            then, changed = json.loads((folder / "run.json").read_text()), []
-            for part, what in (("settings", ""), ("code", "code of ")):
-                old, new = then[part], identity[part]
-                names = [name for name in sorted({**old, **new}) if old.get(name) != new.get(name)]
-                changed += [f"{what}{name}" for name in names]
-            print(f"{folder} is of another run: {', '.join(changed) or 'data or devices'}")
+            try:
+                then = json.loads((folder / "run.json").read_text())
+                changed = differences(then["settings"], identity["settings"])
+                if then["code"] != identity["code"]:
+                    there, here = then["code"].items(), identity["code"].items()
+                    changed.append(f"code of {', '.join(sorted(dict(there ^ here)))}")
+            except (ValueError, TypeError, KeyError, AttributeError):
+                changed = ["its run.json is damaged"]
+            print(f"{folder} is of another run: {'; '.join(changed) or 'data or devices'}")
         self.checkpoints.mkdir(parents=True, exist_ok=True)
         write_json(self.checkpoints / "run.json", identity)
 

@@ -1,0 +1,277 @@
+"""What a training notebook guarantees, without a framework: it resumes, ends in time, and hands over."""
+
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from runtime.inference import Inference
+from runtime.training import Run, code_behind
+
+PARAMETERS = """COMPETITION = "shops"
+PAIR_ID = "shops-1"
+METRIC = "auc"
+INPUT_ROOT = "{root}/input"
+WORKING_ROOT = "{root}/working"
+SMOKE_TEST = False
+ACCELERATOR = "cpu"
+ALLOW_CPU = False
+SESSION_HOURS = 9.0
+RESERVE_MINUTES = 10.0
+EPOCHS = 3
+"""
+SHARED = '# The same in both notebooks.\ndef build_model(width):\n    """Build."""\n    return width'
+LOOP = "for fold in run.folds(2, train, truth):\n    model = build_model(WIDTH)"
+TRAIN = pd.DataFrame({"id": ["a", "b"], "x": [1.0, 2.0]})
+TRUTH = np.array([0, 1])
+
+
+def namespace(root: Path, cells: list[str] | None = None, **changed: object) -> dict[str, Any]:
+    """The names of a notebook that has run these cells."""
+    parameters = PARAMETERS.format(root=root)
+    names: dict[str, Any] = {"In": ["", parameters, *(cells or [SHARED, LOOP])], "session_start": time.monotonic()}
+    exec(parameters, names)  # noqa: S102 - the cell above
+    competition = root / "input" / "competitions" / "shops"
+    competition.mkdir(parents=True, exist_ok=True)
+    (competition / "train.csv").write_text("id,x\n")
+    return names | changed
+
+
+def training(root: Path, cells: list[str] | None = None, **changed: object) -> Run:
+    """A training that has looked at its accelerator and found its data."""
+    run = Run(namespace(root, cells, **changed))
+    run.check_accelerator("cpu", 1, "cpu")
+    run.find("train.csv")
+    return run
+
+
+def trained(run: Run, *, epochs: int = 3, folds: int = 2, stop: Callable[[int, int], bool] = lambda *_: False) -> list:
+    """Train a model that counts its epochs; return the epochs that were trained as (fold, epoch, count before)."""
+    done = []
+    for fold in run.folds(folds, TRAIN, TRUTH):
+        model = {"count": 0}
+        run.resume(lambda path, model=model: model.update(json.loads(path.with_suffix(".state").read_text())))
+        for epoch in run.epochs(epochs):
+            done.append((fold, epoch, model["count"]))
+            model["count"] += 1
+            state = json.dumps(model)
+            run.save_epoch(
+                lambda path, state=state: path.with_suffix(".state").write_text(state),
+                np.full((1, 2), fold),
+                {"width": 8},
+                loss=1 / (epoch + 1),
+                score=0.5,
+            )
+            if stop(fold, epoch):
+                break
+    return done
+
+
+def handed_over(run: Run) -> dict[str, Any]:
+    """What a finished training writes to handoff.json."""
+
+    def save_weights(state: Path, arguments: dict[str, int], path: Path) -> Path:
+        file = path.with_suffix(".weights.h5")
+        file.write_text(f"{arguments}")
+        return file
+
+    oof = {"rows": np.arange(2), "predictions": run.predictions()}
+    run.hand_over(save_weights, TRAIN, oof, 0.5, check={"tolerance": 1e-3}, classes=["0", "1"])
+    return dict(json.loads((run.output / "handoff.json").read_text()))
+
+
+def test_settings_are_those_of_the_parameters_cell_with_the_values_of_the_session(tmp_path: Path) -> None:
+    run = Run(namespace(tmp_path, EPOCHS=5, HIGHER_IS_BETTER=True, REMEDY="later"))
+
+    assert run.settings["EPOCHS"] == 5
+    assert not {"HIGHER_IS_BETTER", "REMEDY"} & run.settings.keys()
+
+
+@pytest.mark.parametrize(
+    ("platform", "changed", "problem"),
+    [
+        ("tpu", {}, ""),
+        ("cpu", {"ALLOW_CPU": True}, ""),
+        ("cpu", {"SMOKE_TEST": True}, ""),
+        ("cpu", {}, "This notebook needs a TPU, and the session has 1 x cpu .*ALLOW_CPU = True"),
+        ("gpu", {"ALLOW_CPU": True}, 'This notebook needs a TPU.*ACCELERATOR = "gpu"'),
+    ],
+)
+def test_another_accelerator_stops_a_training_unless_that_is_allowed(
+    tmp_path: Path, platform: str, changed: dict[str, bool], problem: str
+) -> None:
+    run = Run(namespace(tmp_path, ACCELERATOR="tpu", **changed))
+
+    if problem:
+        with pytest.raises(RuntimeError, match=problem):
+            run.check_accelerator(platform, 1, platform)
+    else:
+        run.check_accelerator(platform, 1, platform)
+    assert json.loads((run.output / "accelerator.json").read_text())["platform"] == platform
+
+
+def test_a_training_ends_with_all_that_inference_needs_and_without_checkpoints(tmp_path: Path) -> None:
+    run = training(tmp_path)
+
+    epochs = trained(run)
+    handoff = handed_over(run)
+
+    assert epochs == [(fold, epoch, epoch) for fold in range(2) for epoch in range(3)]
+    assert (handoff["complete"], handoff["epochs_done"], len(handoff["folds"])) == (True, [3, 3], 2)
+    assert list(handoff["code"]) == ["build_model"]
+    assert sorted(path.name for path in run.output.iterdir()) == [
+        *("accelerator.json", "checkpoints", "fold0.weights.h5", "fold1.weights.h5"),
+        *("handoff.json", "oof.csv", "oof.npz"),
+    ]
+    assert list((run.output / "checkpoints").iterdir()) == []
+
+
+def test_an_interrupted_training_is_resumed_in_its_folder_and_from_an_attached_output(tmp_path: Path) -> None:
+    def interrupt(fold: int, epoch: int) -> bool:
+        if (fold, epoch) == (1, 0):
+            raise KeyboardInterrupt
+        return False
+
+    run = training(tmp_path)
+    with pytest.raises(KeyboardInterrupt):
+        trained(run, stop=interrupt)
+    run.saved.result()
+    (tmp_path / "working").rename(tmp_path / "input" / "earlier")
+
+    assert trained(training(tmp_path)) == [(1, 1, 1), (1, 2, 2)]
+
+
+def test_a_break_ends_a_fold_as_early_stopping_does(tmp_path: Path) -> None:
+    run = training(tmp_path)
+
+    epochs = trained(run, stop=lambda fold, epoch: epoch == 1)
+
+    assert [epoch for _, epoch, _ in epochs] == [0, 1, 0, 1]
+    assert handed_over(run)["complete"] is True
+
+
+def test_a_session_without_time_ends_after_an_epoch_and_says_how_to_go_on(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = training(tmp_path, SESSION_HOURS=0.0)
+
+    epochs = trained(run)
+    handoff = handed_over(run)
+
+    assert epochs == [(0, 0, 0)]
+    assert (handoff["complete"], handoff["epochs_done"]) == (False, [1, 0])
+    assert "Interrupted: attach this output to this notebook and run it again" in capsys.readouterr().out
+    assert trained(training(tmp_path))[0] == (0, 1, 1)
+
+
+def test_a_loss_that_is_no_number_ends_the_training(tmp_path: Path) -> None:
+    run = training(tmp_path)
+
+    assert next(run.folds(1, TRAIN, TRUTH)) == next(run.epochs(1)) == 0
+    with pytest.raises(FloatingPointError, match=r"The loss is nan\. Try a lower LEARNING_RATE\."):
+        run.save_epoch(lambda _: None, TRUTH, {}, loss=float("nan"), score=0.0)
+
+
+CELLS = [
+    "SCALE = 4",
+    "def helper(x):\n    return x * SCALE",
+    "def loss(x):\n    return helper(x)",
+    "unrelated = 3",
+    "def draw():\n    print(unrelated)",
+    "for fold in run.folds(2):\n    mean = loss(fold)",
+]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "changed"),
+    [
+        ("return helper(x)", "# A comment.\n    return (helper( x ))", set()),
+        ("def loss(x):", 'def loss(x):\n    """Say what it is."""\n    print(x)', set()),
+        ("unrelated = 3", "unrelated = 4", set()),
+        ("return helper(x)", "return helper(x) + 1", {"loss"}),
+        ("x * SCALE", "x + SCALE", {"helper"}),
+        ("SCALE = 4", "SCALE = 5", {"SCALE"}),
+        ("mean = loss", "mean = -loss", {"the training loop"}),
+        ("unrelated = 3", "unrelated = 3\nSCALE += 1", {"SCALE"}),
+        ("unrelated = 3", "%%time\nunrelated = 3", set()),
+    ],
+)
+def test_code_is_another_if_what_the_loop_computes_changes(old: str, new: str, changed: set[str]) -> None:
+    edited = [
+        cell.replace(old, new).replace("%%time\n", "")
+        if "%%time" not in new or old not in cell
+        else f"get_ipython().run_cell_magic('time', '', {cell!r})"
+        for cell in CELLS
+    ]
+
+    before, after = code_behind(CELLS), code_behind(edited)
+
+    assert before.keys() == after.keys() == {"SCALE", "helper", "loss", "the training loop"}
+    assert {name for name in before if before[name] != after[name]} == changed
+
+
+def test_inference_reads_what_training_handed_over(tmp_path: Path) -> None:
+    inference, handoff = promised(tmp_path)
+
+    assert inference.read_handoff() == {name: value for name, value in handoff.items() if name != "sha256"}
+    assert inference.file(handoff["folds"][0]).name == "fold0.weights.h5"
+
+
+@pytest.mark.parametrize(
+    ("names", "cells", "problem"),
+    [
+        ({"PAIR_ID": "other"}, None, "Its pair_id: shops-1 here, and it should be other"),
+        ({}, [SHARED.replace("return width", "return 2 * width")], "code of build_model.*the same in both notebooks"),
+    ],
+)
+def test_inference_stops_at_what_differs_from_training(
+    tmp_path: Path, names: dict[str, str], cells: list[str] | None, problem: str
+) -> None:
+    inference, _ = promised(tmp_path, cells, **names)
+
+    with pytest.raises(ValueError, match=problem):
+        inference.read_handoff()
+
+
+def test_inference_stops_at_a_file_that_is_not_that_of_training(tmp_path: Path) -> None:
+    inference, _ = promised(tmp_path)
+    (tmp_path / "train" / "fold1.weights.h5").write_text("other")
+
+    with pytest.raises(ValueError, match=r"SHA-256 of .*fold1.weights.h5: .* Run ada/shops again"):
+        inference.read_handoff()
+
+
+def test_a_prediction_that_differs_from_training_stops_inference(tmp_path: Path) -> None:
+    inference, _ = promised(tmp_path)
+    inference.read_handoff()
+    same, other = np.array([0.5, 0.6]), np.array([0.5, 0.7])
+
+    inference.check_predictions([(same, same)])
+    with pytest.raises(ValueError, match=r"loads but computes something else: its predictions are up to 0\.1 from"):
+        inference.check_predictions([(same, same), (other, same)])
+
+
+def test_passes_that_would_end_too_late_are_left_out(tmp_path: Path) -> None:
+    inference, _ = promised(tmp_path, SESSION_HOURS=0.0)
+
+    assert list(inference.in_time([1, 2, 3])) == [1]
+    assert len(inference.seconds) == 1
+
+
+def promised(root: Path, cells: list[str] | None = None, **changed: object) -> tuple[Inference, dict[str, Any]]:
+    """An inference notebook beside the output of a training, and what that wrote to handoff.json."""
+    run = training(root)
+    trained(run)
+    handoff = handed_over(run)
+    (root / "working").rename(root / "train")
+    more = {"TRAIN_KERNEL": "ada/shops", "HANDOFF_MOUNTS": [], "ACCEPT_INCOMPLETE": False}
+    names = namespace(root, cells or [SHARED], **more, **changed)
+    lines = "".join(f"{name} = {value!r}\n" for name, value in more.items())
+    names["In"][1] += lines
+    inference = Inference(names)
+    inference.find("train.csv")
+    return inference, handoff
