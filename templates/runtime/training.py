@@ -124,7 +124,7 @@ class Run(Session):
         settings = {name: self.settings[name] for name in {*self.settings} - {*session}}
         rows = pd.util.hash_pandas_object(train.astype(str), index=False).to_numpy().tobytes()
         identity = {"settings": settings, "data": sha256(rows + np.array(truth).tobytes())}
-        identity["code"] = code_behind(self.cells() or [""], {*self.settings, "run"})
+        identity["code"] = code_behind(self.cells() or [""], {*self.settings, "run", "Run"})
         identity["devices"] = self.accelerator["device_count"]
         self.run_id = sha256(json.dumps(identity, sort_keys=True))[:16]
         self.checkpoints = self.output / "checkpoints" / self.run_id  # other runs stay beside it
