@@ -109,7 +109,7 @@ class MadeUpContest:
         roots = {"INPUT_ROOT": str(self._workspace.folder / "input"), "WORKING_ROOT": str(self._workspace.folder / "w")}
         pair = self._pairs_of(seed)[self._frameworks[0]]
         parameters = {**roots, "ALLOW_CPU": True, "SEED": seed}
-        names = notebook_cells.run_cells(pair, "train", parameters=parameters, last="show-inputs")
+        names = notebook_cells.run_cells(pair, "train", parameters=parameters, last="optimization")
         test = names.read_table(names.competition_folder / "test.csv", names.text_columns)
         inputs = names.preprocessor.transform(names.make_features(test, names.columns))
         fitted = _boosting(seed, names.shown, names.truth.squeeze(), is_class=self.is_higher_better)

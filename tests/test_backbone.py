@@ -99,17 +99,17 @@ def test_weights_that_cannot_be_fetched_stop_a_cpu_within_seconds_and_not_a_smok
             mirror.parameters(train, PRETRAINED=default, **parameters),
             environment={**NOWHERE, **caches},
             before=WITHOUT_TORCHVISION if framework == "torch" else "",
-            until="starting-weights",
+            until="use-weights",
         )
 
     stopped, smoke = ended(SMOKE_TEST=False), ended(SMOKE_TEST=True)
 
-    assert stopped.cell == "starting-weights"
+    assert stopped.cell == "use-weights"
     assert stopped.error.startswith("RuntimeError: ")
     assert f" gets no weights of {source}: " in stopped.error
     assert stopped.error.endswith('. Attach a file, run `tandem data digits`, or PRETRAINED = "".')
     assert smoke.is_done, smoke
-    assert smoke.said("starting-weights").endswith(" starts from scratch")
+    assert smoke.said("use-weights").endswith(" starts from scratch")
 
 
 def test_weights_that_were_downloaded_once_are_found_without_the_internet(sessions: Sessions, mirror: Mirror) -> None:
@@ -126,11 +126,11 @@ def test_weights_that_were_downloaded_once_are_found_without_the_internet(sessio
         mirror.parameters(train, PRETRAINED="a1_in1k", SMOKE_TEST=False),
         environment={**NOWHERE, "HF_HOME": str(mirror.root)},
         look="[*starting_weights]",
-        until="starting-weights",
+        until="use-weights",
     )
 
     assert ended.seen == ["fc.bias"]
-    assert ended.said("starting-weights") == "resnet50 starts from timm/resnet50.a1_in1k"
+    assert ended.said("use-weights") == "resnet50 starts from timm/resnet50.a1_in1k"
 
 
 @pytest.mark.parametrize(("framework", "suffix"), [("tensorflow", "h5"), ("jax", "safetensors")])
@@ -143,8 +143,8 @@ def test_weights_that_the_user_named_stop_a_cpu_as_well_with_the_file_and_what_i
 
     for path in (missing, damaged):
         parameters = mirror.parameters(train, PRETRAINED=str(path), SMOKE_TEST=True)
-        ended = sessions.run(train, parameters, until="starting-weights")
-        assert ended.cell == "starting-weights"
+        ended = sessions.run(train, parameters, until="use-weights")
+        assert ended.cell == "use-weights"
         assert str(path) in ended.error
         assert len(ended.error.splitlines()) == 1
 

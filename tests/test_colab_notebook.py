@@ -130,7 +130,7 @@ def test_a_pair_for_colab_is_the_pair_for_kaggle_but_for_what_the_platforms_diff
     differing = {name for name, source in of_colab["train"].items() if of_kaggle["train"].get(name) != source}
     assert not of_kaggle["train"].keys() - of_colab["train"].keys()
     assert differing == {
-        *("title", "parameters", "imports", "runtime", "accelerator", "devices", "train"),
+        *("title", "parameters", "imports", "runtime", "accelerator", "devices"),
         *("colab", "mount-drive", "lay-out-inputs", "keep-results-text", "keep-results", "release-runtime"),
     }
     assert {name for name, source in of_colab["infer"].items() if of_kaggle["infer"][name] != source} == {

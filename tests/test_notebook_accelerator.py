@@ -97,7 +97,8 @@ def test_a_smoke_test_runs_on_anything(sessions: Sessions, shops: Mirror, framew
 def test_eight_devices_share_a_batch_in_training_and_in_inference(sessions: Sessions, shops: Mirror) -> None:
     asked = write_shops(shops.competition).asked
     train, infer = of_shops("keras", "train"), of_shops("keras", "infer")
-    devices = "len(build_model(**handoff['folds'][0]['arguments']).weights[0].value.devices())"
+    arguments = "json.loads((run.output / 'handoff.json').read_text())['folds'][0]['arguments']"
+    devices = f"len(build_model(**{arguments}).weights[0].value.devices())"
     steps = "[name for name in jax.compiled if '_step' in name]"
 
     ended = sessions.finished(
@@ -105,7 +106,7 @@ def test_eight_devices_share_a_batch_in_training_and_in_inference(sessions: Sess
         shops.parameters(train, FOLDS=2, EPOCHS=3, BATCH_SIZE=4, WARMUP_EPOCHS=0),
         environment=EIGHT_DEVICES,
         before=REMEMBER_COMPILATIONS,
-        until="hand-over",
+        until="save-artifacts",
         look=f"global_batch, steps_per_epoch, float(learning_rates[1] / LEARNING_RATE), {devices}, {steps}",
     )
     host = f"8 x cpu (cpu), {os.cpu_count()} cores"
@@ -177,7 +178,8 @@ def test_every_fold_computes_in_the_wanted_precision_and_hands_over_float32(
     write_shops(shops.competition)
     train, infer = of_shops(framework, "train"), of_shops(framework, "infer")
     watched = of_shops(framework, "train", {"training-steps": lambda cell: cell + REMEMBER_PRECISION})
-    weights_there = "{str(weight.dtype) for weight in build_model(**handoff['folds'][0]['arguments']).weights}"
+    arguments = "json.loads((run.output / 'handoff.json').read_text())['folds'][0]['arguments']"
+    weights_there = f"{{str(weight.dtype) for weight in build_model(**{arguments}).weights}}"
 
     ended = sessions.finished(
         watched,

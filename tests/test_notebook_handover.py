@@ -245,7 +245,7 @@ def test_training_that_stopped_itself_is_refused_accepted_on_request_and_finishe
     assert (handoff["complete"], handoff["epochs_done"]) == (False, [1, 0])
     run = handoff["run_id"]
     assert stopped.said("train").endswith("\nfold 1: 0 epochs are done")
-    assert "Interrupted: attach this output to this notebook" in stopped.said("hand-over")
+    assert "Interrupted: attach this output to this notebook" in stopped.said("save-artifacts")
 
     error = refused(sessions, shops)
 

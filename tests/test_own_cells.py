@@ -53,21 +53,33 @@ def test_a_metric_of_ones_own_takes_the_place_of_the_rendered_one(
 
     train = cells(pair, Role.TRAIN)
     assert (outcome.code, outcome.err) == (0, "")
-    assert 'average="macro"' in train["metric"]
-    assert "import" not in train["metric"]
+    assert 'average="macro"' in train["scoring"]
+    assert "import" not in train["scoring"]
     assert "recall_score" in train["imports"]
     assert 'METRIC = "metric.py"' in train["parameters"]
     assert train["metric-meaning"] == "From `metric.py`, beside `pair.toml`."
 
 
 def test_a_model_of_ones_own_is_the_same_in_both_notebooks(generate: Callable[..., Outcome], pair: PairFolder) -> None:
-    model = cells(pair, Role.TRAIN)["build-model"].replace("small_cnn(", "small_cnn(1.0 * ")
-    (pair.path / "build_model.py").write_text(model)
+    (pair.path / "build_model.py").write_text("def build_model(**arguments):\n    return keras.Model(**arguments)")
 
     assert generate().code == 0
 
-    assert "small_cnn(1.0 * " in cells(pair, Role.TRAIN)["build-model"]
-    assert cells(pair, Role.TRAIN)["build-model"] == model == cells(pair, Role.INFER)["build-model"]
+    model = cells(pair, Role.TRAIN)["define-model"]
+    assert "return keras.Model(**arguments)" in model
+    assert "def activate(" in model, "the other parts of the cell stay"
+    assert cells(pair, Role.INFER)["define-model"] == model
+
+
+def test_a_whole_cell_of_ones_own_takes_the_place_of_all_its_parts(
+    generate: Callable[..., Outcome], pair: PairFolder
+) -> None:
+    whole = cells(pair, Role.TRAIN)["define-model"].replace("small_cnn(", "tiny_cnn(")
+    (pair.path / "define_model.py").write_text(whole)
+
+    assert generate().code == 0
+
+    assert cells(pair, Role.TRAIN)["define-model"] == whole == cells(pair, Role.INFER)["define-model"]
 
 
 @pytest.mark.parametrize(
@@ -127,28 +139,28 @@ def test_what_was_taken_from_files_is_named(generate: Callable[..., Outcome], pa
 def test_an_edited_cell_that_is_saved_as_a_file_needs_no_force(
     generate: Callable[..., Outcome], pair: PairFolder, role: Role
 ) -> None:
-    code = edit(pair, role, "build-model", "small_cnn(", "small_cnn(1.0 * ")
+    code = edit(pair, role, "define-model", "small_cnn(", "small_cnn(1.0 * ")
     refused = generate()
     assert refused.code == 1
-    assert "save the code of its cell in kernels/digits (build-model as build_model.py)" in refused.err
-    (pair.path / "build_model.py").write_text(f"import math\n{code}\n")
+    assert "save the code of its cell in kernels/digits (define-model as define_model.py)" in refused.err
+    (pair.path / "define_model.py").write_text(f"import math\n{code}\n")
 
     outcome = generate()
 
     assert (outcome.code, outcome.err) == (0, "")
     for notebook in Role:
-        assert "small_cnn(1.0 * " in cells(pair, notebook)["build-model"]
+        assert "small_cnn(1.0 * " in cells(pair, notebook)["define-model"]
 
 
 def test_a_file_with_other_code_than_the_edited_cell_still_needs_force(
     generate: Callable[..., Outcome], pair: PairFolder
 ) -> None:
-    code = edit(pair, Role.TRAIN, "build-model", "small_cnn(", "small_cnn(1.0 * ")
+    code = edit(pair, Role.TRAIN, "define-model", "small_cnn(", "small_cnn(1.0 * ")
     for other in (code.replace("1.0", "2.0"), code.replace("1.0 * ", "")):
-        (pair.path / "build_model.py").write_text(other)
+        (pair.path / "define_model.py").write_text(other)
         assert generate().code == 1
-    edit(pair, Role.TRAIN, "build-model", "small_cnn(", "small_cnn(  # my note\n        ")
-    (pair.path / "build_model.py").write_text(code)
+    edit(pair, Role.TRAIN, "define-model", "small_cnn(", "small_cnn(  # my note\n        ")
+    (pair.path / "define_model.py").write_text(code)
     assert generate().code == 1
 
 

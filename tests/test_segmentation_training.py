@@ -163,7 +163,7 @@ def test_a_backbone_of_timm_takes_the_size_of_the_images_or_says_which_it_would_
         return sessions.run(train, parameters, until="model-summary", before=WITHOUT_TORCHVISION, environment=offline)
 
     refused, taken = run("test_convnext", 50), run("test_vit", 32)
-    assert refused.cell == "check-backbone"
+    assert refused.cell == "use-backbone"
     assert refused.error.startswith("ValueError: BACKBONE 'test_convnext' cannot take 50 x 50 pixels: ")
     assert refused.error.endswith("Choose an IMAGE_SIZE that is a multiple of 32, or another BACKBONE.")
     assert taken.cell == "starting-weights"

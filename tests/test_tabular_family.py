@@ -53,9 +53,16 @@ def shop_columns() -> dict[str, Sequence[object]]:
     }
 
 
-def trained_on(folder: Path, task: Task | None = None, *, until: str = "show-inputs", **parameters: object) -> Any:
-    """The names of the training notebook, by default once its rows are encoded."""
-    return known_after(until, task or task_in(folder, "auc"), "train", folder, **parameters)
+def trained_on(folder: Path, task: Task | None = None, *, until: str = "", **parameters: object) -> Any:
+    """The names of the training notebook, by default with its rows encoded."""
+    task = task or task_in(folder, "auc")
+    if until:
+        return known_after(until, task, "train", folder, **parameters)
+    names = known_after("make-preprocessor", task, "train", folder, **parameters)
+    names.features = names.make_features(names.train, names.columns)
+    names.preprocessor = names.make_preprocessor()[:-1]
+    names.shown = names.preprocessor.fit_transform(names.features, names.truth.squeeze())
+    return names
 
 
 def predicted_from(folder: Path, task: Task | None = None) -> SimpleNamespace:
