@@ -4,10 +4,12 @@ import json
 import os
 import re
 import shutil
+import subprocess
+import sys
 
 import pytest
-from notebook_competitions import write_shops
-from notebook_session import Mirror, Sessions, names_below, of_shops, read_table
+from notebook_competitions import shop_task, write_shops
+from notebook_session import Mirror, Sessions, names_below, needs_torch, of_shops, read_table, rendered_cells
 
 pytestmark = pytest.mark.slow
 pytest_plugins = ("notebook_session",)
@@ -85,6 +87,30 @@ def test_permission_to_use_a_cpu_is_none_to_use_a_gpu(sessions: Sessions, shops:
     assert ended.cell == "find-devices"
     assert re.search(r"the session has 2 x \S+ \(gpu\)", ended.error)
     assert ended.error.endswith('To train on it all the same: ACCELERATOR = "gpu".')
+
+
+@needs_torch
+@pytest.mark.parametrize(("precision", "is_rounded"), [("float32", False), ("mixed_bfloat16", True)])
+def test_float32_is_not_rounded_on_newer_gpus(
+    sessions: Sessions, shops: Mirror, precision: str, is_rounded: bool
+) -> None:
+    train = of_shops("torch", "train")
+    parameters = shops.parameters(train, PRECISION=precision)
+
+    ended = sessions.finished(train, parameters, until="find-devices", look="torch.backends.cudnn.allow_tf32")
+
+    assert ended.seen == is_rounded
+
+
+def test_keras_on_jax_infers_in_float32_on_newer_gpus() -> None:
+    imports = rendered_cells("keras", "infer", shop_task())["imports"]
+    look = "import jax; print(keras.backend.backend(), jax.config.jax_default_matmul_precision)"
+
+    # In a new process, as JAX reads the variable when it is imported.
+    command = [sys.executable, "-c", f"BACKEND = 'jax'\n{imports}\n{look}"]
+    printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+    assert printed.split()[-2:] == ["jax", "highest"]
 
 
 @pytest.mark.parametrize("framework", ["keras", "tensorflow"])

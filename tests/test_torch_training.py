@@ -106,11 +106,26 @@ def test_a_large_batch_is_made_in_parts_by_more_workers_than_there_are_steps() -
 
     batches = [*names["training_batches"]({"image": images}, np.arange(100), 300, 2, seed=0)]
 
-    assert asked == [6]
+    assert asked == [38]
     assert [(len(pixels), len(targets)) for pixels, targets in batches] == [(300, 300), (300, 300)]
     for pixels, targets in batches:
         assert torch.equal(pixels[:, 4, 4, 0].long(), targets.long())
         assert targets.unique().tolist() == list(range(100))
+
+
+def test_a_mirrored_image_is_the_image_from_right_to_left() -> None:
+    import numpy as np
+    import torch
+    from torch.nn import functional
+
+    names: dict[str, Any] = {"np": np, "torch": torch, "functional": functional}
+    names |= {"FLIP": 2, "ROTATE_DEGREES": 0, "ZOOM": 0, "SHIFT": 0}  # every image, and not half of them
+    exec(compile(rendered_cells("torch", "train", digits_task())["augment"], "<cell>", "exec"), names)  # noqa: S102
+    images = np.random.default_rng(0).integers(256, size=(20, 8, 8, 1), dtype="uint8")
+
+    pixels, _ = names["augment"](images, np.zeros(20), 0)
+
+    assert np.array_equal(pixels, images[:, :, ::-1])
 
 
 def test_inference_decodes_in_its_own_process_one_batch_ahead() -> None:
