@@ -139,7 +139,7 @@ def test_what_was_taken_from_files_is_named(generate: Callable[..., Outcome], pa
 def test_an_edited_cell_that_is_saved_as_a_file_needs_no_force(
     generate: Callable[..., Outcome], pair: PairFolder, role: Role
 ) -> None:
-    code = edit(pair, role, "define-model", "small_cnn(", "small_cnn(1.0 * ")
+    code = edit(pair, role, "define-model", "softmax(", "softmax(1.0 * ")
     refused = generate()
     assert refused.code == 1
     assert "save the code of its cell in kernels/digits (define-model as define_model.py)" in refused.err
@@ -149,17 +149,17 @@ def test_an_edited_cell_that_is_saved_as_a_file_needs_no_force(
 
     assert (outcome.code, outcome.err) == (0, "")
     for notebook in Role:
-        assert "small_cnn(1.0 * " in cells(pair, notebook)["define-model"]
+        assert "softmax(1.0 * " in cells(pair, notebook)["define-model"]
 
 
 def test_a_file_with_other_code_than_the_edited_cell_still_needs_force(
     generate: Callable[..., Outcome], pair: PairFolder
 ) -> None:
-    code = edit(pair, Role.TRAIN, "define-model", "small_cnn(", "small_cnn(1.0 * ")
+    code = edit(pair, Role.TRAIN, "define-model", "softmax(", "softmax(1.0 * ")
     for other in (code.replace("1.0", "2.0"), code.replace("1.0 * ", "")):
         (pair.path / "define_model.py").write_text(other)
         assert generate().code == 1
-    edit(pair, Role.TRAIN, "define-model", "small_cnn(", "small_cnn(  # my note\n        ")
+    edit(pair, Role.TRAIN, "define-model", "softmax(", "softmax(  # my note\n        ")
     (pair.path / "define_model.py").write_text(code)
     assert generate().code == 1
 
