@@ -8,6 +8,7 @@ from pathlib import PurePosixPath
 
 from generator.check.code import UNKNOWN, NotebookCode
 from generator.check.finding import Severity
+from generator.check.guards import is_guarded
 from generator.check.rule import Problem, rule
 from generator.check.shell import shell_commands
 from generator.check.source import KernelSource, Purpose
@@ -22,6 +23,10 @@ _SUB = re.compile(r"sub(?!set|ject|word|dir|sample)")
 _WRITERS = {"save", "dump", "write", "writerow", "writerows", "savetxt", "tofile", "submit", "serve", "exec", "run"}
 _MOVING = {"os.chdir", "?.chdir"}
 _SCRIPT = re.compile(r"\b(?:python3?|papermill|bash|sh|accelerate|torchrun)\s+\S|^cd\s+(?!/kaggle/working/?\s*$)")
+_ARRAYS_OF_SHAPE = {"numpy.zeros", "numpy.ones", "numpy.empty", "numpy.full"}
+_SAME_LENGTH = {"list", "tuple", "numpy.array", "numpy.asarray", "pandas.Series"}
+_SAME_LENGTH_METHODS = {"astype", "ravel", "flatten", "tolist", "round", "clip"}
+_DEEPEST = 8  # names and operations that are followed to an array
 _KERAS_LOADS = {"keras.models.load_model", "keras.saving.load_model", "tensorflow.keras.models.load_model"}
 _PICKLE_DUMPS = {"pickle.dump", "joblib.dump", "dill.dump", "cloudpickle.dump", "?.to_pickle"}
 _PICKLE_LOADS = {"pickle.load", "joblib.load", "dill.load", "cloudpickle.load", "pandas.read_pickle"}
@@ -185,6 +190,33 @@ def submissions_of_other_kernels(kernel: KernelSource) -> Iterator[Problem]:
             )
 
 
+@rule("N067", "submission-of-a-fixed-length", Severity.WARNING)
+def submission_of_a_fixed_length(kernel: KernelSource) -> Iterator[Problem]:
+    """The number of rows of a code competition's submission stands in the code.
+
+    The notebook runs again on the hidden test, which mostly has more rows than the visible one: the submission has the
+    wrong number of rows, or pandas stops ("Length of values does not match length of index").
+    Take the length from the data that are read: `len(test)`.
+
+    Source (2026-11-27): kaggle.com/code-competition-debugging ("the hidden dataset can be larger/smaller/different than
+    the public dataset"; "wrong number of rows").
+    """
+    code = kernel.code
+    if not (kernel.submission_name or kernel.needs_internet_off) or kernel.purpose is Purpose.TRAINING:
+        return
+    wanted = (kernel.submission_name,) if kernel.submission_name else _USUAL
+    written = [each for each in writes(code) if each.path is not None and _from_working(each.path) in wanted]
+    tables = [each.node.func.value for each in written if isinstance(each.node.func, ast.Attribute)]
+    columns = [column for table in tables for column in _columns(code, table)]
+    for column in dict.fromkeys(columns):
+        fixed = None if is_guarded(code, column, any_if=True) else _fixed_length(code, column)
+        if fixed is not None:
+            message = f"The submission has {fixed[1]:g} rows here, and the hidden test may have another number."
+            yield Problem(
+                code.place(fixed[0]), message, f"Write len(test), of the table that is read, for {fixed[1]:g}."
+            )
+
+
 @rule("N064", "shared-cell-differs")
 def shared_cell_differs(kernel: KernelSource) -> Iterator[Problem]:
     """A cell that both notebooks of a pair must have alike is another one in inference.
@@ -236,6 +268,58 @@ def _may_be_written_otherwise(kernel: KernelSource, wanted: tuple[str, ...], wri
 
 def _names(text: object, wanted: tuple[str, ...]) -> bool:
     return isinstance(text, str) and any(re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w.-])", text) for name in wanted)
+
+
+def _columns(code: NotebookCode, table: ast.expr) -> Iterator[ast.expr]:
+    """What the columns of a table are made of, as far as they are written out."""
+    for made in map(code.call, code.meant(table) if isinstance(table, ast.Name) else [table]):
+        is_frame = made is not None and made.name == "pandas.DataFrame"
+        data = code.resolved(made.argument(0, "data")) if made is not None and is_frame else None
+        if isinstance(data, ast.Dict):
+            yield from data.values
+    if not isinstance(table, ast.Name):
+        return
+    for assign in code.nodes(ast.Assign):
+        for target in assign.targets:
+            owner = target.value if isinstance(target, ast.Subscript) else None
+            if isinstance(owner, ast.Name) and owner.id == table.id and code.function(owner) is code.function(table):
+                yield assign.value
+
+
+def _fixed_length(code: NotebookCode, node: ast.expr) -> tuple[ast.expr, float] | None:
+    """The number of elements that the code itself gives to an array, with the expression that does."""
+    for _ in range(_DEEPEST):
+        inner = _of_same_length(code, node)
+        if inner is None:
+            break
+        node = inner
+    call, length = code.call(node), None
+    if isinstance(node, ast.BinOp) and isinstance(node.left, ast.List) and isinstance(node.op, ast.Mult):
+        length = code.number(node.right) if len(node.left.elts) == 1 else None
+    elif call is not None and call.name in _ARRAYS_OF_SHAPE:
+        shape = code.resolved(call.argument(0, "shape"))
+        length = code.number(shape.elts[0] if isinstance(shape, ast.Tuple | ast.List) and shape.elts else shape)
+    elif call is not None and call.name in ("range", "numpy.arange") and not call.node.keywords:
+        ends = [code.number(each) for each in call.node.args]
+        if None not in ends and len(ends) in (1, 2):
+            length = (ends[-1] or 0) - (ends[0] or 0 if ends[1:] else 0)
+    return (node, length) if length is not None and length > 1 else None
+
+
+def _of_same_length(code: NotebookCode, node: ast.expr) -> ast.expr | None:
+    """The array that an expression takes its length from, if it is made of another one."""
+    call = code.call(node)
+    if isinstance(node, ast.Name):
+        values = [value for value in code.given(node) if value is not None]  # `scores += …` keeps a length
+        return values[0] if len(values) == 1 else None
+    if isinstance(node, ast.Subscript):  # scores[:, 1]
+        is_column = isinstance(node.slice, ast.Tuple) and ast.unparse(node.slice.elts[0]) == ":"
+        return node.value if is_column else None
+    if isinstance(node, ast.BinOp) and not isinstance(node.left, ast.List) and not isinstance(node.op, ast.MatMult):
+        return node.right if isinstance(node.left, ast.Constant) else node.left
+    if call is not None and call.name in _SAME_LENGTH:
+        return call.argument(0)
+    return call.receiver if call is not None and call.last in _SAME_LENGTH_METHODS else None
 
 
 def _asks_for_bfloat16(kernel: KernelSource, call: Call) -> bool:

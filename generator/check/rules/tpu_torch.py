@@ -127,13 +127,37 @@ def number_of_processes(tpu: TpuCode) -> Iterator[Problem]:
     PyTorch/XLA 2 with PJRT starts one for each core by itself, and takes 1 or None: "Unsupported nprocs (8). Please use
     nprocs=1 or None (default)". Leave the argument out.
 
-    Source (2026-11-27): pytorch/xla#7971 and #8715; torch_xla 2.6, _internal/pjrt.py (spawn).
+    Source (2026-11-27): pytorch/xla#7971, #8623 ("in 2.6 we make it a value error") and #8715.
     """
     for call in tpu.spawned():
         number = tpu.devices.number(call.argument(2, "nprocs")) if call.last == "spawn" else None
         if number not in (None, 1) and not is_guarded(tpu.code, call.node, any_if=True):
             message = f"torch_xla of today refuses to start {number:g} processes: 1, or None for one on each core."
             yield Problem(tpu.code.place(call.node), message, "Leave nprocs out.")
+
+
+@tpu_rule("T068", "function-of-a-notebook-spawned", Severity.ERROR)
+def function_of_a_notebook_spawned(tpu: TpuCode) -> Iterator[Problem]:
+    """A function of the notebook is started in new processes, which do not have it.
+
+    `xmp.spawn` and `torch_xla.launch` start their processes by "spawn" unless they are told otherwise. Each imports the
+    function from where it was defined, and the cells of a notebook cannot be imported: "Can't get attribute '_mp_fn' on
+    <module '__main__' (built-in)>". A process that is forked has the function.
+
+    Source (2026-11-27): pytorch/xla#7761 ("notebooks must use start_method='fork'") and #2750 (on Kaggle);
+    ProcessPoolExecutor, by which torch_xla starts them, in a notebook's kernel, tried.
+    """
+    if tpu.code.path.suffix != ".ipynb" or tpu.code.script:
+        return
+    for call in tpu.spawned():
+        is_launch = call.last == "launch"
+        method = call.argument(2 if is_launch else 5, "start_method")
+        is_new = method is None or tpu.code.text(method) in ("spawn", "forkserver")
+        is_one = is_launch and call.argument(3, "debug_single_process") is not None
+        if is_new and not is_one and not call.is_open and tpu.compiled.referred(call.argument(0, "fn")):
+            message = "The new processes import this function, which a notebook's cells do not let them."
+            remedy = f'Write {ast.unparse(call.node.func)}(…, start_method="fork").'
+            yield Problem(tpu.code.place(call.node), message, remedy)
 
 
 @tpu_rule("T009", "spawn-addresses", Severity.WARNING)
