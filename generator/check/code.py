@@ -108,6 +108,10 @@ class NotebookCode:
         found = (self.call(each) for each in walk(node))
         return [call for call in found if call is not None]
 
+    def has(self, node: ast.AST) -> bool:
+        """False for a far element of a long literal, which is not looked at."""
+        return node in self._tree.cell_of
+
     def cell(self, node: ast.AST) -> CodeCell:
         """The cell that a node is in."""
         return self.cells[self._tree.cell_of[node]]

@@ -14,6 +14,7 @@ _VERSION_CHECK = re.compile(r"version|hasattr|colab|is_local|getattr", re.IGNORE
 
 _NAMED = (ast.FunctionDef, ast.AsyncFunctionDef)
 _DEEPEST_GUARD = 5  # names and functions that are followed for a condition
+_MOST_USES = 200  # of a function, that are looked at: thousands of functions may have one name
 _ELSEWHERE = {"colab", "google", "local", "localhost", "windows", "darwin", "nt", "win32", "paperspace", "sagemaker"}
 _SYSTEMS = {"platform.system": {"windows", "darwin"}, "sys.platform": {"win32", "darwin"}, "os.name": {"nt"}}
 
@@ -60,7 +61,8 @@ def _is_used_elsewhere(code: NotebookCode, function: ast.FunctionDef | ast.Async
 
 
 def _uses_outside(code: NotebookCode, function: ast.FunctionDef | ast.AsyncFunctionDef) -> list[ast.Name]:
-    return [use for use in code.uses_by_name.get(function.name, []) if function not in code.ancestors(use)]
+    uses = code.uses_by_name.get(function.name, [])[:_MOST_USES]
+    return [use for use in uses if function not in code.ancestors(use)]
 
 
 def _is_passed_by(code: NotebookCode, around: ast.If | ast.IfExp | ast.While, inner: ast.AST) -> bool:

@@ -166,6 +166,10 @@ def test_a_whole_model_is_no_file_for_torch_load(cell: str, severity: Severity |
     assert [each.severity for each in check([kernel]) if each.rule == "N029"] == ([severity] if severity else [])
 
 
+def test_names_far_out_in_a_long_tuple_are_not_looked_at() -> None:
+    assert rules_found(", ".join(f"name_{number}" for number in range(1_200))) == {"N030"}
+
+
 SPAWN = "import torch_xla.distributed.xla_multiprocessing as xmp\ndef run(rank):\n    print(rank)\n"
 
 

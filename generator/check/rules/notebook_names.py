@@ -20,7 +20,7 @@ from generator.check.finding import Severity
 from generator.check.rule import Problem, rule
 from generator.check.source import KernelSource
 
-_MOST_NAMES = 2_000  # among which one that is spelt like it is looked for
+_MOST_COMPARED = 50_000  # pairs of names of which one may be meant by the other
 _OF_IPYTHON = {
     "get_ipython",
     "display",
@@ -116,7 +116,8 @@ def _problem(kernel: KernelSource, use: _Use) -> Problem:
         return Problem(place, message, remedy)
     known = _IMPORTS.get(use.name) or (f"import {use.name}" if use.name in _MODULES else "")
     names = _names(code)
-    close = difflib.get_close_matches(use.name, names, 1, 0.8) if len(names) < _MOST_NAMES else []
+    is_short = len(names) * len(_undefined(kernel)) < _MOST_COMPARED
+    close = difflib.get_close_matches(use.name, names, 1, 0.8) if is_short else []
     remedy = f"Add `{known}` above." if known else f"Define `{use.name}` above."
     if close and not known:
         remedy = f"Define it above; or is `{close[0]}` meant?"
@@ -146,7 +147,7 @@ def _undefined(kernel: KernelSource) -> tuple[_Use, ...]:
     found: dict[str, _Use] = {}
     for name, node in checked.undefined:
         is_known = name in known or name in asked_for or hasattr(builtins, name) or _HISTORY.fullmatch(name)
-        if not is_known and not _is_caught(code, node):
+        if not is_known and code.has(node) and not _is_caught(code, node):
             use = _Use(name, node, _is_reached(code, node))
             if name not in found or (use.is_certain and not found[name].is_certain):
                 found[name] = use
