@@ -30,6 +30,7 @@ _NAME = re.compile(r"[A-Za-z]+(?:[-_](?:[A-Za-z]+|\d+))*")
 _RANDOM_ID = re.compile(r"[0-9a-f]{8}|[0-9a-f]{8}-[0-9a-f-]+")
 _DEEPEST_AROUND = 200  # levels that are looked at above a node, so that a chain of thousands of terms takes linear time
 _MOST_MEANINGS = 20  # things that a name may stand for, of which each is below an `if`
+_MOST_VALUES = 50  # that a name is given: each of thousands of uses may look at all of them
 _DEEPEST_VALUE = 30  # names and operations that are followed for a value
 _DEEPEST_TEXT, _LONGEST_TEXT, _LARGEST = 20, 4_000, 2**63
 _SAME_TEXT = {"pathlib.Path", "pathlib.PurePath", "pathlib.PosixPath", "pathlib.PurePosixPath", "str", "os.fspath"}
@@ -75,6 +76,11 @@ class NotebookCode:
         """False where cells are not analysed, so that nothing can be said of what is missing."""
         return all(cell.is_analysed for cell in (self if self.writer is None else self.writer).cells)
 
+    @property
+    def is_notebook(self) -> bool:
+        """False for a script, also one that a cell writes."""
+        return self.path.suffix == ".ipynb" and not self.script
+
     # Where nodes are
 
     @cached_property
@@ -94,6 +100,19 @@ class NotebookCode:
     def calls(self) -> list[Call]:
         """Every call, with the full name of what is called."""
         return [Call(node, self.name(node.func)) for node in self.nodes(ast.Call)]
+
+    @cached_property
+    def calls_by_name(self) -> Mapping[str, list[Call]]:
+        """The calls of each full name."""
+        found: dict[str, list[Call]] = defaultdict(list)
+        for call in self.calls:
+            found[call.name].append(call)
+        return found
+
+    @cached_property
+    def called(self) -> frozenset[str]:
+        """What is called anywhere, by the name after the last dot."""
+        return frozenset(call.last for call in self.calls)
 
     @cached_property
     def _call_of(self) -> dict[ast.AST, Call]:
@@ -523,8 +542,9 @@ class NotebookCode:
                 self._bind(bound, attributes, each, part)
 
     def given(self, name: ast.Name) -> list[ast.expr | None]:
-        """Every value that a name is given in its scope; None stands for one that is not known."""
-        return self._given(name, self._bound)
+        """Every value that a name is given in its scope; None stands for one that is not known, or for many more."""
+        values = self._given(name, self._bound)
+        return values if len(values) <= _MOST_VALUES else [*values[:_MOST_VALUES], None]
 
     def _given(
         self, name: ast.Name, bound: Mapping[tuple[FunctionNode | None, str], list[ast.expr | None]]

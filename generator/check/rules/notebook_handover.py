@@ -3,7 +3,9 @@
 import ast
 import posixpath
 import re
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from pathlib import PurePosixPath
 
 from generator.check.code import UNKNOWN, NotebookCode
@@ -42,11 +44,9 @@ def submission_name(kernel: KernelSource) -> Iterator[Problem]:
 
     Source (2026-11-23): kaggle.com/code-competition-debugging; the code requirements of competitions.
     """
-    if not (kernel.submission_name or kernel.needs_internet_off) or kernel.purpose is Purpose.TRAINING:
+    wanted = _names_taken(kernel)
+    if not wanted or not kernel.code.is_whole:
         return
-    if not kernel.code.is_whole:
-        return
-    wanted = (kernel.submission_name,) if kernel.submission_name else _USUAL
     written = [write for write in writes(kernel.code) if not _is_folder(kernel.code, write)]
     paths = [_from_working(write.path or UNKNOWN) for write in written]
     if any(path in wanted for path in paths) or _may_be_written_otherwise(kernel, wanted, written):
@@ -75,9 +75,9 @@ def no_submission(kernel: KernelSource) -> Iterator[Problem]:
     """
     code = kernel.code
     is_read = bool(code.calls) and code.is_whole and not any(cell.syntax_error for cell in code.cells)
-    if not (kernel.submission_name or kernel.needs_internet_off) or kernel.purpose is Purpose.TRAINING or not is_read:
+    wanted = _names_taken(kernel)
+    if not wanted or not is_read:
         return
-    wanted = (kernel.submission_name,) if kernel.submission_name else _USUAL
     may_write = code.stars or code.scripts or code.script or shell_commands(code) or writes(code)
     by_helper = any(call.last in _WRITERS or "subm" in call.name.lower() for call in code.calls)
     if may_write or by_helper or _may_be_written_otherwise(kernel, wanted, []):
@@ -144,7 +144,7 @@ def bfloat16_on_t4(kernel: KernelSource) -> Iterator[Problem]:
 
     Source (2026-11-23): the T4 is of compute capability 7.5; bfloat16 begins with 8.0.
     """
-    if kernel.setting("machine_shape") not in ("NvidiaTeslaT4", "NvidiaTeslaT4Highmem"):
+    if not kernel.is_on_t4:
         return
     for call in kernel.code.calls:
         node, name = call.node, call.name
@@ -202,9 +202,7 @@ def submission_of_a_fixed_length(kernel: KernelSource) -> Iterator[Problem]:
     the public dataset"; "wrong number of rows").
     """
     code = kernel.code
-    if not (kernel.submission_name or kernel.needs_internet_off) or kernel.purpose is Purpose.TRAINING:
-        return
-    wanted = (kernel.submission_name,) if kernel.submission_name else _USUAL
+    wanted = _names_taken(kernel)
     written = [each for each in writes(code) if each.path is not None and _from_working(each.path) in wanted]
     tables = [each.node.func.value for each in written if isinstance(each.node.func, ast.Attribute)]
     columns = [column for table in tables for column in _columns(code, table)]
@@ -239,6 +237,13 @@ def shared_cell_differs(kernel: KernelSource) -> Iterator[Problem]:
             "not compute what was trained."
         )
         yield Problem(place, message, "Copy the text that you mean into the other notebook.")
+
+
+def _names_taken(kernel: KernelSource) -> tuple[str, ...]:
+    """The names of which a code competition takes a submission; none where a kernel is not its inference."""
+    if not (kernel.submission_name or kernel.needs_internet_off) or kernel.purpose is Purpose.TRAINING:
+        return ()
+    return (kernel.submission_name,) if kernel.submission_name else _USUAL
 
 
 def _from_working(path: str) -> str:
@@ -277,13 +282,20 @@ def _columns(code: NotebookCode, table: ast.expr) -> Iterator[ast.expr]:
         data = code.resolved(made.argument(0, "data")) if made is not None and is_frame else None
         if isinstance(data, ast.Dict):
             yield from data.values
-    if not isinstance(table, ast.Name):
-        return
+    if isinstance(table, ast.Name):
+        yield from _assigned_columns(code).get((code.function(table), table.id), ())
+
+
+@lru_cache(maxsize=1)
+def _assigned_columns(code: NotebookCode) -> Mapping[tuple[ast.AST | None, str], list[ast.expr]]:
+    """What is given to an entry of a table, or of something else, by its scope and name."""
+    columns: dict[tuple[ast.AST | None, str], list[ast.expr]] = defaultdict(list)
     for assign in code.nodes(ast.Assign):
         for target in assign.targets:
             owner = target.value if isinstance(target, ast.Subscript) else None
-            if isinstance(owner, ast.Name) and owner.id == table.id and code.function(owner) is code.function(table):
-                yield assign.value
+            if isinstance(owner, ast.Name):
+                columns[code.function(owner), owner.id].append(assign.value)
+    return columns
 
 
 def _fixed_length(code: NotebookCode, node: ast.expr) -> tuple[ast.expr, float] | None:
@@ -343,13 +355,15 @@ def _is_weights(kernel: KernelSource, write: Write) -> bool:
     """True for weights alone, and for a checkpoint that the notebook itself loads again."""
     name = kernel.code.name(write.node.func)
     only = any(keyword.arg == "save_weights_only" for keyword in write.node.keywords)
-    loads = {
-        _name(kernel.code.text(node.args[0]) or "")
-        for node, called in ((call.node, call.name) for call in kernel.code.calls)
-        if (called in _KERAS_LOADS or called.endswith(".load_weights")) and node.args
-    }
-    is_own = name.endswith("ModelCheckpoint") and _name(str(write.path)) in loads
+    is_own = name.endswith("ModelCheckpoint") and _name(str(write.path)) in _loaded(kernel.code)
     return str(write.path).endswith(".weights.h5") or name.endswith("save_weights") or only or is_own
+
+
+@lru_cache(maxsize=1)
+def _loaded(code: NotebookCode) -> frozenset[str]:
+    """The files of models and weights that a notebook loads."""
+    loads = [call for call in code.calls if call.name in _KERAS_LOADS or call.name.endswith(".load_weights")]
+    return frozenset(_name(code.text(call.node.args[0]) or "") for call in loads if call.node.args)
 
 
 def _name(path: str) -> str:

@@ -188,7 +188,7 @@ def whole_model_refused(kernel: KernelSource) -> Iterator[Problem]:
     TorchScript archive, tried.
     """
     code = kernel.code
-    is_allowed = any(call.last in ("add_safe_globals", "safe_globals") for call in code.calls)
+    is_allowed = not code.called.isdisjoint(("add_safe_globals", "safe_globals"))
     is_allowed |= any("TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD" in text for text in strings_and_commands(code))
     loads = [call for call in code.calls if call.name == "torch.load"]
     if not loads or is_allowed or "torch" in installed_modules(code) or "torch.load" in _attributes_set(code):
@@ -212,7 +212,7 @@ def command_line_in_a_notebook(kernel: KernelSource) -> Iterator[Problem]:
     Source (2026-11-27): ipykernel; Python, asyncio.run.
     """
     code = kernel.code
-    if kernel.code.path.suffix != ".ipynb" or kernel.code.script:
+    if not code.is_notebook:
         return
     patched = any("nest_asyncio" in call.name for call in code.calls) or "nest_asyncio" in code.modules
     argv = any(code.name(each) == "sys.argv" and isinstance(each.ctx, ast.Store) for each in code.nodes(ast.Attribute))

@@ -151,7 +151,7 @@ def _undefined(kernel: KernelSource) -> tuple[_Use, ...]:
             use = _Use(name, node, _is_reached(code, node))
             if name not in found or (use.is_certain and not found[name].is_certain):
                 found[name] = use
-    if kernel.code.path.suffix == ".ipynb" and not kernel.code.script:
+    if code.is_notebook:
         own = [each for each in code.nodes(ast.Name) if each.id == "__file__" and not _is_caught(code, each)]
         own = [each for each in own if not _bindings(code, "__file__") and "__file__" not in asked_for]
         found |= {each.id: _Use(each.id, each, _is_reached(code, each)) for each in own[:1]}
@@ -183,6 +183,10 @@ class _Names(checker.Checker):  # type: ignore[misc]  # pyflakes has no types
         for node in checker.iter_child_nodes(tree, omit=omit):
             if not isinstance(node, ast.expr_context | ast.operator | ast.cmpop | ast.unaryop | ast.boolop):
                 self.handleNode(node, tree)
+
+    def differentForks(self, *_: object) -> bool:  # noqa: N802 - as pyflakes calls it
+        """Of a name that is bound twice it matters to nobody here whether both may be; it takes n steps a name."""
+        return True
 
     CALL = handleChildren  # the texts that `typing.cast` and `str.format` are given matter to nobody here
 

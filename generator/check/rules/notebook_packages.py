@@ -3,6 +3,7 @@
 import ast
 import re
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from pathlib import PurePosixPath
 
 from generator.check.code import UNKNOWN, NotebookCode
@@ -191,6 +192,7 @@ def _is_attached(kernel: KernelSource, call: Call) -> bool:
     return any(ref == name or ref.startswith(f"{name}/") or name.startswith(f"{ref}/") for ref in refs)
 
 
+@lru_cache(maxsize=100)
 def _is_offline(code: NotebookCode, name: str) -> bool:
     """True if the notebook has told a library to do without the network, or where its files lie."""
     settings = code.environment

@@ -91,7 +91,7 @@ def same_examples_on_every_core(tpu: TpuCode) -> Iterator[Problem]:
 
     Source (2026-11-23): PyTorch/XLA, "Running on multiple XLA devices with multi-processing".
     """
-    if not tpu.spawned() or any(call.last == "DistributedSampler" for call in tpu.code.calls):
+    if not tpu.spawned() or "DistributedSampler" in tpu.code.called:
         return
     for call in training_loaders(tpu):
         if is_true(call.argument(2, "shuffle")):

@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Iterator
+from functools import lru_cache
 
 from generator.check.analysis.function_kinds import Kind
 from generator.check.analysis.platform import XLA_DEVICES
@@ -147,7 +148,7 @@ def function_of_a_notebook_spawned(tpu: TpuCode) -> Iterator[Problem]:
     Source (2026-11-27): pytorch/xla#7761 ("notebooks must use start_method='fork'") and #2750 (on Kaggle);
     ProcessPoolExecutor, by which torch_xla starts them, in a notebook's kernel, tried.
     """
-    if tpu.code.path.suffix != ".ipynb" or tpu.code.script:
+    if not tpu.code.is_notebook:
         return
     for call in tpu.spawned():
         is_launch = call.last == "launch"
@@ -182,10 +183,14 @@ def _is_on_cpu(tpu: TpuCode, save: Call, state: Call) -> bool:
     around = tpu.code.below(save.node) + (tpu.code.below(tpu.code.resolved(saved) or save.node))
     model = state.receiver
     name = model.id if isinstance(model, ast.Name) else None
-    moves = [call for call in tpu.code.calls if call.last in {"cpu", "to"} and _moves_to_cpu(tpu, call)]
-    if any(_moves_to_cpu(tpu, call) for call in around):
-        return True
-    return any(isinstance(call.receiver, ast.Name) and call.receiver.id == name for call in moves)
+    return name in _moved_to_cpu(tpu) or any(_moves_to_cpu(tpu, call) for call in around)
+
+
+@lru_cache(maxsize=1)
+def _moved_to_cpu(tpu: TpuCode) -> frozenset[str]:
+    """The names of what the notebook moves to the CPU."""
+    moves = [call.receiver for call in tpu.code.calls if call.last in {"cpu", "to"} and _moves_to_cpu(tpu, call)]
+    return frozenset(each.id for each in moves if isinstance(each, ast.Name))
 
 
 def _moves_to_cpu(tpu: TpuCode, call: Call) -> bool:
