@@ -323,7 +323,7 @@ def _searched(code: NotebookCode, node: ast.Call, name: str) -> str | None:
 
 def _is_fallback(code: NotebookCode, node: ast.AST, *, nested: bool) -> bool:
     """True for a path beside one of the other layout, in a list or a choice, or behind a search of the inputs."""
-    if not nested and any(f"{_INPUT}/{_name(str(_normal(code.text(node))))}" in cell.source for cell in code.cells):
+    if not nested and _is_in_text(code, f"{_INPUT}/{_name(str(_normal(code.text(node))))}"):
         return True  # the other layout is named in a comment
     for around in code.ancestors(node):
         if isinstance(around, ast.List | ast.Tuple | ast.Set | ast.IfExp | ast.BoolOp | ast.If | ast.Try):
@@ -331,6 +331,11 @@ def _is_fallback(code: NotebookCode, node: ast.AST, *, nested: bool) -> bool:
             if nested in _layouts(code).get(around, ()) or (nested and is_choice and _is_searched(code)):
                 return True
     return False
+
+
+@lru_cache(maxsize=100)
+def _is_in_text(code: NotebookCode, text: str) -> bool:
+    return any(text in cell.source for cell in code.cells)
 
 
 @lru_cache(maxsize=1)
