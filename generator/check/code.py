@@ -175,8 +175,14 @@ class NotebookCode:
 
     def calls_inside(self, function: FunctionNode | None) -> list[Call]:
         """The calls in a function's body, or those outside of all."""
-        found = (self.call(each) for each in self.inside(function))
-        return [call for call in found if call is not None]
+        return self._calls_by_function.get(function, [])
+
+    @cached_property
+    def _calls_by_function(self) -> Mapping[FunctionNode | None, list[Call]]:
+        found: dict[FunctionNode | None, list[Call]] = defaultdict(list)
+        for call in self.calls:
+            found[self.function(call.node)].append(call)
+        return found
 
     def order(self, node: ast.AST) -> tuple[int, int]:
         """A key that sorts nodes as they are executed in a notebook that is run from top to bottom."""

@@ -211,11 +211,18 @@ def _read_in_every_step(tpu: TpuCode) -> Iterator[ast.Call]:
         loop = next(tpu.loops(call.node), None)
         if loop is None or tpu.compiled.is_on_device(call.node):
             continue
-        for assign in (each for each in ast.walk(loop) if isinstance(each, ast.Assign)):
-            made = tpu.code.call(assign.value)
-            names = {each.id for target in assign.targets for each in ast.walk(target) if isinstance(each, ast.Name)}
-            steps = tpu.compiled.referred(made.node.func) if made is not None and value.id in names else ()
-            is_step = any(Kind.GRADIENT in tpu.compiled.kinds.get(each, Kind.NOTHING) for each in steps)
-            if is_step and next(tpu.loops(assign), None) is loop:
-                yield call.node
-                break
+        if value.id in _results_of_steps(tpu, loop):
+            yield call.node
+
+
+@lru_cache(maxsize=100)  # a loop may read thousands of values
+def _results_of_steps(tpu: TpuCode, loop: ast.For | ast.While) -> frozenset[str]:
+    """The names that a loop gives to what compiled training steps return, in no loop within it."""
+    found: set[str] = set()
+    for assign in (each for each in ast.walk(loop) if isinstance(each, ast.Assign)):
+        made = tpu.code.call(assign.value)
+        steps = tpu.compiled.referred(made.node.func) if made is not None else ()
+        is_step = any(Kind.GRADIENT in tpu.compiled.kinds.get(each, Kind.NOTHING) for each in steps)
+        if is_step and next(tpu.loops(assign), None) is loop:
+            found |= {each.id for target in assign.targets for each in ast.walk(target) if isinstance(each, ast.Name)}
+    return frozenset(found)
