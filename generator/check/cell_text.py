@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import islice
+from itertools import accumulate, islice, takewhile
 
 MOST_TOKENS = 100_000  # of a notebook's code: some 350 kB of what people write, which take about two seconds
 _LONGEST, _MOST_CHARACTERS = 1_000_000, 4_000_000  # characters of a cell, and of all, whose tokens are counted at all
@@ -18,6 +18,8 @@ _TOKEN = re.compile(r"\w+|[^\w\s]")
 _TOKENS_OF_COMMAND = 20  # what a command costs, in tokens
 _COMMAND_LINE = re.compile(r"^[!%](?=[A-Za-z])(.*)$", re.MULTILINE)
 _MOST_COMMANDS = 1_000  # of a cell that is not analysed
+_STATEMENT = re.compile(r"(?!(?:else|elif|except|finally)\b)[A-Za-z_@!%]")  # how a line begins with which one begins
+_MOST_CUTS = 4  # places at which a cell that is too large is cut before it is given up
 _PYTHON_MAGICS = {"time", "timeit", "capture", "prun", "memit", "debug", "skip", "snakeviz"}
 _SHELL_MAGICS = {"bash", "sh", "script", "system", "sx", "!", "shell"}
 _COMMAND = re.compile(r"(?P<target>[^=!%#'\"()]+=\s*)?(?P<mark>!!?|%(?=[A-Za-z]))(?P<command>.*)", re.DOTALL)
@@ -51,7 +53,8 @@ class CodeCell:
     commands: dict[int, str] = field(default_factory=dict)  # line: `pip install x`, without its `!` or `%`
     syntax_error: SyntaxError | None = None
     script: "CodeCell | None" = None  # the Python that `%%writefile NAME.py` writes, under the name of the file
-    is_analysed: bool = True  # else there was too much before it: it has its text and its commands only
+    is_analysed: bool = True  # else there was too much: its text and commands are there, and its first statements
+    lines_analysed: int = 0  # of a cell that is not analysed as a whole
 
     @cached_property
     def lines(self) -> list[str]:
@@ -62,7 +65,8 @@ class CodeCell:
 def read_cells(cells: Iterable[tuple[str, str]]) -> tuple[CodeCell, ...]:
     """Read the cells of a notebook, of which the names and texts are given, as far as `MOST_TOKENS` go.
 
-    A cell that is larger than what is left of them is not analysed, and a smaller one behind it still is.
+    A cell that is larger than what is left of them is passed by at first, for the sake of those behind it. What is left
+    then is for its first statements.
     """
     left, characters = MOST_TOKENS, 0
     found: list[CodeCell] = []
@@ -74,10 +78,34 @@ def read_cells(cells: Iterable[tuple[str, str]]) -> tuple[CodeCell, ...]:
             left -= cost
             found.append(read_cell(name, source))
         else:
-            commands = list(islice(_COMMAND_LINE.finditer(source), _MOST_COMMANDS))
-            at = {source.count("\n", 0, each.start()) + 1: each[1].strip() for each in commands}
-            found.append(CodeCell(name, source, commands=at, is_analysed=False))
+            found.append(CodeCell(name, source, is_analysed=False))
+    for number, cell in enumerate(found):
+        if not cell.is_analysed:
+            found[number], cost = _beginning(cell, left)
+            left -= cost
     return tuple(found)
+
+
+def _beginning(cell: CodeCell, most: int) -> tuple[CodeCell, int]:
+    """A cell of which as many statements are analysed as tokens allow, and how many tokens these are."""
+    lines = cell.source[:_LONGEST].split("\n")
+    costs = list(takewhile(lambda cost: cost <= most, accumulate(map(_cost, lines))))
+    count = min(len(costs), len(lines) - 1)
+    part = CodeCell(cell.name, "")
+    for _ in range(_MOST_CUTS):
+        while count and (lines[count - 1].startswith("@") or not _STATEMENT.match(lines[count])):
+            count -= 1
+        part = read_cell(cell.name, "\n".join(lines[:count]))
+        if part.syntax_error is None:
+            break
+        count = max(0, min(count, part.syntax_error.lineno or 0) - 1)  # within a long text or a literal
+    else:
+        part, count = CodeCell(cell.name, ""), 0
+    commands = list(islice(_COMMAND_LINE.finditer(cell.source), _MOST_COMMANDS))
+    at = {cell.source.count("\n", 0, each.start()) + 1: each[1].strip() for each in commands}
+    at = {line: command for line, command in at.items() if line > count} | part.commands
+    cost = costs[count - 1] if count else 0
+    return replace(cell, tree=part.tree, commands=at, script=part.script, lines_analysed=count), cost
 
 
 def _cost(source: str) -> int:

@@ -45,19 +45,22 @@ def check(kernels: Iterable[KernelSource], rules: Iterable[Rule] = RULES) -> lis
     return found
 
 
+def _is_in_code(finding: Finding, kernel: KernelSource) -> bool:
+    """True for what depends on whether a line is run."""
+    place = finding.place
+    return place.path == kernel.code.path and place.line > 0 and finding.rule not in _EVERYWHERE
+
+
 def _is_elsewhere(finding: Finding, kernel: KernelSource) -> bool:
     """True for what no session on Kaggle comes to; a secret there is published all the same."""
-    place = finding.place
-    is_in_code = place.path == kernel.code.path and place.line > 0 and finding.rule not in _EVERYWHERE
-    return is_in_code and is_elsewhere_at(kernel.code, place.cell, place.line)
+    return _is_in_code(finding, kernel) and is_elsewhere_at(kernel.code, finding.place.cell, finding.place.line)
 
 
 def _graded(finding: Finding, kernel: KernelSource) -> Finding:
     """An error in code that a session may pass by is a warning: it fails only where that code is run."""
     place = finding.place
-    is_code = place.path == kernel.code.path and place.line > 0 and finding.rule not in _EVERYWHERE
     is_error = finding.severity is Severity.ERROR and not finding.rule.startswith(_OF_THE_COMPILER)
-    if is_code and is_error and may_be_passed_by_at(kernel.code, place.cell, place.line):
+    if is_error and _is_in_code(finding, kernel) and may_be_passed_by_at(kernel.code, place.cell, place.line):
         return replace(finding, severity=Severity.WARNING)
     return finding
 

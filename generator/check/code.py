@@ -6,7 +6,7 @@ Nothing of it is executed. Magics and shell commands, which are no Python, are t
 import ast
 import operator
 import re
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -29,6 +29,8 @@ _MOST_CELLS = 2_000
 _NAME = re.compile(r"[A-Za-z]+(?:[-_](?:[A-Za-z]+|\d+))*")
 _RANDOM_ID = re.compile(r"[0-9a-f]{8}|[0-9a-f]{8}-[0-9a-f-]+")
 _DEEPEST_AROUND = 200  # levels that are looked at above a node, so that a chain of thousands of terms takes linear time
+_MOST_MEANINGS = 20  # things that a name may stand for, of which each is below an `if`
+_MOST_VALUES = 50  # that a name is given: each of thousands of uses may look at all of them
 _DEEPEST_VALUE = 30  # names and operations that are followed for a value
 _DEEPEST_TEXT, _LONGEST_TEXT, _LARGEST = 20, 4_000, 2**63
 _SAME_TEXT = {"pathlib.Path", "pathlib.PurePath", "pathlib.PosixPath", "pathlib.PurePosixPath", "str", "os.fspath"}
@@ -74,6 +76,11 @@ class NotebookCode:
         """False where cells are not analysed, so that nothing can be said of what is missing."""
         return all(cell.is_analysed for cell in (self if self.writer is None else self.writer).cells)
 
+    @property
+    def is_notebook(self) -> bool:
+        """False for a script, also one that a cell writes."""
+        return self.path.suffix == ".ipynb" and not self.script
+
     # Where nodes are
 
     @cached_property
@@ -95,6 +102,19 @@ class NotebookCode:
         return [Call(node, self.name(node.func)) for node in self.nodes(ast.Call)]
 
     @cached_property
+    def calls_by_name(self) -> Mapping[str, list[Call]]:
+        """The calls of each full name."""
+        found: dict[str, list[Call]] = defaultdict(list)
+        for call in self.calls:
+            found[call.name].append(call)
+        return found
+
+    @cached_property
+    def called(self) -> frozenset[str]:
+        """What is called anywhere, by the name after the last dot."""
+        return frozenset(call.last for call in self.calls)
+
+    @cached_property
     def _call_of(self) -> dict[ast.AST, Call]:
         return {call.node: call for call in self.calls}
 
@@ -106,6 +126,10 @@ class NotebookCode:
         """The calls in a node, itself included."""
         found = (self.call(each) for each in walk(node))
         return [call for call in found if call is not None]
+
+    def has(self, node: ast.AST) -> bool:
+        """False for a far element of a long literal, which is not looked at."""
+        return node in self._tree.cell_of
 
     def cell(self, node: ast.AST) -> CodeCell:
         """The cell that a node is in."""
@@ -151,8 +175,14 @@ class NotebookCode:
 
     def calls_inside(self, function: FunctionNode | None) -> list[Call]:
         """The calls in a function's body, or those outside of all."""
-        found = (self.call(each) for each in self.inside(function))
-        return [call for call in found if call is not None]
+        return self._calls_by_function.get(function, [])
+
+    @cached_property
+    def _calls_by_function(self) -> Mapping[FunctionNode | None, list[Call]]:
+        found: dict[FunctionNode | None, list[Call]] = defaultdict(list)
+        for call in self.calls:
+            found[self.function(call.node)].append(call)
+        return found
 
     def order(self, node: ast.AST) -> tuple[int, int]:
         """A key that sorts nodes as they are executed in a notebook that is run from top to bottom."""
@@ -409,7 +439,8 @@ class NotebookCode:
         """What a name stands for where it is: functions, classes, expressions that it was given; None is not known.
 
         The innermost scope that has it decides, and there the definition in force: the last one above, with others
-        where that is below an `if`. In a function it is the one in force where the function is first used.
+        where that is below an `if`, up to twenty of them. In a function it is the one in force where the function is
+        first used.
         """
         for scope in [*self.functions_around(name), None]:
             known = self._definitions.get((scope, name.id))
@@ -418,9 +449,9 @@ class NotebookCode:
             at = self._position(name) if self.function(name) is scope else self._first_use(name, scope)
             before = len(known) if at is None else bisect_left(known, at, key=lambda each: each.position)
             meant: list[ast.AST | None] = []
-            for number in reversed(range(before or len(known))):
-                meant.append(known[number].value)
-                if known[number].is_certain:
+            for definition in reversed(known[max(0, (before or len(known)) - _MOST_MEANINGS) : before or len(known)]):
+                meant.append(definition.value)
+                if definition.is_certain:
                     break
             return meant
         return []
@@ -430,9 +461,14 @@ class NotebookCode:
         inner = next(each for each in self.functions_around(name) if self.function(each) is scope)
         if isinstance(inner, ast.Lambda):
             return None
-        begin = self._position(inner)
-        uses = self.uses_by_name.get(inner.name, [])
-        return min((at for at in map(self._position, uses) if at > begin), default=None)
+        uses = self._positions_of_uses.get(inner.name, [])
+        following = bisect_right(uses, self._position(inner))
+        return uses[following] if following < len(uses) else None
+
+    @cached_property
+    def _positions_of_uses(self) -> Mapping[str, list[tuple[int, int, int]]]:
+        """Where each name stands, in the order of the text."""
+        return {name: sorted(map(self._position, uses)) for name, uses in self.uses_by_name.items()}
 
     @cached_property
     def uses_by_name(self) -> Mapping[str, list[ast.Name]]:
@@ -512,8 +548,9 @@ class NotebookCode:
                 self._bind(bound, attributes, each, part)
 
     def given(self, name: ast.Name) -> list[ast.expr | None]:
-        """Every value that a name is given in its scope; None stands for one that is not known."""
-        return self._given(name, self._bound)
+        """Every value that a name is given in its scope; None stands for one that is not known, or for many more."""
+        values = self._given(name, self._bound)
+        return values if len(values) <= _MOST_VALUES else [*values[:_MOST_VALUES], None]
 
     def _given(
         self, name: ast.Name, bound: Mapping[tuple[FunctionNode | None, str], list[ast.expr | None]]
@@ -591,7 +628,7 @@ class NotebookCode:
             and isinstance(node.slice, ast.Constant)
         }
 
-    def number(  # noqa: PLR0911 - a kind of expression a line
+    def number(
         self,
         node: ast.expr | None,
         known: Callable[[ast.expr], float | None] = lambda _: None,
@@ -615,11 +652,21 @@ class NotebookCode:
         if (own := known(node)) is not None:
             return own
         if isinstance(node, ast.BinOp) and type(node.op) in _OPERATIONS:
-            left, right = self.number(node.left, known, depth + 1), self.number(node.right, known, depth + 1)
-            if left is None or right is None or (right == 0 and isinstance(node.op, ast.Div | ast.FloorDiv)):
-                return None
-            return _finite(_OPERATIONS[type(node.op)](left, right))
+            key = known, node, depth
+            if key not in self._results:  # once: both sides of `n * n` may be such an `n`
+                self._results[key] = self._result(node, known, depth)
+            return self._results[key]
         return None
+
+    @cached_property
+    def _results(self) -> dict[tuple[Callable[[ast.expr], float | None], ast.BinOp, int], float | None]:
+        return {}
+
+    def _result(self, node: ast.BinOp, known: Callable[[ast.expr], float | None], depth: int) -> float | None:
+        left, right = self.number(node.left, known, depth + 1), self.number(node.right, known, depth + 1)
+        if left is None or right is None or (right == 0 and isinstance(node.op, ast.Div | ast.FloorDiv)):
+            return None
+        return _finite(_OPERATIONS[type(node.op)](left, right))
 
     # Texts that code puts together, paths above all
 

@@ -2,14 +2,38 @@
 
 import ast
 import re
+from collections.abc import Callable
+from functools import lru_cache
+from typing import TypeVar, cast
 
 from generator.check.code import NotebookCode
 
+AnswerT = TypeVar("AnswerT")
+NodeT = TypeVar("NodeT", bound=ast.AST)
 _VERSION_CHECK = re.compile(r"version|hasattr|colab|is_local|getattr", re.IGNORECASE)
 
+_NAMED = (ast.FunctionDef, ast.AsyncFunctionDef)
 _DEEPEST_GUARD = 5  # names and functions that are followed for a condition
+_MOST_USES = 200  # of a function, that are looked at: thousands of functions may have one name
 _ELSEWHERE = {"colab", "google", "local", "localhost", "windows", "darwin", "nt", "win32", "paperspace", "sagemaker"}
 _SYSTEMS = {"platform.system": {"windows", "darwin"}, "sys.platform": {"win32", "darwin"}, "os.name": {"nt"}}
+
+
+@lru_cache(maxsize=2)
+def _answers(_: NotebookCode) -> dict[tuple[Callable[..., object], ast.AST, int], object]:
+    """What is known of the conditions and functions of a notebook, of which many statements ask the same."""
+    return {}
+
+
+def _once(
+    question: Callable[[NotebookCode, NodeT, int], AnswerT], code: NotebookCode, node: NodeT, depth: int
+) -> AnswerT:
+    """The answer to a question about a node, found out once: uses of uses, asked one by one, have no end."""
+    answers = _answers(code)
+    key = (question, node, depth)
+    if key not in answers:
+        answers[key] = question(code, node, depth)
+    return cast("AnswerT", answers[key])
 
 
 def is_elsewhere(code: NotebookCode, node: ast.AST, depth: int = 0) -> bool:
@@ -24,13 +48,21 @@ def is_elsewhere(code: NotebookCode, node: ast.AST, depth: int = 0) -> bool:
                 return True
         if isinstance(around, ast.Try) and _is_after_colab(around, inner):
             return True
-        if isinstance(around, ast.FunctionDef | ast.AsyncFunctionDef) and depth < _DEEPEST_GUARD:
-            uses = code.uses_by_name.get(around.name, [])
-            uses = [use for use in uses if around not in code.ancestors(use)]
-            if uses and code.class_of(around) is None and all(is_elsewhere(code, use, depth + 1) for use in uses):
-                return True
+        is_deep = depth >= _DEEPEST_GUARD
+        if isinstance(around, _NAMED) and not is_deep and _once(_is_used_elsewhere, code, around, depth):
+            return True
         inner = around
     return False
+
+
+def _is_used_elsewhere(code: NotebookCode, function: ast.FunctionDef | ast.AsyncFunctionDef, depth: int) -> bool:
+    uses = _uses_outside(code, function)
+    return bool(uses) and code.class_of(function) is None and all(is_elsewhere(code, use, depth + 1) for use in uses)
+
+
+def _uses_outside(code: NotebookCode, function: ast.FunctionDef | ast.AsyncFunctionDef) -> list[ast.Name]:
+    uses = code.uses_by_name.get(function.name, [])[:_MOST_USES]
+    return [use for use in uses if function not in code.ancestors(use)]
 
 
 def _is_passed_by(code: NotebookCode, around: ast.If | ast.IfExp | ast.While, inner: ast.AST) -> bool:
@@ -53,10 +85,12 @@ def _is_after_colab(around: ast.Try, inner: ast.AST) -> bool:
     return any(_imports_colab(each) for each in before)
 
 
-def on_kaggle(code: NotebookCode, test: ast.expr, depth: int = 0) -> bool | None:  # noqa: C901, PLR0911, PLR0912 - a kind of question a line
+def on_kaggle(code: NotebookCode, test: ast.expr, depth: int = 0) -> bool | None:
     """What a condition about where the code runs comes to in a session on Kaggle; None where that is not known."""
-    if depth > _DEEPEST_GUARD:
-        return None
+    return None if depth > _DEEPEST_GUARD else _once(_on_kaggle, code, test, depth)
+
+
+def _on_kaggle(code: NotebookCode, test: ast.expr, depth: int) -> bool | None:  # noqa: C901, PLR0911, PLR0912 - a kind of question a line
     if isinstance(test, ast.Constant):
         return bool(test.value) if isinstance(test.value, bool | int) else None
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
@@ -144,13 +178,16 @@ def _may_be_passed_by(code: NotebookCode, node: ast.AST, depth: int = 0) -> bool
             return True
         if isinstance(around, ast.If) and not _is_taken(code, around, inner):
             return True
-        if isinstance(around, ast.FunctionDef | ast.AsyncFunctionDef):
+        if isinstance(around, _NAMED):
             is_plain = not around.decorator_list and code.class_of(around) is None
-            uses = [use for use in code.uses_by_name.get(around.name, []) if around not in code.ancestors(use)]
-            if is_plain and depth < _DEEPEST_GUARD and all(_may_be_passed_by(code, use, depth + 1) for use in uses):
+            if is_plain and depth < _DEEPEST_GUARD and _once(_may_be_left_out, code, around, depth):
                 return True
         inner = around
     return False
+
+
+def _may_be_left_out(code: NotebookCode, function: ast.FunctionDef | ast.AsyncFunctionDef, depth: int) -> bool:
+    return all(_may_be_passed_by(code, use, depth + 1) for use in _uses_outside(code, function))
 
 
 def _is_taken(code: NotebookCode, around: ast.If, inner: ast.AST) -> bool:
@@ -158,7 +195,7 @@ def _is_taken(code: NotebookCode, around: ast.If, inner: ast.AST) -> bool:
     test = around.test
     if inner is test:
         return True
-    is_main = isinstance(test, ast.Compare) and "__name__" in ast.unparse(test)
+    is_main = isinstance(test, ast.Compare) and "__name__" in _text(test)
     known = True if is_main else on_kaggle(code, test)
     return known is not None and known is (inner in around.body)
 
@@ -199,10 +236,15 @@ def is_guarded(code: NotebookCode, node: ast.AST, *, any_if: bool = False) -> bo
         if isinstance(around, ast.Try) and around.handlers:
             return True
         test = around.test if isinstance(around, ast.If | ast.IfExp) else None
-        if test is not None and inner is not test and (any_if or _VERSION_CHECK.search(ast.unparse(test))):
+        if test is not None and inner is not test and (any_if or _VERSION_CHECK.search(_text(test))):
             return True
         inner = around
     return False
+
+
+@lru_cache(maxsize=1_000)  # conditions around many calls
+def _text(node: ast.expr) -> str:
+    return ast.unparse(node)
 
 
 def is_called(code: NotebookCode, node: ast.AST) -> bool:

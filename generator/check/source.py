@@ -120,6 +120,11 @@ class KernelSource:
         return is_tpu or "tpu1vm" in str(self.setting("machine_shape")).lower()
 
     @property
+    def is_on_t4(self) -> bool:
+        """True if the metadata ask for a machine with T4."""
+        return self.setting("machine_shape") in ("NvidiaTeslaT4", "NvidiaTeslaT4Highmem")
+
+    @property
     def has_no_internet(self) -> bool:
         """True if the notebook will run without a network."""
         return self.needs_internet_off or str(self.setting("enable_internet")).lower() == "false"

@@ -134,6 +134,15 @@ def parameters(function: FunctionNode) -> list[ast.arg]:
     return named + [each for each in (arguments.vararg, arguments.kwarg) if each is not None]
 
 
+def arguments_given(function: FunctionNode, call: ast.Call) -> list[tuple[str, ast.expr]]:
+    """The parameters of a function to which a call gives an expression, by position or by name."""
+    positional = [*function.args.posonlyargs, *function.args.args]
+    if positional and positional[0].arg == "self":
+        positional = positional[1:]
+    pairs = [(each.arg, value) for each, value in zip(positional, call.args, strict=False)]
+    return pairs + [(each.arg, each.value) for each in call.keywords if each.arg]
+
+
 def is_true(node: ast.expr | None) -> bool:
     """True for a literal `True`."""
     return isinstance(node, ast.Constant) and node.value is True

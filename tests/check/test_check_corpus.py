@@ -87,6 +87,31 @@ def test_code_beyond_a_size_is_said_to_be_left_out_and_searched_for_secrets_and_
     assert next(each.severity for each in found if each.rule == "N015") is Severity.NOTE
 
 
+@pytest.mark.parametrize(
+    "cut",
+    [
+        "",
+        'x = """\n' + "a b c\n" * 1_000 + '"""\n',  # within a text, whose lines look like statements
+        "@print\n" * 1_000 + "def decorated(): pass\n",
+        "if x:\n    y = 1\nelse:\n" + "    z = 1\n" * 1_000,
+    ],
+)
+def test_the_beginning_of_a_cell_beyond_the_size_is_analysed(
+    cut: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("generator.check.cell_text.MOST_TOKENS", 2_000)
+    kernel = sound("titanic-with-lightgbm")
+    code = f"import numpy as np\nx = np.float(3)\n{cut}" + "np.int(4)\n" * 1_000 + "!pip install tqdm-like"
+    kernel.cells.append({**kernel.cells[-1], "id": "pasted", "source": code})
+
+    found = check([kernel.read(tmp_path)])
+
+    assert ("N025", "pasted", 2) in {(each.rule, each.place.cell, each.place.line) for each in found}
+    assert ("N020", code.count("\n") + 1) in {(each.rule, each.place.line) for each in found}
+    (note,) = [each.message for each in found if each.rule == "N015"]
+    assert "This cell is not analysed beyond line" in note
+
+
 def test_a_module_beside_the_notebook_is_not_pushed(tmp_path: Path) -> None:
     kernel = sound("house-prices-catboost-optuna")
     kernel.cells[-1]["source"] = "import helpers"

@@ -139,3 +139,65 @@ def test_a_function_that_is_compiled_is_still_checked() -> None:
 )
 def test_what_only_looks_like_a_path_or_a_secret_is_none(source: str) -> None:
     assert rules_found(source, competition_sources=["titanic"]) == set()
+
+
+LOAD = "import torch\nmodel = torch.load('model.pt', map_location='cpu')"
+
+
+@pytest.mark.parametrize(
+    ("cell", "severity"),
+    [
+        (f"{LOAD}\nmodel.eval()", Severity.ERROR),
+        ("import torch\nmodel = torch.load('model.pt').to('cpu').eval()", Severity.ERROR),
+        ("import torch\nfor path in ['a.pt']:\n    net = torch.load(path).float()\n    net.train()", Severity.ERROR),
+        ("import torch\nif print():\n    torch.load('a.pt').eval()", Severity.WARNING),
+        (f"{LOAD}\nprint(model['weights'])", None),
+        (f"{LOAD}\nnet = print\nnet.load_state_dict(model)\nnet.eval()", None),
+        (f"{LOAD}\nif isinstance(model, dict):\n    model = print(model)\nmodel.eval()", None),
+        ("import torch\nmodel = torch.load('a.pt', weights_only=False)\nmodel.eval()", None),
+        (f"import torch\ntorch.serialization.add_safe_globals([dict])\n{LOAD}\nmodel.eval()", None),
+        (f"import torch\ntorch.load = print\n{LOAD}\nmodel.eval()", None),
+        (f"!pip install torch==2.5.1\n{LOAD}\nmodel.eval()", None),
+    ],
+)  # fmt: skip
+def test_a_whole_model_is_no_file_for_torch_load(cell: str, severity: Severity | None) -> None:
+    kernel = KernelSource(NotebookCode(Path("n.ipynb"), (read_cell("a", cell),)), metadata=JsonObject())
+
+    assert [each.severity for each in check([kernel]) if each.rule == "N029"] == ([severity] if severity else [])
+
+
+def test_names_far_out_in_a_long_tuple_are_not_looked_at() -> None:
+    assert rules_found(", ".join(f"name_{number}" for number in range(1_200))) == {"N030"}
+
+
+SPAWN = "import torch_xla.distributed.xla_multiprocessing as xmp\ndef run(rank):\n    print(rank)\n"
+
+
+@pytest.mark.parametrize(
+    "call",
+    ["xmp.spawn(run, start_method='fork')", "xmp.spawn(run, nprocs=1)", "from train import main\nxmp.spawn(main)",
+     "import torch_xla\ntorch_xla.launch(run, (), 'fork')",
+     "import torch_xla\ntorch_xla.launch(run, debug_single_process=True)"],
+)  # fmt: skip
+def test_a_process_that_has_the_function_may_be_started(call: str) -> None:
+    assert "T068" not in rules_found(f"{SPAWN}{call}", **TPU)
+    assert "T068" in rules_found(f"{SPAWN}xmp.spawn(run)", **TPU)
+    assert "T068" not in rules_found(f"%%writefile train.py\n{SPAWN}xmp.spawn(run)", **TPU)
+
+
+NUMBERED = "import jax\ndef step(w, n):\n    return jax.grad(lambda v: v * n)(w)\nw = 0.0\n"
+
+
+@pytest.mark.parametrize(
+    ("code", "is_found"),
+    [
+        ("fast = jax.jit(step, static_argnums=1)\nfor i in range(99):\n    w = fast(w, i)", True),
+        ("step = jax.jit(step, static_argnums=1)\nfor i, x in enumerate([w]):\n    w = step(w, n=i)", True),
+        ("fast = jax.jit(step, static_argnums=1)\nfor i in range(99):\n    w = step(w, i)", False),
+        ("fast = jax.jit(step, static_argnums=1)\nfor i in range(99):\n    w = fast(w, 8)", False),
+        ("fast = jax.jit(step)\nfor i in range(99):\n    w = fast(w, i)", False),
+        ("fast = jax.jit(step, static_argnums=1)\nfor fold in range(5):\n    w = fast(w, fold)", False),
+    ],
+)
+def test_a_number_that_a_loop_counts_is_no_static_argument_of_a_step(code: str, is_found: bool) -> None:
+    assert ("T038" in rules_found(NUMBERED + code, **TPU)) == is_found

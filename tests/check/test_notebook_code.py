@@ -1,12 +1,16 @@
 """The model of a notebook's code: what names stand for, and which texts and numbers can be read without a run."""
 
 import ast
+import time
 from pathlib import Path
 
 import pytest
 
 from generator.check.cell_text import read_cell
+from generator.check.checking import check
 from generator.check.code import UNKNOWN, NotebookCode
+from generator.check.source import KernelSource
+from generator.untrusted import JsonObject
 
 
 def code_of(*sources: str) -> NotebookCode:
@@ -82,3 +86,45 @@ def test_a_node_knows_its_cell_its_function_and_what_is_around_it() -> None:
 )
 def test_what_is_handed_to_ipython_is_a_command(source: str, commands: list[str]) -> None:
     assert [command for _, _, command in code_of(source).commands()] == commands
+
+
+# Each of these took hours where it asked the same again for every use of every use.
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ["if a:\n    step = jax.jit(step, static_argnums=0)\nstep(1)"] * 300,
+        [f"if a:\n    f{n + 1} = f{n}\nelse:\n    f{n + 1} = f{max(0, n - 1)}\nf{n}(1)" for n in range(300)],
+        [f"n{n + 1} = n{n} * n{n}\nkeras.layers.Dense(n{n})" for n in range(100)],
+        [f"if g{n + 1} and g{n + 1} and g{n + 1} == 'x':\n    open('/content/x')" for n in range(300)],
+        [f"def h{n}():\n    h{(n + 1) % 9}()\n    h{(n + 2) % 9}()\n    open('/content/x', 'w')" for n in range(99)],
+    ],
+    ids=["redefined", "aliases", "products", "conditions", "mutual-recursion"],
+)
+def test_code_that_refers_to_itself_in_many_ways_is_read_in_bounded_time(lines: list[str]) -> None:
+    assert "N003" not in rules_found_in(lines)
+
+
+# Each took more than ten seconds where it asked the whole notebook anew for every line, and takes about one.
+@pytest.mark.parametrize(
+    "lines",
+    [
+        [f"def f(x):\n    return f(x) + {n}" for n in range(2_000)],
+        ["if a:", *(f"    keras.utils.get_file('/kaggle/input/set/{n}.csv')" for n in range(2_000))],
+        [f"undefined_{n} and undefined_{n + 1}" for n in range(1_500)],
+    ],
+    ids=["functions-of-one-name", "paths-below-a-condition", "undefined-names"],
+)
+def test_many_lines_of_a_kind_take_as_long_as_others(lines: list[str]) -> None:
+    began = time.process_time()
+    rules_found_in(lines)
+
+    assert time.process_time() - began < 8
+
+
+def rules_found_in(lines: list[str]) -> set[str]:
+    """The rules that find something in lines on a TPU, behind a few definitions."""
+    begin = "import jax\nimport keras\na = step = f0 = print\nn0 = 1\n" + "\n".join(f"g{n} = a" for n in range(301))
+    cells = (read_cell("begin", begin), read_cell("lines", "\n".join(lines)))
+    kernel = KernelSource(NotebookCode(Path("notebook.ipynb"), cells), metadata=JsonObject(machine_shape="TpuV5E8"))
+
+    return {finding.rule for finding in check([kernel])}

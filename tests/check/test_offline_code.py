@@ -170,3 +170,31 @@ def test_a_fault_of_a_submission_is_found(rule: str, cells: list[str], tmp_path:
 )
 def test_what_looks_like_a_fault_of_a_submission_is_none(rule: str, cells: list[str], tmp_path: Path) -> None:
     assert found({rule}, tmp_path, *cells) == set()
+
+
+ROWS_IN_CODE = [
+    "table['target'] = np.zeros(4000)",
+    "rows = 418\ntable['target'] = np.zeros((rows, 2))[:, 1]",
+    "total = np.zeros(4000)\nfor fold in range(5):\n    total += predict(fold)\ntable['target'] = total / 5",
+    "table = pd.DataFrame({'id': range(892, 1310), 'target': predict(0)})",
+    "table = pd.DataFrame({'id': ids, 'target': [0] * 418})",
+    "table = pd.DataFrame(data=dict_of)\ntable['id'] = list(range(418))",
+]
+ROWS_OF_THE_TEST = [
+    "table['target'] = np.zeros(len(table))",
+    "total = np.zeros((len(ids), 2))\ntable['target'] = total[:, 1]",
+    "table['target'] = np.zeros(4000)[ids]",
+    "table['target'] = 0.5",
+    "table = pd.DataFrame({'id': range(len(ids)), 'target': [0] * len(ids)})",
+    "if len(ids) == 3:\n    table['target'] = np.zeros(3)",
+    "other = pd.DataFrame({'x': range(100)})\nother.to_csv('curve.csv')",
+]
+
+
+@pytest.mark.parametrize("cell", [*ROWS_IN_CODE, *ROWS_OF_THE_TEST])
+def test_rows_of_a_submission_that_are_counted_in_the_code_are_found(cell: str, tmp_path: Path) -> None:
+    begin = "import numpy as np\nimport pandas as pd\nids = [7]\ndict_of = {}\npredict = print\n"
+    begin += f"table = pd.read_csv('{DATA}/sample_submission.csv')"
+
+    cells = (begin, cell, "table.to_csv('submission.csv', index=False)")
+    assert found({"N067"}, tmp_path, *cells) == ({"N067"} if cell in ROWS_IN_CODE else set())

@@ -5,6 +5,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 from math import inf
+from typing import TypeGuard
 
 from generator.check.analysis.function_kinds import (
     BASES,
@@ -23,7 +24,7 @@ from generator.check.analysis.platform import Platform, is_keras
 from generator.check.code import NotebookCode
 from generator.check.syntax import Call, FunctionNode, walk
 
-_DEEPEST = 10  # transformations around a function, and names of it
+_MOST_FOLLOWED = 60  # names and transformations between an expression and a function
 _MOST_REACHED = 500  # functions below one that are looked at
 _TRANSFORMING = JIT | PMAP | GRADIENTS | {"functools.partial", "tensorflow.function", "jax.vmap"} | SHARD_MAP
 _MOST_KEPT = 200  # functions whose callees are remembered
@@ -41,6 +42,7 @@ class Compiled:
         self.inner: set[FunctionNode] = set()  # compiled because others call them
         self._reached: dict[FunctionNode, set[FunctionNode]] = {}
         self._called: dict[FunctionNode, set[FunctionNode]] = {}
+        self._referred: dict[ast.AST, list[FunctionNode]] = {}
         self.settings: dict[FunctionNode, list[Call]] = {}  # the calls of jit, pmap and tf.function that compile it
         self._calls_by_kind: dict[Kind, list[Call]] = {}
         for function in code.defined:
@@ -85,41 +87,46 @@ class Compiled:
         """The functions that are run so, in every way that is asked for."""
         return [function for function, own in self.kinds.items() if kind in own]
 
-    def referred(self, node: ast.AST | None, depth: int = 0) -> list[FunctionNode]:
+    def referred(self, node: ast.AST | None) -> list[FunctionNode]:
         """The functions of the notebook that an expression may stand for."""
-        if depth > _DEEPEST:  # `step = jax.jit(step)` of a step that is not known
+        if not isinstance(node, ast.Lambda | ast.IfExp | ast.Call | ast.Attribute | ast.Name):
             return []
-        if isinstance(node, ast.Lambda):
-            return [node]
-        if isinstance(node, ast.IfExp):
-            return [each for branch in (node.body, node.orelse) for each in self.referred(branch, depth + 1)]
-        if isinstance(node, ast.Call):  # partial(f, x), jax.grad(f), tf.function(f)
-            return [each for inner in node.args[:1] for each in self.referred(inner, depth + 1)]
-        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self":
-            return self._methods_beside(node)
-        return self._named(node, depth) if isinstance(node, ast.Name) else []
+        if node not in self._referred:
+            self._referred[node] = self._functions_meant(node)
+        return self._referred[node]
 
-    def _named(self, node: ast.Name, depth: int) -> list[FunctionNode]:
-        """The functions that a name may stand for where it is."""
-        if node.id not in self._names_of_functions:
-            return []
-        found: list[FunctionNode] = []
-        for meant in self.code.meant(node):
-            if isinstance(meant, FunctionNode):
-                found.append(meant)
-            elif isinstance(meant, ast.Name | ast.IfExp) or (isinstance(meant, ast.Call) and not self._is_made(meant)):
-                found += self.referred(meant, depth + 1)
-        return list(dict.fromkeys(found))
+    def _functions_meant(self, node: ast.AST) -> list[FunctionNode]:
+        """Follow an expression to functions, through names and transformations; no node twice, and not endlessly."""
+        found: dict[FunctionNode, None] = {}
+        seen: set[ast.AST] = set()
+        waiting = [node]
+        while waiting and len(seen) < _MOST_FOLLOWED:
+            each = waiting.pop()
+            if each in seen:  # `step = jax.jit(step)` of a step that is not known
+                continue
+            seen.add(each)
+            following: list[ast.AST] = []
+            if isinstance(each, FunctionNode):
+                found[each] = None
+            elif isinstance(each, ast.IfExp):
+                following = [each.body, each.orelse]
+            elif isinstance(each, ast.Call):  # partial(f, x), jax.grad(f), tf.function(f)
+                following = [*each.args[:1]]
+            elif isinstance(each, ast.Attribute) and isinstance(each.value, ast.Name) and each.value.id == "self":
+                found.update(dict.fromkeys(self._methods_beside(each)))
+            elif isinstance(each, ast.Name) and each.id in self._names_of_functions:
+                following = [meant for meant in self.code.meant(each) if self._may_be_function(meant)]
+            waiting += reversed(following)
+        return list(found)
 
     @cached_property
     def _names_of_functions(self) -> frozenset[str]:
         """The names that may stand for a function somewhere in the notebook."""
-        return frozenset(
-            name
-            for name, value in self.code.definitions()
-            if isinstance(value, FunctionNode | ast.Name | ast.IfExp)
-            or (isinstance(value, ast.Call) and not self._is_made(value))
-        )
+        return frozenset(name for name, value in self.code.definitions() if self._may_be_function(value))
+
+    def _may_be_function(self, value: ast.AST | None) -> TypeGuard[ast.AST]:
+        is_transformed = isinstance(value, ast.Call) and not self._is_made(value)
+        return is_transformed or isinstance(value, FunctionNode | ast.Name | ast.IfExp)
 
     def _is_made(self, node: ast.AST) -> bool:
         """True if a call gives something else than its first argument transformed."""
@@ -130,7 +137,7 @@ class Compiled:
         for function in self.code.functions_around(node):
             owner = self.code.class_of(function)
             if owner is not None:
-                return self.code.methods.get((owner, node.attr), [])
+                return self.code.methods.get((owner, node.attr), [])[-2:]  # of a property, what reads and what sets it
         return []
 
     def _decorated(self, function: ast.FunctionDef | ast.AsyncFunctionDef, decorator: ast.expr) -> None:

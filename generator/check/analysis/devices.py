@@ -44,7 +44,10 @@ class Devices:
 
     def number(self, node: ast.expr | None) -> float | None:
         """The number that an expression comes to on a TPU of eight devices, or None where that is not known."""
-        return self.code.number(node, lambda each: DEVICES if self.is_count(each) else None)
+        return self.code.number(node, self._count)
+
+    def _count(self, node: ast.expr) -> float | None:
+        return DEVICES if self.is_count(node) else None
 
     def is_count(self, node: ast.AST) -> bool:
         """True for an expression that says over how many devices a step is split."""

@@ -26,9 +26,7 @@ class Layers:
             for call in code.calls
             if call.last in {"compile", "fit"} and isinstance(call.receiver, ast.Name)
         }
-        scopes: list[FunctionNode | None] = (
-            [*code.defined, None] if any(call.last == "Input" for call in code.calls) else []
-        )
+        scopes: list[FunctionNode | None] = [*code.defined, None] if "Input" in code.called else []
         for _ in range(_ROUNDS):
             before = len(self._symbolic)
             for scope in scopes:

@@ -91,7 +91,7 @@ def _asked_for(kernel: KernelSource, code: NotebookCode) -> bool | None:
 
 
 def _names_a_tpu(code: NotebookCode) -> bool:
-    ends = {call.last for call in code.calls}
+    ends = code.called
     return "torch_xla" in code.modules or bool(ends & {"TPUStrategy", "TPUClusterResolver", "initialize_tpu_system"})
 
 

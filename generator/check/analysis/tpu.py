@@ -14,6 +14,7 @@ from generator.check.analysis.traced import Traced
 from generator.check.code import NotebookCode
 from generator.check.finding import Severity
 from generator.check.rule import Problem, Rule
+from generator.check.shell import strings_and_commands
 from generator.check.source import KernelSource
 from generator.check.syntax import Call, FunctionNode, walk
 
@@ -43,9 +44,7 @@ class TpuCode:
 
     def mentions(self, *texts: str) -> bool:
         """True if one of these texts is a string of the code, or in a command."""
-        strings = {node.value for node in self.code.nodes(ast.Constant) if isinstance(node.value, str)}
-        commands = [command for cell in self.code.cells for command in cell.commands.values()]
-        return any(text in each for text in texts for each in [*strings, *commands])
+        return any(text in each for text in texts for each in strings_and_commands(self.code))
 
     def is_fold_loop(self, loop: ast.For | ast.While) -> bool:
         """True for a loop over the folds of a cross-validation."""

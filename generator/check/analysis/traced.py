@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from generator.check.analysis.compiled import Compiled
 from generator.check.analysis.function_kinds import BASES, Kind
 from generator.check.code import NotebookCode
-from generator.check.syntax import Call, FunctionNode, parameters
+from generator.check.syntax import Call, FunctionNode, arguments_given, parameters
 
 _KNOWN_ATTRIBUTES = {"shape", "ndim", "dtype", "size", "rank", "at", "apply_fn", "tx", "sharding", "aval", "nbytes",
                      "itemsize", "weak_type", "vma", "spec", "mesh", "axis_names", "treedef",
@@ -152,20 +152,14 @@ class Traced:
         for called in self.compiled.referred(node.func):
             if called not in self._names or isinstance(node.func, ast.Call):
                 continue
-            arguments = [*called.args.posonlyargs, *called.args.args]
-            if arguments and arguments[0].arg == "self":
-                arguments = arguments[1:]
-            pairs = [(each.arg, value) for each, value in zip(arguments, node.args, strict=False)]
-            pairs += [(each.arg, each.value) for each in node.keywords if each.arg]
+            pairs = arguments_given(called, node)
             static = self.compiled.static.get(called, set())
             self._names[called] |= {name for name, value in pairs if name not in static and self.is_traced(value)}
 
 
 def _constants_given(function: FunctionNode, call: Call) -> set[str]:
     """The parameters that a call gives a number or a text: `tf.function` leaves those to Python."""
-    pairs = [(each.arg, value) for each, value in zip(function.args.args, call.node.args, strict=False)]
-    pairs += [(each.arg, each.value) for each in call.node.keywords if each.arg]
-    return {name for name, value in pairs if isinstance(value, ast.Constant)}
+    return {name for name, value in arguments_given(function, call.node) if isinstance(value, ast.Constant)}
 
 
 def _is_about_structure(node: ast.Lambda | ast.Compare) -> bool:

@@ -260,18 +260,22 @@ def secret_of_the_editor(kernel: KernelSource) -> Iterator[Problem]:
 def code_not_analysed(kernel: KernelSource) -> Iterator[Problem]:
     """A notebook has more code than is analysed: 100,000 words and signs, some 350 kB.
 
-    Of the cells beyond it only texts and commands are looked at: secrets, `!pip install`. The rules for TPUs, and those
-    of what is missing, find nothing in such a notebook, since it may stand there.
+    The smaller cells come first, and then the first statements of the larger ones. Of the rest only texts and commands
+    are looked at: secrets, `!pip install`. The rules for TPUs, and those of what is missing, find nothing in such a
+    notebook, since it may stand there.
     Put data and libraries that were pasted into cells into a dataset.
 
     Source (2026-11-27): our own limit; the longest of 140 public notebooks has 132 kB.
     """
     left_out = [cell for cell in kernel.code.cells if not cell.is_analysed]
     if left_out:
+        first = left_out[0]
         size = sum(len(cell.source) for cell in left_out)
         what = "This cell is" if len(left_out) == 1 else f"{len(left_out):,} cells, this one first, are"
-        message = f"{what} not analysed ({size:,} characters): the code has more than {MOST_TOKENS:,} words and signs."
-        yield Problem(kernel.code.place(left_out[0]), message, "Put data and libraries into a dataset.")
+        beyond = f"{', the first' if left_out[1:] else ''} beyond line {first.lines_analysed:,}"
+        what += f" not analysed{beyond if first.lines_analysed else ''} ({size:,} characters)"
+        message = f"{what}: the code has more than {MOST_TOKENS:,} words and signs."
+        yield Problem(kernel.code.place(first), message, "Put data and libraries into a dataset.")
 
 
 def _cells(kernel: KernelSource) -> Iterator[tuple[Place, JsonObject]]:

@@ -3,11 +3,14 @@
 import ast
 import posixpath
 import re
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from pathlib import PurePosixPath
 
 from generator.check.code import UNKNOWN, NotebookCode
 from generator.check.finding import Severity
+from generator.check.guards import is_guarded
 from generator.check.rule import Problem, rule
 from generator.check.shell import shell_commands
 from generator.check.source import KernelSource, Purpose
@@ -22,6 +25,10 @@ _SUB = re.compile(r"sub(?!set|ject|word|dir|sample)")
 _WRITERS = {"save", "dump", "write", "writerow", "writerows", "savetxt", "tofile", "submit", "serve", "exec", "run"}
 _MOVING = {"os.chdir", "?.chdir"}
 _SCRIPT = re.compile(r"\b(?:python3?|papermill|bash|sh|accelerate|torchrun)\s+\S|^cd\s+(?!/kaggle/working/?\s*$)")
+_ARRAYS_OF_SHAPE = {"numpy.zeros", "numpy.ones", "numpy.empty", "numpy.full"}
+_SAME_LENGTH = {"list", "tuple", "numpy.array", "numpy.asarray", "pandas.Series"}
+_SAME_LENGTH_METHODS = {"astype", "ravel", "flatten", "tolist", "round", "clip"}
+_DEEPEST = 8  # names and operations that are followed to an array
 _KERAS_LOADS = {"keras.models.load_model", "keras.saving.load_model", "tensorflow.keras.models.load_model"}
 _PICKLE_DUMPS = {"pickle.dump", "joblib.dump", "dill.dump", "cloudpickle.dump", "?.to_pickle"}
 _PICKLE_LOADS = {"pickle.load", "joblib.load", "dill.load", "cloudpickle.load", "pandas.read_pickle"}
@@ -37,11 +44,9 @@ def submission_name(kernel: KernelSource) -> Iterator[Problem]:
 
     Source (2026-11-23): kaggle.com/code-competition-debugging; the code requirements of competitions.
     """
-    if not (kernel.submission_name or kernel.needs_internet_off) or kernel.purpose is Purpose.TRAINING:
+    wanted = _names_taken(kernel)
+    if not wanted or not kernel.code.is_whole:
         return
-    if not kernel.code.is_whole:
-        return
-    wanted = (kernel.submission_name,) if kernel.submission_name else _USUAL
     written = [write for write in writes(kernel.code) if not _is_folder(kernel.code, write)]
     paths = [_from_working(write.path or UNKNOWN) for write in written]
     if any(path in wanted for path in paths) or _may_be_written_otherwise(kernel, wanted, written):
@@ -70,9 +75,9 @@ def no_submission(kernel: KernelSource) -> Iterator[Problem]:
     """
     code = kernel.code
     is_read = bool(code.calls) and code.is_whole and not any(cell.syntax_error for cell in code.cells)
-    if not (kernel.submission_name or kernel.needs_internet_off) or kernel.purpose is Purpose.TRAINING or not is_read:
+    wanted = _names_taken(kernel)
+    if not wanted or not is_read:
         return
-    wanted = (kernel.submission_name,) if kernel.submission_name else _USUAL
     may_write = code.stars or code.scripts or code.script or shell_commands(code) or writes(code)
     by_helper = any(call.last in _WRITERS or "subm" in call.name.lower() for call in code.calls)
     if may_write or by_helper or _may_be_written_otherwise(kernel, wanted, []):
@@ -139,7 +144,7 @@ def bfloat16_on_t4(kernel: KernelSource) -> Iterator[Problem]:
 
     Source (2026-11-23): the T4 is of compute capability 7.5; bfloat16 begins with 8.0.
     """
-    if kernel.setting("machine_shape") not in ("NvidiaTeslaT4", "NvidiaTeslaT4Highmem"):
+    if not kernel.is_on_t4:
         return
     for call in kernel.code.calls:
         node, name = call.node, call.name
@@ -185,6 +190,31 @@ def submissions_of_other_kernels(kernel: KernelSource) -> Iterator[Problem]:
             )
 
 
+@rule("N067", "submission-of-a-fixed-length", Severity.WARNING)
+def submission_of_a_fixed_length(kernel: KernelSource) -> Iterator[Problem]:
+    """The number of rows of a code competition's submission stands in the code.
+
+    The notebook runs again on the hidden test, which mostly has more rows than the visible one: the submission has the
+    wrong number of rows, or pandas stops ("Length of values does not match length of index").
+    Take the length from the data that are read: `len(test)`.
+
+    Source (2026-11-27): kaggle.com/code-competition-debugging ("the hidden dataset can be larger/smaller/different than
+    the public dataset"; "wrong number of rows").
+    """
+    code = kernel.code
+    wanted = _names_taken(kernel)
+    written = [each for each in writes(code) if each.path is not None and _from_working(each.path) in wanted]
+    tables = [each.node.func.value for each in written if isinstance(each.node.func, ast.Attribute)]
+    columns = [column for table in tables for column in _columns(code, table)]
+    for column in dict.fromkeys(columns):
+        fixed = None if is_guarded(code, column, any_if=True) else _fixed_length(code, column)
+        if fixed is not None:
+            message = f"The submission has {fixed[1]:g} rows here, and the hidden test may have another number."
+            yield Problem(
+                code.place(fixed[0]), message, f"Write len(test), of the table that is read, for {fixed[1]:g}."
+            )
+
+
 @rule("N064", "shared-cell-differs")
 def shared_cell_differs(kernel: KernelSource) -> Iterator[Problem]:
     """A cell that both notebooks of a pair must have alike is another one in inference.
@@ -207,6 +237,13 @@ def shared_cell_differs(kernel: KernelSource) -> Iterator[Problem]:
             "not compute what was trained."
         )
         yield Problem(place, message, "Copy the text that you mean into the other notebook.")
+
+
+def _names_taken(kernel: KernelSource) -> tuple[str, ...]:
+    """The names of which a code competition takes a submission; none where a kernel is not its inference."""
+    if not (kernel.submission_name or kernel.needs_internet_off) or kernel.purpose is Purpose.TRAINING:
+        return ()
+    return (kernel.submission_name,) if kernel.submission_name else _USUAL
 
 
 def _from_working(path: str) -> str:
@@ -238,6 +275,65 @@ def _names(text: object, wanted: tuple[str, ...]) -> bool:
     return isinstance(text, str) and any(re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w.-])", text) for name in wanted)
 
 
+def _columns(code: NotebookCode, table: ast.expr) -> Iterator[ast.expr]:
+    """What the columns of a table are made of, as far as they are written out."""
+    for made in map(code.call, code.meant(table) if isinstance(table, ast.Name) else [table]):
+        is_frame = made is not None and made.name == "pandas.DataFrame"
+        data = code.resolved(made.argument(0, "data")) if made is not None and is_frame else None
+        if isinstance(data, ast.Dict):
+            yield from data.values
+    if isinstance(table, ast.Name):
+        yield from _assigned_columns(code).get((code.function(table), table.id), ())
+
+
+@lru_cache(maxsize=1)
+def _assigned_columns(code: NotebookCode) -> Mapping[tuple[ast.AST | None, str], list[ast.expr]]:
+    """What is given to an entry of a table, or of something else, by its scope and name."""
+    columns: dict[tuple[ast.AST | None, str], list[ast.expr]] = defaultdict(list)
+    for assign in code.nodes(ast.Assign):
+        for target in assign.targets:
+            owner = target.value if isinstance(target, ast.Subscript) else None
+            if isinstance(owner, ast.Name):
+                columns[code.function(owner), owner.id].append(assign.value)
+    return columns
+
+
+def _fixed_length(code: NotebookCode, node: ast.expr) -> tuple[ast.expr, float] | None:
+    """The number of elements that the code itself gives to an array, with the expression that does."""
+    for _ in range(_DEEPEST):
+        inner = _of_same_length(code, node)
+        if inner is None:
+            break
+        node = inner
+    call, length = code.call(node), None
+    if isinstance(node, ast.BinOp) and isinstance(node.left, ast.List) and isinstance(node.op, ast.Mult):
+        length = code.number(node.right) if len(node.left.elts) == 1 else None
+    elif call is not None and call.name in _ARRAYS_OF_SHAPE:
+        shape = code.resolved(call.argument(0, "shape"))
+        length = code.number(shape.elts[0] if isinstance(shape, ast.Tuple | ast.List) and shape.elts else shape)
+    elif call is not None and call.name in ("range", "numpy.arange") and not call.node.keywords:
+        ends = [code.number(each) for each in call.node.args]
+        if None not in ends and len(ends) in (1, 2):
+            length = (ends[-1] or 0) - (ends[0] or 0 if ends[1:] else 0)
+    return (node, length) if length is not None and length > 1 else None
+
+
+def _of_same_length(code: NotebookCode, node: ast.expr) -> ast.expr | None:
+    """The array that an expression takes its length from, if it is made of another one."""
+    call = code.call(node)
+    if isinstance(node, ast.Name):
+        values = [value for value in code.given(node) if value is not None]  # `scores += …` keeps a length
+        return values[0] if len(values) == 1 else None
+    if isinstance(node, ast.Subscript):  # scores[:, 1]
+        is_column = isinstance(node.slice, ast.Tuple) and ast.unparse(node.slice.elts[0]) == ":"
+        return node.value if is_column else None
+    if isinstance(node, ast.BinOp) and not isinstance(node.left, ast.List) and not isinstance(node.op, ast.MatMult):
+        return node.right if isinstance(node.left, ast.Constant) else node.left
+    if call is not None and call.name in _SAME_LENGTH:
+        return call.argument(0)
+    return call.receiver if call is not None and call.last in _SAME_LENGTH_METHODS else None
+
+
 def _asks_for_bfloat16(kernel: KernelSource, call: Call) -> bool:
     """True for arguments by which transformers, vLLM and their like compute in bfloat16."""
     code = kernel.code
@@ -259,13 +355,15 @@ def _is_weights(kernel: KernelSource, write: Write) -> bool:
     """True for weights alone, and for a checkpoint that the notebook itself loads again."""
     name = kernel.code.name(write.node.func)
     only = any(keyword.arg == "save_weights_only" for keyword in write.node.keywords)
-    loads = {
-        _name(kernel.code.text(node.args[0]) or "")
-        for node, called in ((call.node, call.name) for call in kernel.code.calls)
-        if (called in _KERAS_LOADS or called.endswith(".load_weights")) and node.args
-    }
-    is_own = name.endswith("ModelCheckpoint") and _name(str(write.path)) in loads
+    is_own = name.endswith("ModelCheckpoint") and _name(str(write.path)) in _loaded(kernel.code)
     return str(write.path).endswith(".weights.h5") or name.endswith("save_weights") or only or is_own
+
+
+@lru_cache(maxsize=1)
+def _loaded(code: NotebookCode) -> frozenset[str]:
+    """The files of models and weights that a notebook loads."""
+    loads = [call for call in code.calls if call.name in _KERAS_LOADS or call.name.endswith(".load_weights")]
+    return frozenset(_name(code.text(call.node.args[0]) or "") for call in loads if call.node.args)
 
 
 def _name(path: str) -> str:

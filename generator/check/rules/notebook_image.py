@@ -57,6 +57,8 @@ _LABELS_AND_AXIS = 2  # arguments of DataFrame.drop
 _LONGEST_NAME = 200  # of a file
 _NOT_PUSHED = "{} lies beside the notebook, and is not pushed with it."
 _COLAB_TEXTS = ("COLAB_TPU_ADDR", "COLAB_GPU", "COLAB_BACKEND_VERSION")
+_OF_MODELS = {"eval", "train", "parameters", "named_parameters", "state_dict", "load_state_dict", "modules", "children"}
+_MOVES_MODELS = {"to", "cuda", "cpu", "float", "half", "double"}  # and returns them
 _TPU_PACKAGES = {"jax", "jaxlib", "libtpu", "libtpu_nightly", "torch", "torch_xla", "tensorflow", "tensorflow_cpu"}
 
 
@@ -174,6 +176,31 @@ def two_frameworks_on_a_tpu(kernel: KernelSource) -> Iterator[Problem]:
                 )
 
 
+@rule("N029", "whole-model-refused")
+def whole_model_refused(kernel: KernelSource) -> Iterator[Problem]:
+    """`torch.load` reads a whole model, which it refuses since PyTorch 2.6.
+
+    `weights_only` is true unless it is given, and a pickled model is no weights: "Weights only load failed".
+    Save `model.state_dict()`, and load it into the model that the same code builds. For a file of your own write
+    `torch.load(path, weights_only=False)`: it executes what is in the file, and needs the model's class by its name.
+
+    Source (2026-11-27): meta-pytorch/captum#1443 (PyTorch's own notice of 2.6); PyTorch 2.13 with a model and with a
+    TorchScript archive, tried.
+    """
+    code = kernel.code
+    is_allowed = not code.called.isdisjoint(("add_safe_globals", "safe_globals"))
+    is_allowed |= any("TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD" in text for text in strings_and_commands(code))
+    loads = [call for call in code.calls if call.name == "torch.load"]
+    if not loads or is_allowed or "torch" in installed_modules(code) or "torch.load" in _attributes_set(code):
+        return
+    for call in loads:
+        is_default = call.keyword("weights_only") is None and not call.is_open
+        if is_default and not is_guarded(code, call.node) and _is_used_as_model(code, call.node):
+            message = "This file has a whole model, which torch.load refuses since PyTorch 2.6."
+            remedy = "Write torch.load(path, weights_only=False); better save and load model.state_dict()."
+            yield Problem(code.place(call.node), message, remedy)
+
+
 @rule("N012", "command-line-in-a-notebook")
 def command_line_in_a_notebook(kernel: KernelSource) -> Iterator[Problem]:
     """The notebook reads a command line, or starts an event loop, as only a script can.
@@ -185,7 +212,7 @@ def command_line_in_a_notebook(kernel: KernelSource) -> Iterator[Problem]:
     Source (2026-11-27): ipykernel; Python, asyncio.run.
     """
     code = kernel.code
-    if kernel.code.path.suffix != ".ipynb" or kernel.code.script:
+    if not code.is_notebook:
         return
     patched = any("nest_asyncio" in call.name for call in code.calls) or "nest_asyncio" in code.modules
     argv = any(code.name(each) == "sys.argv" and isinstance(each.ctx, ast.Store) for each in code.nodes(ast.Attribute))
@@ -427,6 +454,28 @@ def _entry(full: str) -> Removed | None:
         if rest != full and rest[:1].isupper():
             return Removed(full, entry.version, entry.instead)
     return None
+
+
+def _is_used_as_model(code: NotebookCode, loaded: ast.Call) -> bool:
+    """True if a method that only models have is called of what was loaded, at once or by its one name."""
+    while (method := _method_called(code, loaded)) is not None:
+        if method[0] not in _MOVES_MODELS:
+            return method[0] in _OF_MODELS
+        loaded = method[1]
+    assign = code.parent(loaded)
+    target = assign.targets[0] if isinstance(assign, ast.Assign) and len(assign.targets) == 1 else None
+    uses = code.uses_by_name.get(target.id, []) if isinstance(target, ast.Name) else []
+    called = ((use, _method_called(code, use)) for use in uses)
+    return any(method and method[0] in _OF_MODELS and code.meant(use) == [loaded] for use, method in called)
+
+
+def _method_called(code: NotebookCode, node: ast.expr) -> tuple[str, ast.Call] | None:
+    """The method that is called of an expression, with the call."""
+    attribute = code.parent(node)
+    if not isinstance(attribute, ast.Attribute):
+        return None
+    call = code.parent(attribute)
+    return (attribute.attr, call) if isinstance(call, ast.Call) and call.func is attribute else None
 
 
 def _is_own_method(code: NotebookCode, name: str) -> bool:

@@ -20,7 +20,7 @@ from generator.check.finding import Severity
 from generator.check.rule import Problem, rule
 from generator.check.source import KernelSource
 
-_MOST_NAMES = 2_000  # among which one that is spelt like it is looked for
+_MOST_COMPARED = 50_000  # pairs of names of which one may be meant by the other
 _OF_IPYTHON = {
     "get_ipython",
     "display",
@@ -116,7 +116,8 @@ def _problem(kernel: KernelSource, use: _Use) -> Problem:
         return Problem(place, message, remedy)
     known = _IMPORTS.get(use.name) or (f"import {use.name}" if use.name in _MODULES else "")
     names = _names(code)
-    close = difflib.get_close_matches(use.name, names, 1, 0.8) if len(names) < _MOST_NAMES else []
+    is_short = len(names) * len(_undefined(kernel)) < _MOST_COMPARED
+    close = difflib.get_close_matches(use.name, names, 1, 0.8) if is_short else []
     remedy = f"Add `{known}` above." if known else f"Define `{use.name}` above."
     if close and not known:
         remedy = f"Define it above; or is `{close[0]}` meant?"
@@ -146,11 +147,11 @@ def _undefined(kernel: KernelSource) -> tuple[_Use, ...]:
     found: dict[str, _Use] = {}
     for name, node in checked.undefined:
         is_known = name in known or name in asked_for or hasattr(builtins, name) or _HISTORY.fullmatch(name)
-        if not is_known and not _is_caught(code, node):
+        if not is_known and code.has(node) and not _is_caught(code, node):
             use = _Use(name, node, _is_reached(code, node))
             if name not in found or (use.is_certain and not found[name].is_certain):
                 found[name] = use
-    if kernel.code.path.suffix == ".ipynb" and not kernel.code.script:
+    if code.is_notebook:
         own = [each for each in code.nodes(ast.Name) if each.id == "__file__" and not _is_caught(code, each)]
         own = [each for each in own if not _bindings(code, "__file__") and "__file__" not in asked_for]
         found |= {each.id: _Use(each.id, each, _is_reached(code, each)) for each in own[:1]}
@@ -182,6 +183,10 @@ class _Names(checker.Checker):  # type: ignore[misc]  # pyflakes has no types
         for node in checker.iter_child_nodes(tree, omit=omit):
             if not isinstance(node, ast.expr_context | ast.operator | ast.cmpop | ast.unaryop | ast.boolop):
                 self.handleNode(node, tree)
+
+    def differentForks(self, *_: object) -> bool:  # noqa: N802 - as pyflakes calls it
+        """Of a name that is bound twice it matters to nobody here whether both may be; it takes n steps a name."""
+        return True
 
     CALL = handleChildren  # the texts that `typing.cast` and `str.format` are given matter to nobody here
 

@@ -3,6 +3,7 @@
 import ast
 import re
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from pathlib import PurePosixPath
 
 from generator.check.code import UNKNOWN, NotebookCode
@@ -191,6 +192,7 @@ def _is_attached(kernel: KernelSource, call: Call) -> bool:
     return any(ref == name or ref.startswith(f"{name}/") or name.startswith(f"{ref}/") for ref in refs)
 
 
+@lru_cache(maxsize=100)
 def _is_offline(code: NotebookCode, name: str) -> bool:
     """True if the notebook has told a library to do without the network, or where its files lie."""
     settings = code.environment
@@ -319,13 +321,21 @@ def _is_offline_wandb(code: NotebookCode, arguments: Mapping[str | None, ast.exp
 
 def _is_written(code: NotebookCode, handle: str) -> bool:
     """True for a file or folder that the notebook itself writes, copies or unpacks."""
+    written, above = _written(code)
+    path = PurePosixPath(handle)
+    return path in above or not written.isdisjoint({path, *path.parents})
+
+
+@lru_cache(maxsize=2)  # asked for each model
+def _written(code: NotebookCode) -> tuple[frozenset[PurePosixPath], frozenset[PurePosixPath]]:
+    """The files and folders that a notebook writes, copies or unpacks, and all that are above them."""
     saved = [each.path for each in writes(code)]
     for call in code.calls:
         saved += [code.text(keyword.value) for keyword in call.node.keywords if keyword.arg in _SAVED_TO]
     for command in shell_commands(code):
         saved += [word for words in command.words if words[0] in _COPYING for word in words[1:]]
-    folders = [PurePosixPath(path) for path in saved if path and path != "." and UNKNOWN not in path]
-    return any(PurePosixPath(handle).is_relative_to(each) or each.is_relative_to(handle) for each in folders)
+    written = frozenset(PurePosixPath(path) for path in saved if path and path != "." and UNKNOWN not in path)
+    return written, written | frozenset(above for path in written for above in path.parents)
 
 
 def _of_handle(code: NotebookCode, node: ast.Call, name: str, arguments: Mapping[str | None, ast.expr]) -> str:

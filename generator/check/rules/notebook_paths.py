@@ -3,7 +3,8 @@
 import ast
 import re
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from pathlib import PurePosixPath
 
@@ -12,7 +13,6 @@ from generator.check.finding import Severity
 from generator.check.fix import Fix, with_text
 from generator.check.rule import Problem, rule
 from generator.check.source import KernelSource
-from generator.check.syntax import walk
 from generator.check.written_paths import writes
 
 _INPUT = "/kaggle/input"
@@ -323,16 +323,31 @@ def _searched(code: NotebookCode, node: ast.Call, name: str) -> str | None:
 
 def _is_fallback(code: NotebookCode, node: ast.AST, *, nested: bool) -> bool:
     """True for a path beside one of the other layout, in a list or a choice, or behind a search of the inputs."""
-    if not nested and any(f"{_INPUT}/{_name(str(_normal(code.text(node))))}" in cell.source for cell in code.cells):
+    if not nested and _is_in_text(code, f"{_INPUT}/{_name(str(_normal(code.text(node))))}"):
         return True  # the other layout is named in a comment
     for around in code.ancestors(node):
         if isinstance(around, ast.List | ast.Tuple | ast.Set | ast.IfExp | ast.BoolOp | ast.If | ast.Try):
-            texts = (_normal(code.text(each)) for each in walk(around) if isinstance(each, ast.expr))
-            paths = [text for text in texts if text and text.startswith(f"{_INPUT}/") and _parts(text)]
             is_choice = isinstance(around, ast.IfExp | ast.BoolOp | ast.If | ast.Try)
-            if any(_is_nested(path) is nested for path in paths) or (nested and is_choice and _is_searched(code)):
+            if nested in _layouts(code).get(around, ()) or (nested and is_choice and _is_searched(code)):
                 return True
     return False
+
+
+@lru_cache(maxsize=100)
+def _is_in_text(code: NotebookCode, text: str) -> bool:
+    return any(text in cell.source for cell in code.cells)
+
+
+@lru_cache(maxsize=1)
+def _layouts(code: NotebookCode) -> Mapping[ast.AST, set[bool]]:
+    """The layouts of the paths below each node: True for the nested one, False for that of old."""
+    layouts: dict[ast.AST, set[bool]] = defaultdict(set)
+    for node in code.all_nodes():
+        path = _normal(code.text(node)) if isinstance(node, ast.expr) else None
+        if path is not None and path.startswith(f"{_INPUT}/") and _parts(path):
+            for around in code.ancestors(node):
+                layouts[around].add(_is_nested(path))
+    return layouts
 
 
 @lru_cache(maxsize=1)
@@ -358,17 +373,26 @@ def _is_pruned(code: NotebookCode, node: ast.AST) -> bool:
     if any((call := code.call(each)) is not None and call.last in ("next", "islice", "zip") for each in around):
         walked = code.call(node)
         return walked is not None and walked.name == "os.walk"
-    for each in around:
-        if isinstance(each, ast.For) and any(isinstance(inner, ast.Break) for inner in each.body):
-            return True
+    if any(isinstance(each, ast.For) and _ends_early(each) for each in around):
+        return True
     loop = next((each for each in code.ancestors(node) if isinstance(each, ast.For)), None)
     if loop is None or not isinstance(loop.target, ast.Tuple) or len(loop.target.elts) < 3:  # noqa: PLR2004 - of os.walk
         return False
     folders = getattr(loop.target.elts[1], "id", "")
-    targets = [
-        target for each in ast.walk(loop) if isinstance(each, ast.Assign | ast.Delete) for target in each.targets
-    ]
-    return any(isinstance(each, ast.Subscript) and getattr(each.value, "id", "") == folders for each in targets)
+    return folders in _changed_in(loop)
+
+
+@lru_cache(maxsize=100)  # a loop may have thousands of searches
+def _ends_early(loop: ast.For) -> bool:
+    return any(isinstance(each, ast.Break) for each in loop.body)
+
+
+@lru_cache(maxsize=100)
+def _changed_in(loop: ast.For) -> frozenset[str]:
+    """The names of lists and the like that a loop changes: `folders[:] = []`."""
+    changes = [each for each in ast.walk(loop) if isinstance(each, ast.Assign | ast.Delete)]
+    targets = [target for each in changes for target in each.targets if isinstance(target, ast.Subscript)]
+    return frozenset(each.value.id for each in targets if isinstance(each.value, ast.Name))
 
 
 def _collected(code: NotebookCode) -> list[PurePosixPath]:

@@ -231,7 +231,7 @@ def tpu_is_not_used(kernel: KernelSource) -> Iterator[Problem]:
         text in each for each in texts for text in ("KERAS_BACKEND", "torch_xla", "jax")
     ):
         return
-    if any(call.last in {"Accelerator", "notebook_launcher", "xla_device"} for call in code.calls):
+    if not code.called.isdisjoint({"Accelerator", "notebook_launcher", "xla_device"}):
         return
     for call in code.calls:
         is_keras = call.last in {"fit", "fit_generator"} and bool({"keras", "tensorflow"} & code.modules)
@@ -260,9 +260,9 @@ def one_gpu_of_two(kernel: KernelSource) -> Iterator[Problem]:
     2026-09.
     """
     code = kernel.code
-    if kernel.setting("machine_shape") not in ("NvidiaTeslaT4", "NvidiaTeslaT4Highmem"):
+    if not kernel.is_on_t4:
         return
-    names = {call.last for call in code.calls}
+    names = code.called
     texts = strings_and_commands(code)
     if names & _TWO or code.modules & _HIGHER_LEVEL or any("cuda:1" in t or "device_map" in t for t in texts):
         return
@@ -300,14 +300,16 @@ def _leaves(code: NotebookCode, loop: ast.While) -> bool:
 def _is_called(code: NotebookCode, node: ast.AST) -> bool:
     """True for what runs: outside of functions, or in one that something of the notebook names."""
     function = code.function(node)
-    name = getattr(function, "name", "")
-    if function is None:
-        return True
-    helpers = [call for call in code.calls if call.last in {"Thread", "Timer", "Process"}]  # they end with the session
-    beside = {id(each) for call in helpers for each in ast.walk(call.node)}
-    named = [id(each) for each in code.nodes(ast.Name) if each.id == name]
-    named += [id(each) for each in code.nodes(ast.Attribute) if each.attr == name]
-    return any(each not in beside for each in named)
+    return function is None or getattr(function, "name", "") in _names_used(code)
+
+
+@lru_cache(maxsize=2)
+def _names_used(code: NotebookCode) -> frozenset[str]:
+    """The names and attributes of a notebook, but for those that threads are given, which end with the session."""
+    helpers = [call for call in code.calls if call.last in {"Thread", "Timer", "Process"}]
+    beside = {each for call in helpers for each in ast.walk(call.node)}
+    names = {each.id for each in code.nodes(ast.Name) if each not in beside}
+    return frozenset(names | {each.attr for each in code.nodes(ast.Attribute) if each not in beside})
 
 
 def _asks_where(code: NotebookCode, node: ast.AST) -> bool:
@@ -461,6 +463,7 @@ def _tpu_uses(code: NotebookCode) -> list[ast.AST]:
     return found + list(claims)
 
 
+@lru_cache(maxsize=2)  # asked for each call
 def _has_fallback(code: NotebookCode) -> bool:
     """True if the notebook knows other machines too: it catches a missing TPU or asks for a GPU."""
     return any(call.name.endswith(("cuda.is_available", "list_physical_devices")) for call in code.calls) or any(
@@ -478,5 +481,4 @@ def _trains_torch(code: NotebookCode, call: Call) -> bool:
     if "torch" not in code.modules or call.last != "backward" or call.receiver is None:
         return False
     in_loop = any(isinstance(each, ast.For | ast.While) for each in code.ancestors(call.node))
-    steps = any(each.last == "step" for each in code.calls)
-    return in_loop and steps
+    return in_loop and "step" in code.called

@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Iterator
+from functools import lru_cache
 from itertools import pairwise
 
 from generator.check.analysis.platform import is_keras
@@ -110,7 +111,7 @@ def nothing_is_saved(kernel: KernelSource) -> Iterator[Problem]:
         return
     if any(cell.syntax_error for cell in code.cells):
         return
-    ends = {call.last for call in code.calls}
+    ends = code.called
     if ends & {*_SAVES} or ends & _OWN_TRAINERS or not code.is_whole:
         return
     if any("w" in (code.text(call.argument(1, "mode")) or "") for call in code.calls if call.last == "open"):
@@ -243,6 +244,7 @@ def _is_keras_3(code: NotebookCode) -> bool:
     return bool({"keras", "tensorflow"} & code.modules) and not _is_keras_legacy(code)
 
 
+@lru_cache(maxsize=2)
 def _is_keras_legacy(code: NotebookCode) -> bool:
     """True where the notebook takes Keras 2: by the variable of TensorFlow, or an old version that it installs."""
     texts = (each.value for each in code.nodes(ast.Constant) if isinstance(each.value, str))
@@ -274,7 +276,7 @@ def _metric_names(code: NotebookCode) -> set[str] | None:
             if name is None:
                 return None
             names.update(name)
-    return names if not any(call.last in {"add_metric", "add_loss"} for call in code.calls) else None
+    return names if code.called.isdisjoint({"add_metric", "add_loss"}) else None
 
 
 def _metric_name(code: NotebookCode, node: ast.expr) -> set[str] | None:
@@ -307,7 +309,7 @@ def _is_long_training(code: NotebookCode, call: Call) -> bool:
         return is_keras_fit(code, call) and epochs is not None and epochs >= _ENOUGH_EPOCHS
     if call.last == "backward" and "torch" in code.modules:
         loops = [each for each in code.ancestors(call.node) if isinstance(each, ast.For | ast.While)]
-        return bool(loops) and any(each.last == "step" for each in code.calls)
+        return bool(loops) and "step" in code.called
     return False
 
 
@@ -317,9 +319,8 @@ def _model_loop(code: NotebookCode, call: Call) -> ast.AST | None:
     function = code.function(call.node)
     if around is None and function is not None:
         name = getattr(function, "name", "")
-        calls = [each for each in code.calls if each.name == name]
-        loops = [loop for each in calls for loop in code.ancestors(each.node) if isinstance(loop, ast.For)]
-        return loops[0] if loops else None
+        around_calls = (loop for each in code.calls_by_name.get(name, []) for loop in code.ancestors(each.node))
+        return next((loop for loop in around_calls if isinstance(loop, ast.For)), None)
     if around is None or not isinstance(call.receiver, ast.Name):
         return around
     made = [each for each in code.given(call.receiver) if each is not None]

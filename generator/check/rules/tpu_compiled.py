@@ -7,7 +7,7 @@ from generator.check.analysis.function_kinds import Kind
 from generator.check.analysis.tpu import TpuCode, tpu_rule
 from generator.check.finding import Severity
 from generator.check.rule import Problem
-from generator.check.syntax import Call
+from generator.check.syntax import Call, FunctionNode, arguments_given
 
 _READS = {"numpy", "item", "tolist"}
 _CASTS = {"float", "int", "bool", "complex"}
@@ -206,8 +206,8 @@ def number_that_compiles_anew(tpu: TpuCode) -> Iterator[Problem]:
     compilation of a minute, until the memory is full. Hand it in as an array (`jnp.asarray(rate)`,
     `tf.constant(step)`), or let the optimizer's schedule compute it from the step's number.
 
-    Source (2026-11-23): TensorFlow's guide to tf.function (retracing); JAX, "Just-in-time compilation" (static
-    arguments).
+    Source (2026-11-27): TensorFlow's guide to tf.function (retracing); JAX, "Just-in-time compilation" and `jax.jit`
+    (static arguments are part of the compilation cache's key).
     """
     changing = {"lr", "learning_rate", "step", "global_step", "epoch", "iteration", "i", "it", "rate"}
     for function, static in tpu.compiled.static.items():
@@ -218,6 +218,11 @@ def number_that_compiles_anew(tpu: TpuCode) -> Iterator[Problem]:
                 message,
                 f"Take `{name}` out of static_argnames, and hand in jnp.asarray({name}).",
             )
+    for call, name, number in _static_numbers(tpu):
+        if name not in changing:
+            message = f"`{name}` is static, and each number that `{number}` counts compiles the step anew."
+            remedy = f"Take `{name}` out of the static arguments, and hand in jnp.asarray({number})."
+            yield Problem(tpu.code.place(call.node), message, remedy)
     for call in tpu.code.calls:
         if any(_is_plain_tf_function(tpu, each) for each in tpu.compiled.referred(call.node.func)):
             for argument in [*call.node.args, *(each.value for each in call.node.keywords)]:
@@ -263,6 +268,24 @@ def _is_in_step_loop(tpu: TpuCode, node: ast.AST) -> bool:
     return bool(around) and not tpu.is_fold_loop(around[0])
 
 
+def _static_numbers(tpu: TpuCode) -> Iterator[tuple[Call, str, str]]:
+    """The calls of training steps that give a static argument the number of a loop around: its name, and the loop's."""
+    static = {each: tpu.compiled.static.get(each, set()) for each in tpu.compiled.training_steps()}
+    for call in tpu.code.calls if any(static.values()) else ():
+        for function in _compiled_functions(tpu, call):
+            for name, argument in arguments_given(function, call.node):
+                if name in static.get(function, ()) and isinstance(argument, ast.Name) and _counts(tpu, call, argument):
+                    yield call, name, argument.id
+
+
+def _compiled_functions(tpu: TpuCode, call: Call) -> list[FunctionNode]:
+    """The functions of the notebook that a call runs compiled: not one that is compiled under another name only."""
+    func = call.node.func
+    plain = tpu.code.meant(func) if isinstance(func, ast.Name) else []
+    functions = tpu.compiled.referred(func)
+    return [each for each in functions if each not in plain or getattr(each, "decorator_list", None)]
+
+
 def _is_plain_tf_function(tpu: TpuCode, function: ast.AST) -> bool:
     decorators = function.decorator_list if isinstance(function, ast.FunctionDef) else []
     names = [tpu.code.name(each.func if isinstance(each, ast.Call) else each) for each in decorators]
@@ -273,6 +296,8 @@ def _is_plain_tf_function(tpu: TpuCode, function: ast.AST) -> bool:
 def _counts(tpu: TpuCode, call: Call, name: ast.Name) -> bool:
     """True for the number of a loop around a call: `for step in range(n)`, `for step, batch in enumerate(data)`."""
     for loop in tpu.loops(call.node):
+        if tpu.is_fold_loop(loop):  # whose models are compiled anew in any case
+            continue
         counted = tpu.code.call(loop.iter) if isinstance(loop, ast.For) else None
         if isinstance(loop, ast.For) and counted is not None and counted.name in {"range", "enumerate"}:
             target = loop.target.elts[0] if isinstance(loop.target, ast.Tuple) else loop.target

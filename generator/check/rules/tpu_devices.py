@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Iterator
+from functools import lru_cache
 
 from generator.check.analysis.models import builds_model, is_model
 from generator.check.analysis.platform import XLA_DEVICES
@@ -78,8 +79,8 @@ def model_outside_scope(tpu: TpuCode) -> Iterator[Problem]:
 
     Source (2026-11-27): Keras 3.13 on TensorFlow 2.20 with two devices, tried.
     """
-    has_strategy = any(call.last == "TPUStrategy" for call in tpu.code.calls)
-    if not has_strategy or any(call.last in {"experimental_set_strategy", "__enter__"} for call in tpu.code.calls):
+    has_strategy = "TPUStrategy" in tpu.code.called
+    if not has_strategy or not tpu.code.called.isdisjoint({"experimental_set_strategy", "__enter__"}):
         return
     trained = [call.receiver for call in tpu.code.calls if call.last in {"fit", "fit_generator", "train_on_batch"}]
     seen: set[ast.AST] = set()
@@ -142,7 +143,7 @@ def one_device_of_eight(tpu: TpuCode) -> Iterator[Problem]:
     elif tpu.platform.torch and any(call.last == "backward" and _is_repeated(tpu, call) for call in tpu.code.calls):
         starts = {"spawn", "launch", "use_spmd", "MpModelWrapper", "initialize", "init_process_group", "Accelerator"}
         devices = list(tpu.calls(*XLA_DEVICES))
-        if devices and not any(call.last in starts for call in tpu.code.calls):
+        if devices and tpu.code.called.isdisjoint(starts):
             place = tpu.code.place(devices[0].node)
             yield Problem(place, "PyTorch/XLA trains on the first of eight devices.", on_torch)
 
@@ -200,12 +201,16 @@ def _raises_without_devices(tpu: TpuCode) -> bool:
 
 def _connects_after(tpu: TpuCode, attempt: ast.Try) -> bool:
     """True if the strategy of a TPU is built again below, where nothing catches that there is none."""
-    for call in tpu.code.calls:
-        if call.last == "TPUStrategy" and tpu.code.order(call.node) > tpu.code.order(attempt):
-            around = list(tpu.code.ancestors(call.node))
-            if not any(isinstance(each, ast.Try | ast.If | ast.IfExp) for each in around):
-                return True
-    return False
+    return tpu.code.order(attempt) < _last_connection(tpu)
+
+
+@lru_cache(maxsize=1)
+def _last_connection(tpu: TpuCode) -> tuple[int, int]:
+    """Where a strategy of a TPU is built last, below no condition and in no `try`."""
+    made = [call.node for call in tpu.code.calls if call.last == "TPUStrategy"]
+    guards = ast.Try | ast.If | ast.IfExp
+    free = [each for each in made if not any(isinstance(around, guards) for around in tpu.code.ancestors(each))]
+    return max(map(tpu.code.order, free), default=(-1, 0))
 
 
 def _stops(tpu: TpuCode, node: ast.AST) -> bool:
@@ -223,8 +228,8 @@ def _is_in_scope(tpu: TpuCode, call: Call) -> bool:
     if _has_scope_around(tpu, call.node):
         return True
     function = tpu.code.function(call.node)
-    name = getattr(function, "name", None)
-    return name is not None and any(_has_scope_around(tpu, each.node) for each in tpu.code.calls if each.name == name)
+    calls = tpu.code.calls_by_name.get(getattr(function, "name", ""), []) if function is not None else []
+    return any(_has_scope_around(tpu, each.node) for each in calls)
 
 
 def _has_scope_around(tpu: TpuCode, node: ast.AST) -> bool:

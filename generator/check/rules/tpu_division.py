@@ -3,6 +3,7 @@
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from math import floor
 
 from generator.check.analysis.devices import DEVICES
@@ -92,6 +93,7 @@ def fed_arrays(tpu: TpuCode) -> Iterator[_Fed]:
     return (fed for fed in _fed(tpu) if not fed.is_dataset and not fed.remainder)
 
 
+@lru_cache(maxsize=1)  # asked for each batch
 def is_data_parallel(tpu: TpuCode) -> bool:
     """True if Keras on JAX splits each batch over all devices."""
     calls = [call for call in tpu.code.calls if call.name == "keras.distribution.DataParallel"]

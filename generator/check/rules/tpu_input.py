@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Iterator
+from functools import lru_cache
 
 from generator.check.analysis.datasets import batched_datasets, training_loaders
 from generator.check.analysis.function_kinds import Kind
@@ -10,7 +11,7 @@ from generator.check.finding import Severity
 from generator.check.fix import with_argument
 from generator.check.rule import Problem
 from generator.check.rules.tpu_division import fed_arrays, is_data_parallel
-from generator.check.syntax import Call, is_false, is_true, walk
+from generator.check.syntax import Call, FunctionNode, is_false, is_true, walk
 
 _READS = {"imread", "open", "load", "imdecode", "read_image", "decode_image", "read_dicom", "dcmread", "encode_plus"}
 _DECODES = ("tensorflow.io.decode_", "tensorflow.image.decode_", "tensorflow.io.read_file", "tensorflow.io.parse_")
@@ -66,10 +67,8 @@ def serial_input(tpu: TpuCode) -> Iterator[Problem]:
         if call.last == "map" and call.receiver is not None and not call.name.startswith("jax."):
             functions = tpu.compiled.referred(call.argument(0, "map_func"))
             is_pipeline = any(Kind.HOST in tpu.compiled.kinds.get(each, Kind.NOTHING) for each in functions)
-            decodes = any(
-                inner.name.startswith(_DECODES) for each in functions for inner in tpu.compiled.calls_in(each)
-            )
-            if is_pipeline and decodes and call.argument(1, "num_parallel_calls") is None and not call.is_open:
+            is_serial = is_pipeline and call.argument(1, "num_parallel_calls") is None and not call.is_open
+            if is_serial and any(_decodes(tpu, each) for each in functions):
                 message = "The examples are decoded one after another."
                 argument = f"num_parallel_calls={_autotune(tpu)}"
                 fix = with_argument(call.node, argument)
@@ -91,7 +90,7 @@ def same_examples_on_every_core(tpu: TpuCode) -> Iterator[Problem]:
 
     Source (2026-11-23): PyTorch/XLA, "Running on multiple XLA devices with multi-processing".
     """
-    if not tpu.spawned() or any(call.last == "DistributedSampler" for call in tpu.code.calls):
+    if not tpu.spawned() or "DistributedSampler" in tpu.code.called:
         return
     for call in training_loaders(tpu):
         if is_true(call.argument(2, "shuffle")):
@@ -123,6 +122,11 @@ def varying_lengths(tpu: TpuCode) -> Iterator[Problem]:
         if is_dynamic and not call.is_open:
             message = "Batches are padded to their longest text, and each new length compiles the step anew."
             yield Problem(tpu.code.place(call.node), message, _padding(call))
+
+
+@lru_cache(maxsize=1_000)  # many datasets may have the one function
+def _decodes(tpu: TpuCode, function: FunctionNode) -> bool:
+    return any(inner.name.startswith(_DECODES) for inner in tpu.compiled.calls_in(function))
 
 
 def _padding(call: Call) -> str:

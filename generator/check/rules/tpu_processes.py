@@ -81,5 +81,5 @@ def _word(tpu: TpuCode, node: ast.expr) -> str:
 
 
 def _is_spawned(tpu: TpuCode, call: Call) -> bool:
-    methods = {"set_start_method", "get_context"}
-    return call.keyword("mp_context") is not None or any(each.last in methods for each in tpu.code.calls)
+    is_asked_for = not tpu.code.called.isdisjoint({"set_start_method", "get_context"})
+    return is_asked_for or call.keyword("mp_context") is not None

@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Iterator
+from functools import lru_cache
 
 from generator.check.analysis.function_kinds import Kind
 from generator.check.analysis.platform import XLA_DEVICES
@@ -127,13 +128,37 @@ def number_of_processes(tpu: TpuCode) -> Iterator[Problem]:
     PyTorch/XLA 2 with PJRT starts one for each core by itself, and takes 1 or None: "Unsupported nprocs (8). Please use
     nprocs=1 or None (default)". Leave the argument out.
 
-    Source (2026-11-27): pytorch/xla#7971 and #8715; torch_xla 2.6, _internal/pjrt.py (spawn).
+    Source (2026-11-27): pytorch/xla#7971, #8623 ("in 2.6 we make it a value error") and #8715.
     """
     for call in tpu.spawned():
         number = tpu.devices.number(call.argument(2, "nprocs")) if call.last == "spawn" else None
         if number not in (None, 1) and not is_guarded(tpu.code, call.node, any_if=True):
             message = f"torch_xla of today refuses to start {number:g} processes: 1, or None for one on each core."
             yield Problem(tpu.code.place(call.node), message, "Leave nprocs out.")
+
+
+@tpu_rule("T068", "function-of-a-notebook-spawned", Severity.ERROR)
+def function_of_a_notebook_spawned(tpu: TpuCode) -> Iterator[Problem]:
+    """A function of the notebook is started in new processes, which do not have it.
+
+    `xmp.spawn` and `torch_xla.launch` start their processes by "spawn" unless they are told otherwise. Each imports the
+    function from where it was defined, and the cells of a notebook cannot be imported: "Can't get attribute '_mp_fn' on
+    <module '__main__' (built-in)>". A process that is forked has the function.
+
+    Source (2026-11-27): pytorch/xla#7761 ("notebooks must use start_method='fork'") and #2750 (on Kaggle);
+    ProcessPoolExecutor, by which torch_xla starts them, in a notebook's kernel, tried.
+    """
+    if not tpu.code.is_notebook:
+        return
+    for call in tpu.spawned():
+        is_launch = call.last == "launch"
+        method = call.argument(2 if is_launch else 5, "start_method")
+        is_new = method is None or tpu.code.text(method) in ("spawn", "forkserver")
+        is_one = is_launch and call.argument(3, "debug_single_process") is not None
+        if is_new and not is_one and not call.is_open and tpu.compiled.referred(call.argument(0, "fn")):
+            message = "The new processes import this function, which a notebook's cells do not let them."
+            remedy = f'Write {ast.unparse(call.node.func)}(…, start_method="fork").'
+            yield Problem(tpu.code.place(call.node), message, remedy)
 
 
 @tpu_rule("T009", "spawn-addresses", Severity.WARNING)
@@ -158,10 +183,14 @@ def _is_on_cpu(tpu: TpuCode, save: Call, state: Call) -> bool:
     around = tpu.code.below(save.node) + (tpu.code.below(tpu.code.resolved(saved) or save.node))
     model = state.receiver
     name = model.id if isinstance(model, ast.Name) else None
-    moves = [call for call in tpu.code.calls if call.last in {"cpu", "to"} and _moves_to_cpu(tpu, call)]
-    if any(_moves_to_cpu(tpu, call) for call in around):
-        return True
-    return any(isinstance(call.receiver, ast.Name) and call.receiver.id == name for call in moves)
+    return name in _moved_to_cpu(tpu) or any(_moves_to_cpu(tpu, call) for call in around)
+
+
+@lru_cache(maxsize=1)
+def _moved_to_cpu(tpu: TpuCode) -> frozenset[str]:
+    """The names of what the notebook moves to the CPU."""
+    moves = [call.receiver for call in tpu.code.calls if call.last in {"cpu", "to"} and _moves_to_cpu(tpu, call)]
+    return frozenset(each.id for each in moves if isinstance(each, ast.Name))
 
 
 def _moves_to_cpu(tpu: TpuCode, call: Call) -> bool:
@@ -182,11 +211,18 @@ def _read_in_every_step(tpu: TpuCode) -> Iterator[ast.Call]:
         loop = next(tpu.loops(call.node), None)
         if loop is None or tpu.compiled.is_on_device(call.node):
             continue
-        for assign in (each for each in ast.walk(loop) if isinstance(each, ast.Assign)):
-            made = tpu.code.call(assign.value)
-            names = {each.id for target in assign.targets for each in ast.walk(target) if isinstance(each, ast.Name)}
-            steps = tpu.compiled.referred(made.node.func) if made is not None and value.id in names else ()
-            is_step = any(Kind.GRADIENT in tpu.compiled.kinds.get(each, Kind.NOTHING) for each in steps)
-            if is_step and next(tpu.loops(assign), None) is loop:
-                yield call.node
-                break
+        if value.id in _results_of_steps(tpu, loop):
+            yield call.node
+
+
+@lru_cache(maxsize=100)  # a loop may read thousands of values
+def _results_of_steps(tpu: TpuCode, loop: ast.For | ast.While) -> frozenset[str]:
+    """The names that a loop gives to what compiled training steps return, in no loop within it."""
+    found: set[str] = set()
+    for assign in (each for each in ast.walk(loop) if isinstance(each, ast.Assign)):
+        made = tpu.code.call(assign.value)
+        steps = tpu.compiled.referred(made.node.func) if made is not None else ()
+        is_step = any(Kind.GRADIENT in tpu.compiled.kinds.get(each, Kind.NOTHING) for each in steps)
+        if is_step and next(tpu.loops(assign), None) is loop:
+            found |= {each.id for target in assign.targets for each in ast.walk(target) if isinstance(each, ast.Name)}
+    return frozenset(found)

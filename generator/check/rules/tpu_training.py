@@ -51,7 +51,7 @@ def one_step_per_call(tpu: TpuCode) -> Iterator[Problem]:
 
     Source (2026-11-23): TensorFlow's guide to TPUs; Keras's own trainers.
     """
-    names = {call.last for call in tpu.code.calls}
+    names = tpu.code.called
     if not tpu.platform.tensorflow or tpu.platform.keras_jax or "TPUStrategy" not in names or "fit" not in names:
         return
     for call in tpu.code.calls:
@@ -82,7 +82,7 @@ def gradients_not_averaged(tpu: TpuCode) -> Iterator[Problem]:
             remedy = 'Write gradients = jax.lax.pmean(gradients, axis_name="batch"), with that axis_name in pmap.'
             yield Problem(tpu.code.place(function), message, remedy)
     averaging = {"optimizer_step", "reduce_gradients", "all_reduce", "DistributedDataParallel"}
-    if not tpu.spawned() or averaging & {call.last for call in tpu.code.calls}:
+    if not tpu.spawned() or averaging & tpu.code.called:
         return
     for call in tpu.code.calls:
         if call.last == "step" and _is_optimizer(tpu, call) and tpu.code.function(call.node) is not None:
