@@ -26,6 +26,8 @@ ACCOUNT = "kagglesdk.users.services.account_service:AccountClient"
 JsonObject = Mapping[str, Any]
 
 _LARGEST_FIELD_NAME = 60
+_LONGEST_TEXT = 100_000  # characters of a text in an answer that is no document
+_DOCUMENTS = ("content", "log", "source")
 _WHOLE_NUMBER = re.compile(r"-?[0-9]{1,18}")
 _SCALARS: dict[Any, str] = {str: "a text", int: "a whole number", bool: "true or false", float: "a number"}
 _import_lock = threading.Lock()
@@ -148,6 +150,8 @@ def _item(field: Any, value: Any, naming: str) -> Any:
         return _typed(kind, value, naming)
     if kind in _SCALARS and type(value) is not kind:
         return _scalar(field, kind, value)
+    if kind is str and naming == "json_name" and len(value) > _LONGEST_TEXT and field.json_name not in _DOCUMENTS:
+        raise _wrong(field, f"a text of at most {_LONGEST_TEXT:,} characters")
     return value
 
 
