@@ -229,6 +229,12 @@ def test_a_text_of_an_answer_is_bounded_and_a_document_as_long_as_the_answer_may
     assert len(pages["rules"]) == 1_000_000
 
 
+def test_half_a_surrogate_in_an_answer_is_no_text_that_cannot_be_written() -> None:
+    pushed, _ = answered([said(ref="ada/digits\ud800-train", versionNumber=1, url="\udfff")], push)
+
+    assert (pushed.ref, pushed.url) == ("ada/digits?-train", "?")
+
+
 def test_a_key_says_itself_who_it_belongs_to() -> None:
     key = LegacyKey("ada", "k" * 32, "kaggle.json")
     (_, name), server = answered([said()], lambda kaggle: (kaggle.quota(), kaggle.username()), credentials=key)
