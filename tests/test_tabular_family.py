@@ -60,7 +60,7 @@ def trained_on(folder: Path, task: Task | None = None, *, until: str = "", **par
         return known_after(until, task, "train", folder, **parameters)
     names = known_after("make-preprocessor", task, "train", folder, **parameters)
     names.features = names.make_features(names.train, names.columns)
-    names.preprocessor = names.make_preprocessor()[:-1]
+    names.preprocessor = names.make_preprocessor(len(names.features))[:-1]
     names.shown = names.preprocessor.fit_transform(names.features, names.truth.squeeze())
     return names
 
