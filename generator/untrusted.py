@@ -17,6 +17,7 @@ _SLUG = re.compile(r"[a-z0-9]+(?:-+[a-z0-9]+)*")
 _LONGEST_LIST = 60
 _LONGEST_QUOTE = 200
 _LONGEST_SLUG = 100
+_DEEPEST_JSON = 100  # levels; whatever copies or writes a value again goes down level by level
 _ZERO_WIDTH_JOINER = "\u200d"
 
 
@@ -99,6 +100,25 @@ def python_literal(value: object) -> str:
     raise TypeError(f"{type(value).__name__} {value!r} has no Python literal")
 
 
+def parsed_json(text: str | bytes) -> Any:
+    """Reads JSON that somebody else wrote.
+
+    Raises:
+        ValueError: It is no JSON, or its lists and objects are nested deeper than anybody writes them.
+    """
+    try:
+        value = json.loads(text)
+    except RecursionError:
+        raise ValueError("it is nested too deep") from None
+    level = [value] if isinstance(value, dict | list) else []
+    for _ in range(_DEEPEST_JSON):
+        inner = (each.values() if isinstance(each, dict) else each for each in level)
+        level = [item for items in inner for item in items if isinstance(item, dict | list)]
+    if level:
+        raise ValueError("it is nested too deep")
+    return value
+
+
 class JsonObject(dict[str, Any]):
     """An object out of JSON that somebody else wrote: a field of another type than asked for counts as left out."""
 
@@ -111,8 +131,8 @@ class JsonObject(dict[str, Any]):
     def parsed(cls, text: str | bytes) -> "JsonObject":
         """The object that a text is as JSON; an empty one where it is none."""
         try:
-            return cls.of(json.loads(text))
-        except (ValueError, RecursionError):
+            return cls.of(parsed_json(text))
+        except ValueError:
             return cls()
 
     def text(self, name: str) -> str:

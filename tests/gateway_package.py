@@ -61,7 +61,12 @@ class HeightsInferenceServer:
         test = pl.read_csv(path / "test.csv" if path.is_dir() else path)[::-1]
         for start in range(0, len(test), FACTS["size"]):
             rows = test[start : start + FACTS["size"]]
-            yield rows["id"], tuple(rows) if FACTS["columns"] else (rows, None)
+            yield rows["id"], tuple(rows) if FACTS["columns"] else (rows, self.sample_of(rows))
+
+    def sample_of(self, rows):
+        if not FACTS["context"]:
+            return None
+        return rows.select("id").join(pl.read_csv(DATA / "sample_submission.csv"), on="id", how="left")
 
     def batches_of_files(self):
         files = sorted((DATA / "test").iterdir())[::-1]
@@ -115,7 +120,7 @@ class HeightsInferenceServer:
         assert len(answer) == len(ids)
         if "id" in answer.columns:
             assert answer["id"].to_list() == ids.to_list()
-        return answer.with_columns(id=ids).select("id", FACTS["target"])
+        return answer.with_columns(id=ids).select("id", *FACTS["context"], FACTS["target"])
 '''
 
 
@@ -127,6 +132,7 @@ def write_gateway(
     asks_for: str = "",
     as_columns: bool = False,
     files: str = "",
+    context: tuple[str, ...] = (),
 ) -> None:
     """Writes the package beside a competition's data.
 
@@ -138,6 +144,7 @@ def write_gateway(
         as_columns: Whether a batch is handed over column by column.
         files: How the files of the folder `test` are handed over: each as a "path", as a "list" beside the ids, in a
             "column" of a table, as a "folder" beside a table, or by their "ids" alone; as rows of a table by default.
+        context: The columns between id and answer that a submission has; the rows of the sample come with a batch then.
     """
     package = folder / "kaggle_evaluation"
     asked = f'        test.filter(pl.col("{asks_for}") == each)\n' if asks_for else ""
@@ -146,5 +153,12 @@ def write_gateway(
     (package / "heights_inference_server.py").write_text(_SERVER)
     (package / "heights_gateway.py").write_text(GATEWAYS[answer] + asked)
     size = 1 if answer == "value" else 7
-    facts = {"answer": answer, "size": size, "target": target, "columns": as_columns, "files": files}
+    facts = {
+        "answer": answer,
+        "size": size,
+        "target": target,
+        "columns": as_columns,
+        "files": files,
+        "context": context,
+    }
     (package / "facts.json").write_text(json.dumps(facts))

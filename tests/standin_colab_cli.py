@@ -149,6 +149,8 @@ class Colab:
             command, text = [sys.executable, "-c", _CELLS, str(output)], json.dumps([notebook, sources, before])
         environment = os.environ | {"PYTHONPATH": str(self.folder), "IPYTHONDIR": str(self.folder / "ipython")}
         subprocess.run(command, input=text, text=True, env=environment, check=False)
+        if source.suffix != ".py" and self.behaviour.get("saves_half"):
+            output.write_bytes(output.read_bytes()[:-9])
 
     def _moved(self, code: str) -> str:
         return code.replace("/content", str(self.folder / "content"))

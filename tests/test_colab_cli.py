@@ -1,17 +1,27 @@
 """`tandem colab` before anything is asked of Colab: what it would do, and what it refuses."""
 
+import gzip
+import json
+import os
+import sys
 import tarfile
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 from runnable_pair import write_pair
+from standin_colab import StandInColab
 
 from generator.cli.main import main
 from generator.colab.command_line import Assigned, CommandLine
-from generator.colab.errors import TransferError
+from generator.colab.errors import CommandError, TransferError
 from generator.colab.machines import MACHINES, machine_named
-from generator.colab.transfer import unpack
+from generator.colab.receipt import facts_of
+from generator.colab.remote.prepare import WATCH
+from generator.colab.rental import Rental
+from generator.colab.transfer import PIECE_BYTES, fetch_folder, unpack
+from generator.untrusted import JsonObject
 
 
 @pytest.fixture
@@ -112,9 +122,145 @@ def test_results_that_are_more_than_files_and_folders_within_bounds_are_not_unpa
     entry = tarfile.TarInfo(fields["name"])
     for name, value in fields.items():
         setattr(entry, name, value)
-    (tmp_path / "results.tar").write_bytes(entry.tobuf() + bytes(1024))
+    (tmp_path / "results.tar.gz").write_bytes(gzip.compress(entry.tobuf() + bytes(1024)))
     (tmp_path / "results").mkdir()
     with pytest.raises(TransferError, match=said):
-        unpack(tmp_path / "results.tar", tmp_path / "results")
+        unpack(tmp_path / "results.tar.gz", tmp_path / "results")
 
     assert list((tmp_path / "results").iterdir()) == []
+
+
+def packed(*headers: bytes) -> bytes:
+    return gzip.compress(b"".join(headers) + bytes(1024))
+
+
+def pax(**fields: str) -> bytes:
+    """An extended header, and the file that it is about."""
+    records = b""
+    for name, value in fields.items():
+        length = len(f" {name}={value}\n")
+        records += f"{length + len(str(length + 2))} {name}={value}\n".encode()
+    return entry("pax", tarfile.XHDTYPE, records) + entry("file")
+
+
+def entry(name: str, kind: bytes = tarfile.REGTYPE, content: bytes = b"") -> bytes:
+    header = tarfile.TarInfo(name)
+    header.type, header.size = kind, len(content)
+    return header.tobuf() + content.ljust(-(-len(content) // 512) * 512, b"\0")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        packed(pax(mtime="1e30")),
+        packed(*[entry("long", tarfile.GNUTYPE_LONGNAME, b"a\0")] * 3_000, entry("file")),
+        packed(entry("file"))[:20],
+        b"no archive",
+    ],
+    ids=["a time beyond all", "headers without end", "cut off", "nonsense"],
+)
+def test_results_that_no_archive_can_be_are_refused_in_a_sentence(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "results.tar.gz").write_bytes(content)
+    (tmp_path / "results").mkdir()
+
+    with pytest.raises(TransferError, match=r"^the results could not be carried: .+\. Run it again\.$"):
+        unpack(tmp_path / "results.tar.gz", tmp_path / "results")
+
+
+def program(folder: Path, *lines: str) -> CommandLine:
+    """A command line of Google's that does and says this."""
+    path = folder / "colab"
+    path.write_text("\n".join(["#!/bin/sh", *lines, ""]))
+    path.chmod(0o755)
+    return CommandLine(str(path))
+
+
+@pytest.mark.parametrize("piece", ["\0", "--help", ["x"]])
+@pytest.mark.parametrize(
+    ("download", "kind"),
+    [("", CommandError), (f'head -c {PIECE_BYTES + 1} /dev/zero > "$5"', TransferError)],
+    ids=["none", "too large"],
+)
+def test_pieces_of_results_are_files_of_the_size_that_was_asked_for(
+    tmp_path: Path, piece: Any, download: str, kind: type[Exception]
+) -> None:
+    answer = json.dumps({"pieces": [piece], "sha256": ""})
+    (tmp_path / "answer").write_text(f"TANDEM-ANSWER {answer}\n")
+    command_line = program(
+        tmp_path,
+        f'if [ "$1" = exec ]; then cat {tmp_path}/answer; elif [ "$1" = download ]; then true; {download}',
+        "fi",
+    )
+
+    with pytest.raises(kind, match=r"carried: piece 0 is larger|download /content/tandem/results\.0"):
+        fetch_folder(Rental(command_line, "tandem-x", tmp_path), "/content/working", tmp_path / "results")
+
+
+def test_of_a_machine_only_short_facts_are_kept() -> None:
+    deep: Any = 1
+    for _ in range(300):
+        deep = {"a": deep}
+    said = {"platform": "gpu", "device_count": 1, "device_kind": "\x1b[2J" + "T4" * 10_000, "more": deep, "list": [1]}
+
+    kept = facts_of(JsonObject(said))
+
+    assert kept.keys() == {"platform", "device_count", "device_kind"}
+    assert kept["device_kind"].isprintable()
+    assert len(kept["device_kind"]) == 200
+
+
+def test_an_answer_that_is_nested_too_deep_is_none(tmp_path: Path) -> None:
+    (tmp_path / "answer").write_text("TANDEM-ANSWER " + '{"a": ' * 500 + "1" + "}" * 500 + "\n")
+    rental = Rental(program(tmp_path, f"cat {tmp_path}/answer"), "tandem-x", tmp_path)
+
+    with pytest.raises(CommandError, match=r"`colab exec prepare\.py` failed"):
+        rental.ask("prepare")
+
+
+@pytest.mark.parametrize(
+    ("fields", "code"),
+    [
+        ({"machine": ["T4"], "began": 5, "ended": {}, "asked": [], "units": 3, "failure": "\x1b[2J"}, 0),
+        ({"units": [float("nan"), "x"], "others": [[1]], "out_of_fold": "x", "hours": "x"}, 0),
+        ({"session": "--auth=adc"}, 1),
+        ({"session": "tandem-\0"}, 1),
+        ({"session": 7}, 1),
+        ({"stage": []}, 1),
+    ],
+)
+def test_a_receipt_that_somebody_else_wrote_is_read_as_far_as_it_fits(
+    tmp_path: Path, pairs: list[str], capsys: pytest.CaptureFixture[str], fields: dict[str, Any], code: int
+) -> None:
+    path = tmp_path / "output" / "tiny" / "colab" / "receipt.json"
+    path.parent.mkdir(parents=True)
+    usual = {"session": "tandem-tiny-012345", "stage": "rented", "asked": "T4", "high_memory": False, "hours": 2.0}
+    path.write_text(json.dumps(usual | fields))
+    google = ["--program", program(tmp_path, "true").program]
+
+    for verb in (["status"], ["status", "--json"], ["stop"]):
+        assert main(["colab", verb[0], "tiny", *verb[1:], *pairs, *google]) == code
+    said = capsys.readouterr()
+    assert (said.out + said.err).replace("\n", "").isprintable()
+
+
+def test_a_machine_whose_clock_jumps_is_given_back_when_nobody_was_heard_of_for_a_while(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    alive, colab = tmp_path / "alive", StandInColab(monkeypatch)
+    alive.touch()
+    passed = 0.0
+
+    def sleep(seconds: float) -> None:
+        nonlocal passed
+        passed += seconds
+        if passed < 7200:  # signs of life, dated by a clock that was set back and forward by a day
+            wall = passed + 86_400 * (-1) ** (passed // 1000)
+            os.utime(alive, (wall + 86_400, wall + 86_400))
+
+    monkeypatch.setattr(time, "sleep", sleep)
+    monkeypatch.setattr(time, "monotonic", lambda: passed)
+    monkeypatch.setattr(sys, "argv", ["-c", str(alive), "36000", "1500"])
+    exec(WATCH, {})  # noqa: S102 - the program that is sent
+
+    assert colab.asked == ["unassign"]
+    assert 7200 + 1400 < passed < 7200 + 1600

@@ -135,6 +135,18 @@ def test_the_first_cell_that_fails_ends_the_training_and_its_checkpoints_are_kep
     assert (tmp_path / "google" / "content" / "input" / "earlier" / "checkpoints" / "a").is_file()
 
 
+def test_a_notebook_that_came_back_in_half_is_a_failure_and_the_results_are_fetched(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_colab_pair(tmp_path, {**TRAIN, "read": "(working / 'checkpoints').mkdir()"})
+    program = install(tmp_path / "google", saves_half=True)
+    assert colab("run", tmp_path, program, "--machine", "T4") == 1
+
+    assert "what came back of it cannot be read" in capsys.readouterr().err
+    assert (tmp_path / "output" / "tiny" / "train" / "checkpoints").is_dir()
+    assert rented(tmp_path / "google") == []
+
+
 def test_a_token_of_kaggle_is_in_a_file_of_the_machine_and_nowhere_else(
     workspace: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

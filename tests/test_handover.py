@@ -42,7 +42,7 @@ def test_a_missing_handover_names_the_way_to_get_one(tmp_path: Path) -> None:
         read_handover(tmp_path)
 
 
-@pytest.mark.parametrize("content", [b"", b"{", b"[]", b"\xff", b"[" * 100_000])
+@pytest.mark.parametrize("content", [b"", b"{", b"[]", b"\xff", b"[" * 100_000, b'{"a": ' * 900 + b"1" + b"}" * 900])
 def test_a_damaged_handover_is_refused(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "handoff.json").write_bytes(content)
 

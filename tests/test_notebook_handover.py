@@ -155,7 +155,7 @@ def test_the_output_of_the_other_framework_is_refused(sessions: Sessions, traine
     ("function", "cell", "edit"),
     [
         ("make_features", "make-features", ('.fillna("")', '.fillna("?")')),
-        ("make_preprocessor", "make-preprocessor", ("n_quantiles=100", "n_quantiles=50")),
+        ("make_preprocessor", "make-preprocessor", ("min(100, rows)", "min(50, rows)")),
         ("build_model", "build-model", ('"relu"', '"elu"')),
         ("random_signs", "build-model", ("-1, 1,", "-2, 2,")),
         ("embed_inputs", "embed-inputs", ("stddev=0.5", "stddev=0.6")),

@@ -3,6 +3,9 @@
 import hashlib
 import json
 import os
+import shutil
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -10,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from miniature import Outcome, write_tree
+from notebook_session import needs_torch
 
 from generator.run.pretrained_weights import PretrainedWeights, wanted_weights
 
@@ -25,6 +29,16 @@ class applications:
         folder = Path(os.environ["KERAS_HOME"]) / "models"
         folder.mkdir(parents=True)
         (folder / f"mobilenet_{input_shape[0]}_no_top.h5").write_text(weights)
+"""
+# timm imports torchvision, whose transforms no model needs: without CUDA there is none for this PyTorch.
+TORCHVISION = """
+import sys
+from unittest.mock import MagicMock
+import torch
+for name in ("datasets", "models", "models.feature_extraction", "ops", "ops.misc", "transforms", "utils"):
+    sys.modules[f"torchvision.{name}"] = MagicMock()
+sys.modules["torchvision.transforms.functional"] = MagicMock()
+sys.modules["torchvision.ops.misc"].FrozenBatchNorm2d = type("FrozenBatchNorm2d", (torch.nn.Module,), {})
 """
 PHOTOGRAPHS = {
     "photographs/train.csv": "image,label\n" + "".join(f"{number}.jpg,{'ab'[number % 2]}\n" for number in range(20)),
@@ -124,10 +138,12 @@ def test_a_library_that_is_not_installed_is_named_with_its_command(
 @pytest.fixture
 def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     """A stand-in of the Hugging Face Hub with one file, its cache in a folder of the test; what is asked is listed."""
-    content, asked = b"some weights", list[str]()
+    file, asked = tmp_path / "model.safetensors", list[str]()
+    file.write_bytes(b"some weights")
 
     class Handler(BaseHTTPRequestHandler):
         def do_HEAD(self) -> None:
+            content = file.read_bytes()
             asked.append(f"{self.command} {self.path}")
             self.send_response(200 if self.path.endswith("/model.safetensors") else 404)
             self.send_header("X-Repo-Commit", COMMIT)
@@ -137,7 +153,7 @@ def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
 
         def do_GET(self) -> None:
             self.do_HEAD()
-            self.wfile.write(content)
+            self.wfile.write(file.read_bytes())
 
         def log_message(self, *_: object) -> None:
             """Prints nothing."""
@@ -165,3 +181,27 @@ def test_weights_on_the_hub_come_into_its_cache_once(photographs: Path, tandem: 
     snapshot = folder / "models--timm--resnet50.a1_in1k" / "snapshots" / COMMIT / "model.safetensors"
     assert snapshot.read_bytes() == b"some weights"
     assert len([line for line in hub if line.startswith("GET /timm")]) == 1
+
+
+@needs_torch
+@pytest.mark.slow
+def test_timm_fetches_the_weights_that_it_loads_later(
+    photographs: Path, tandem: Tandem, hub: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_tree(photographs / "library", {"torchvision/__init__.py": TORCHVISION})
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(photographs / "library"), os.environ.get("PYTHONPATH", "")]))
+    save = "import sys, timm, safetensors.torch as files\n"
+    save += "files.save_file(timm.create_model('test_resnet').state_dict(), sys.argv[1])"
+    subprocess.run([sys.executable, "-c", save, str(photographs / "model.safetensors")], check=True)
+    generate = ("generate", "--competition", "photographs", "--framework", "torch", "--name", "photographs-torch")
+    assert tandem(*generate, "--metric", "accuracy", "-P", "BACKBONE=test_resnet.r160_in1k").code == 0
+    shutil.rmtree(photographs / "workspace" / "kernels" / "photographs")
+
+    outcome = tandem("data", "photographs", "--json")
+
+    assert outcome.code == 0, outcome
+    (weights,) = json.loads(outcome.out)["weights"]
+    assert (weights["library"], weights["name"]) == ("timm", "test_resnet.r160_in1k.timm")
+    fetched = Path(weights["folder"]) / "models--timm--test_resnet.r160_in1k" / "snapshots" / COMMIT
+    assert (fetched / "model.safetensors").read_bytes() == (photographs / "model.safetensors").read_bytes()
+    assert any(line.startswith("GET /timm/test_resnet.r160_in1k/") for line in hub)

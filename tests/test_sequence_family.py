@@ -268,3 +268,12 @@ def test_a_step_of_a_sequence_that_lacks_a_label_is_not_left_out(kind: str, targ
         executed_alone(["targets"], task, "train", train=train)
 
     assert str(refused.value) == sentence
+
+
+@pytest.mark.filterwarnings("error")
+def test_encoding_few_rows_warns_of_nothing(folder: Path) -> None:
+    write_breaths(folder)
+    known = prepared(folder, ROWS)
+    few = known.make_features(known.train[:30], known.columns)
+
+    known.encode_rows(few, known.fit_encoders(few))

@@ -2,6 +2,7 @@
 
 import importlib
 import json
+import shutil
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -82,6 +83,31 @@ def test_the_notebook_answers_a_gateway_as_it_wants_to_be_answered(
     error = sum(abs(found[name] - value) for name, value in right.items())
     assert error < 0.4 * sum(abs(mean - value) for value in right.values())
     assert f"told of {[name if name != '.' else 'digits' for name in files]}" in ended.said("serve")
+
+
+@pytest.mark.slow
+def test_context_of_the_sample_comes_back_in_every_batch(
+    sessions: Sessions, heights: tuple[Mirror, dict[str, float]], tmp_path: Path
+) -> None:
+    trained, _ = heights
+    context = ("kind", "note")  # one of the test table, and one of the sample alone
+    mirror = Mirror(shutil.copytree(trained.root, tmp_path / "heights"))
+    test = pd.read_csv(mirror.competition / "test.csv", dtype=str)
+    sample = pd.DataFrame({"id": test["id"], "kind": test["kind"], "note": "seen " + test["age"], "height": 0})
+    sample[["id", *context, "height"]].to_csv(mirror.competition / "sample_submission.csv", index=False)
+    write_gateway(mirror.competition, "table", context=context)
+    found = read_task(survey_folder(mirror.competition), Hints(slug="heights")).task
+    assert found.details["context_columns"] == list(context)
+    infer = Notebook(
+        "tensorflow", "infer", task=replace(TASK, details=TASK.details | {"context_columns": list(context)})
+    )
+
+    sessions.finished(infer, mirror.parameters(infer, PAIR_ID=pair_id(trained)))
+
+    table = pd.read_parquet(mirror.working / "submission.parquet").set_index("id").loc[test["id"]].reset_index()
+    assert table.columns.tolist() == ["id", *context, "height"]
+    assert table[[*context]].equals(sample[[*context]])
+    assert table["height"].nunique() > 10
 
 
 def pair_id(mirror: Mirror) -> str:

@@ -12,6 +12,7 @@ from written_submissions import submitted, table_task
 
 from generator.competition.facts import SubmissionKind, TargetKind, Task, Value
 from generator.competition.schema import keys_of, values_of
+from generator.competition.tables.rows import table_rows
 from generator.installation import template_folder
 from generator.pair.rendering import environment
 
@@ -407,3 +408,10 @@ def test_training_rows_for_a_label_each_become_a_row_for_each_example(tmp_path: 
     exec(source, known)  # noqa: S102 - the cell is what is tested
 
     assert known["train"].to_dict("list") == {"id": ["x", "y_1", "z"], "Label": ["any,ear", "", "any"]}
+
+
+@pytest.mark.filterwarnings("error")
+def test_who_stops_reading_a_table_leaves_its_file_to_be_closed_in_order(tmp_path: Path) -> None:
+    (tmp_path / "train.csv").write_text("id,label\n1,2\n3,4\n")
+
+    assert next(table_rows(tmp_path / "train.csv")) == (1, ["id", "label"])

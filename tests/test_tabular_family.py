@@ -60,7 +60,7 @@ def trained_on(folder: Path, task: Task | None = None, *, until: str = "", **par
         return known_after(until, task, "train", folder, **parameters)
     names = known_after("make-preprocessor", task, "train", folder, **parameters)
     names.features = names.make_features(names.train, names.columns)
-    names.preprocessor = names.make_preprocessor()[:-1]
+    names.preprocessor = names.make_preprocessor(len(names.features))[:-1]
     names.shown = names.preprocessor.fit_transform(names.features, names.truth.squeeze())
     return names
 
@@ -71,7 +71,7 @@ def predicted_from(folder: Path, task: Task | None = None) -> SimpleNamespace:
     names = known_after("make-preprocessor", task, "infer", folder)
     columns = trained_on(folder, task, until="columns").columns
     training, test = names.make_features(names.train, columns), names.make_features(names.test, columns)
-    preprocessor = names.make_preprocessor()[:-1]  # without what rounds their number up
+    preprocessor = names.make_preprocessor(len(training))[:-1]  # without what rounds their number up
     wanted = [np.arange(len(training)) % 2] if names_target_encoding(preprocessor) else []
     preprocessor.fit(training, *wanted)
     names.training, names.features, names.inputs = training, test, preprocessor.transform(test)
@@ -357,7 +357,7 @@ def test_ids_of_the_sample_that_the_test_table_lacks_stop_inference(folder: Path
         known_after("test-rows", task_in(folder, "auc"), "infer", folder)
 
 
-@pytest.mark.filterwarnings("error::FutureWarning", "error::DeprecationWarning")
+@pytest.mark.filterwarnings("error")
 def test_encoding_rows_warns_of_nothing_and_is_the_same_again(tmp_path: Path) -> None:
     cells = trained_on(write_shop(tmp_path, shop_columns()), until="make-preprocessor")
     rows = cells.pd.DataFrame({"city": [*"abcd"] * 20, "size": range(80)})
@@ -365,6 +365,6 @@ def test_encoding_rows_warns_of_nothing_and_is_the_same_again(tmp_path: Path) ->
     encoded = []
     for _ in range(2):
         np.random.random(7)  # whatever was drawn before
-        encoded.append(cells.make_preprocessor().fit_transform(rows, np.arange(80) % 2))
+        encoded.append(cells.make_preprocessor(80).fit_transform(rows, np.arange(80) % 2))
 
     assert (encoded[0] == encoded[1]).all()

@@ -52,9 +52,9 @@ def test_folds_whose_categories_differ_have_equally_many_inputs(folder: Path) ->
     write_shop(folder, {"colour": ["red", "green"] * (MANY // 2), "price": range(MANY)})
     names = trained_on(folder, task_in(folder, "auc"))
 
-    few = names.make_preprocessor().fit_transform(names.features, names.truth.squeeze())
+    few = names.make_preprocessor(len(names.features)).fit_transform(names.features, names.truth.squeeze())
     names.features.loc[:11, "colour"] = [colour for colour in ("ochre", "blue", "grey") for _ in range(4)]
-    many = names.make_preprocessor().fit_transform(names.features, names.truth.squeeze())
+    many = names.make_preprocessor(len(names.features)).fit_transform(names.features, names.truth.squeeze())
 
     assert few.shape == many.shape
     assert few.shape[1] % 16 == 0

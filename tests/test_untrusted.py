@@ -6,7 +6,16 @@ import sys
 
 import pytest
 
-from generator.untrusted import JsonObject, is_slug, markdown, markdown_code, printable, python_literal, quoted
+from generator.untrusted import (
+    JsonObject,
+    is_slug,
+    markdown,
+    markdown_code,
+    parsed_json,
+    printable,
+    python_literal,
+    quoted,
+)
 
 NASTY = [
     "it's",
@@ -164,3 +173,15 @@ def test_a_field_of_another_type_than_asked_for_counts_as_left_out() -> None:
     assert [fields.number(name) for name in "abcghx"] == [None, None, None, None, 3.0, None]
     assert [fields.flag(name) for name in "abhx"] == [False, True, False, False]
     assert [fields.section(name) for name in "adex"] == [{}, {}, {"f": 2}, {}]
+
+
+@pytest.mark.parametrize("levels", [101, 950, 100_000])
+def test_json_that_is_nested_deeper_than_anybody_writes_it_is_none(levels: int) -> None:
+    text = '[{"a": ' * (levels // 2) + "1" + "}]" * (levels // 2)
+    if levels % 2:
+        text = f"[{text}]"
+
+    with pytest.raises(ValueError, match="nested too deep"):
+        parsed_json(text)
+    assert JsonObject.parsed(text) == {}
+    assert parsed_json("[" * 100 + "]" * 100)

@@ -26,7 +26,7 @@ _LINES, _LONGEST = 2_000, 65_536
 _GRACE_SECONDS = 5.0
 _UNSIGNED = ("authorize colab-cli", "No valid default credentials", "default credentials were not found")
 _SESSION = re.compile(r"\[(?P<name>[^\]]*)\] (?P<endpoint>\S+) \| Hardware: (?P<hardware>\S+)")
-_BALANCE = re.compile(r"Current balance: (\d+(?:\.\d+)?)")
+_BALANCE = re.compile(r"Current balance: (\d{1,9}(?:\.\d{1,9})?)")
 
 
 @dataclass(frozen=True)

@@ -5,15 +5,21 @@ session's name. No token is among its fields.
 """
 
 import json
+import re
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from enum import StrEnum
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from generator.colab.errors import NoReceiptError
 from generator.pair.handover import DamagedError, json_object
 from generator.pair.workspace import Workspace
+from generator.untrusted import JsonObject, quoted
+
+_SESSION = re.compile(r"tandem-[a-z0-9-]{1,40}")
+_MOST_FACTS = 50
 
 
 class Stage(StrEnum):
@@ -98,19 +104,46 @@ def read_receipt(workspace: Workspace, pair: str) -> Receipt:
     workspace.files.check(path)
     try:
         fields = json_object(path)
-        known = {name: value for name, value in fields.items() if name in Receipt.__dataclass_fields__}
-        session = fields.text("session")
-        if not session:
-            raise NoReceiptError(pair=pair, path=path)
-        others = tuple(map(str, fields["others"])) if isinstance(fields.get("others"), list) else ()
-        units = tuple(
-            value if isinstance(value, int | float) else None for value in [*(fields.get("units") or ()), None, None]
-        )
-        return Receipt(
-            **{**known, "stage": Stage(fields.text("stage")), "pair": pair, "others": others, "units": units[:2]}
-        )
-    except (FileNotFoundError, DamagedError, ValueError, TypeError) as error:
+        stage = Stage(fields.text("stage"))
+    except (FileNotFoundError, DamagedError, ValueError) as error:
         raise NoReceiptError(pair=pair, path=path) from error
+    # The name becomes an argument of Google's program.
+    if not _SESSION.fullmatch(fields.text("session")):
+        raise NoReceiptError(pair=pair, path=path)
+    units = _list(fields, "units")
+    before, after, *_ = (value if isinstance(value, int | float) else None for value in [*units, None, None])
+    return Receipt(
+        pair=pair,
+        session=fields.text("session"),
+        asked=fields.text("asked"),
+        high_memory=fields.flag("high_memory"),
+        hours=fields.number("hours") or 0.0,
+        stage=stage,
+        others=tuple(map(str, _list(fields, "others"))),
+        machine=facts_of(fields.section("machine")),
+        accelerator=facts_of(fields.section("accelerator")),
+        units=(before, after),
+        out_of_fold=facts_of(fields.section("out_of_fold")),
+        handover=fields.text("handover"),
+        failure=fields.text("failure"),
+        began=fields.text("began"),
+        ended=fields.text("ended"),
+    )
+
+
+def _list(fields: JsonObject, name: str) -> list[Any]:
+    value = fields.get(name)
+    return value if isinstance(value, list) else []
+
+
+def facts_of(fields: JsonObject) -> dict[str, Any]:
+    """What a machine says of itself, as far as it is a number or a short text; the machine is untrusted."""
+    few = islice(fields.items(), _MOST_FACTS)
+    return {
+        quoted(name): quoted(value) if isinstance(value, str) else value
+        for name, value in few
+        if isinstance(value, str | int | float | None)
+    }
 
 
 def now() -> str:

@@ -5,7 +5,6 @@ alike; a watch on the machine itself, which releases it when it has not heard fr
 receipt, which has the session's name before the machine is asked for.
 """
 
-import json
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -17,11 +16,11 @@ from typing import Any
 from generator.colab.command_line import Answer, Assigned, CommandLine
 from generator.colab.errors import ColabError, CommandError, SubstituteError
 from generator.colab.machines import Machine
-from generator.colab.receipt import ReceiptFile, Stage
+from generator.colab.receipt import ReceiptFile, Stage, facts_of
 from generator.colab.remote import ANSWER, program
 from generator.pair.handover import accelerator_in_words
 from generator.pair.interrupts import deferred_interrupts
-from generator.untrusted import JsonObject
+from generator.untrusted import JsonObject, parsed_json
 
 FOLDER = "/content/tandem"
 
@@ -58,8 +57,8 @@ class Rental:
         answer = self.execute(file, seconds=COMMAND, tell=lambda _line: None)
         for line in reversed(answer.lines):
             if line.startswith(ANSWER):
-                with suppress(ValueError, RecursionError):
-                    return JsonObject.of(json.loads(line.removeprefix(ANSWER)))
+                with suppress(ValueError):
+                    return JsonObject.of(parsed_json(line.removeprefix(ANSWER)))
         raise CommandError(what=f"exec {file.name}", said=answer.lines)
 
     def upload(self, file: Path, name: str) -> None:
@@ -76,7 +75,10 @@ class Rental:
         Raises:
             CommandError: It did not arrive.
         """
-        self.command_line.run("download", "-s", self.session, name, str(file), seconds=COMMAND)
+        file.unlink(missing_ok=True)
+        said = self.command_line.run("download", "-s", self.session, name, str(file), seconds=COMMAND)
+        if not file.is_file():
+            raise CommandError(what=f"download {name}", said=said)
 
     def restart(self) -> None:
         """Ends what its kernel computes; the files stay."""
@@ -168,7 +170,7 @@ def _look(rental: Rental, machine: Machine, file: ReceiptFile) -> None:
     seconds = file.receipt.hours * 3600 + 2 * COMMAND
     limits = {"seconds": seconds, "silence": SILENCE}
     found = rental.ask("prepare", alive=f"{FOLDER}/alive", **limits)
-    file.note(machine=dict(found))
+    file.note(machine=facts_of(found))
     check_device(found, machine)
 
 

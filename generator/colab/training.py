@@ -10,7 +10,7 @@ from pathlib import Path
 from generator.colab.command_line import CommandLine
 from generator.colab.errors import ColabError, NoReceiptError, StillRentedError, TransferError
 from generator.colab.options import INPUT, MOST_SENT, WORKING, KaggleLogin, PlannedTraining
-from generator.colab.receipt import Receipt, ReceiptFile, Stage, now, read_receipt
+from generator.colab.receipt import Receipt, ReceiptFile, Stage, facts_of, now, read_receipt
 from generator.colab.rental import FOLDER, Rental, check_device, give_back, rented
 from generator.colab.sent_notebook import CellFailure, first_failure, notebook_to_send, without_secrets
 from generator.colab.transfer import fetch_folder, send_folder
@@ -20,6 +20,7 @@ from generator.files import read_bytes, read_json
 from generator.pair.handover import FILE_NAME, HandOver, read_handover
 from generator.pair.interrupts import handled_signals
 from generator.pair.mounted_data import ensure_data
+from generator.pair.notebook import NotebookReadError
 from generator.pair.workspace import Role, Workspace
 from generator.run.private_folder import private_folder
 from generator.untrusted import printable, quoted
@@ -167,9 +168,12 @@ class _Training:
         why = f"{self.planned.hours:g} hours were over" if answer.is_late else " / ".join(answer.lines[-3:])
         if not saved.is_file():
             return CellFailure("", why or "the command line said nothing")
-        content = without_secrets(saved.read_bytes(), self.command_line.secrets)
-        self.planned.options.workspace.files.write(self._executed, content)
-        failure = first_failure(self._executed)
+        try:
+            content = without_secrets(read_bytes(saved), self.command_line.secrets)
+            self.planned.options.workspace.files.write(self._executed, content)
+            failure = first_failure(self._executed)
+        except (OSError, NotebookReadError) as error:
+            return CellFailure("", f"what came back of it cannot be read ({error})")
         return CellFailure("", why) if failure is None and (answer.code or answer.is_late) else failure
 
     def _fetch(self, rental: Rental, results: Path, *, restart: bool) -> None:
@@ -182,7 +186,7 @@ class _Training:
         except ColabError:
             if not restart:
                 raise
-        self.file.note(accelerator=dict(read_json(results / MARKER)))
+        self.file.note(accelerator=facts_of(read_json(results / MARKER)))
 
     def _accepted(self, results: Path) -> ColabResult:
         """The result, once it is made sure that it is whole and of the machine that was asked for."""

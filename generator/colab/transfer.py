@@ -12,6 +12,8 @@ from generator.colab.rental import FOLDER, Rental
 PIECE_BYTES = 32 * 2**20
 _MOST_PIECES = 640  # 20 GiB, what a session on Kaggle may write
 _MOST_FILES = 100_000
+# Of sizes and times without measure, and of headers that say nothing but that another one follows.
+_DAMAGE = (tarfile.TarError, EOFError, OverflowError, RecursionError, ValueError, zlib.error)
 
 
 def size_of(folder: Path, *, limit: int) -> int:
@@ -59,8 +61,10 @@ def fetch_folder(rental: Rental, folder: str, target: Path) -> None:
     archive, digest = rental.private / "results.tar.gz", hashlib.sha256()
     piece = rental.private / "piece"
     with archive.open("wb") as whole:
-        for name in map(str, pieces):
-            rental.download(name, piece)
+        for number in range(len(pieces)):
+            rental.download(f"{FOLDER}/results.{number}", piece)
+            if piece.stat().st_size > PIECE_BYTES:
+                raise TransferError(what="the results", problem=f"piece {number} is larger than was promised")
             content = piece.read_bytes()
             digest.update(content)
             whole.write(content)
@@ -78,7 +82,7 @@ def unpack(archive: Path, target: Path) -> None:
     members: list[tarfile.TarInfo] = []
     size = 0
     try:
-        with tarfile.open(archive) as opened:
+        with tarfile.open(archive, "r:gz") as opened:
             for member in opened:
                 members.append(member)
                 size += member.size
@@ -87,5 +91,5 @@ def unpack(archive: Path, target: Path) -> None:
                 if len(members) > _MOST_FILES or size > _MOST_PIECES * PIECE_BYTES:
                     raise TransferError(what="the results", problem="unpacked they are too large")
             opened.extractall(target, members, filter="data")
-    except (tarfile.TarError, EOFError, OSError, zlib.error) as error:
+    except (*_DAMAGE, OSError) as error:
         raise TransferError(what="the results", problem=str(error)) from error

@@ -1,6 +1,5 @@
 """Calls of the API: signed, sent, repeated where that is safe, and answered by an object or one of our errors."""
 
-import json
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,7 +14,7 @@ from generator.kaggle.errors import CredentialsError, CredentialsRefusedError, K
 from generator.kaggle.http_errors import Endpoint, Operation, refusal, transient_error
 from generator.kaggle.retries import RetryPolicy, retried
 from generator.kaggle.transport import Request, Response, Route, StreamedResponse, Timeouts, Transport
-from generator.untrusted import JsonObject, printable
+from generator.untrusted import JsonObject, is_slug, parsed_json, printable
 
 _LOOPBACK = {"127.0.0.1", "localhost", "::1"}
 _LARGEST_ANSWER = 64 << 20  # bytes; a long log and a long notebook are in answers
@@ -227,11 +226,12 @@ class ApiClient:
         token = answer.token or ""
         if not token or not token.isascii() or not token.isprintable():
             raise self._not_accepted()
+        user = answer.user_name or ""
         life = timedelta(seconds=min(max(answer.expires_in or 0, 0), _OAUTH_LIFE.total_seconds()))
         return RefreshToken(
             credentials.refresh_token,
             source=credentials.source,
-            username=credentials.username or answer.user_name or "",
+            username=credentials.username or (user if is_slug(user.lower()) else ""),
             access_token=token,
             expires=datetime.now(UTC) + life,
         )
@@ -239,8 +239,8 @@ class ApiClient:
 
 def _json(body: bytes) -> Any:
     try:
-        return json.loads(body.decode("utf-8-sig"))
-    except (ValueError, RecursionError):
+        return parsed_json(body.decode("utf-8-sig"))
+    except ValueError:
         return None
 
 

@@ -12,7 +12,7 @@ from generator.kaggle.downloads import Downloads
 from generator.kaggle.errors import ForbiddenError, NotFoundError, RefusedError
 from generator.kaggle.http_errors import Operation
 from generator.kaggle.log_stream import LogStream
-from generator.untrusted import printable
+from generator.untrusted import is_slug, printable
 
 _OLDEST_SAFE = (2026, 10, 19)
 """Before this, certifi trusts roots that were compromised (GHSA-6q48-6c7w-9gw2): a stranger could take the token."""
@@ -64,6 +64,8 @@ class Kaggle(Competitions, LogStream, DatasetsAndModels, Downloads):
             raise self._not_accepted() from None
         if not found.active or not found.username:
             raise self._not_accepted()
+        if not is_slug(found.username.lower()):
+            raise self._unexpected(operation, f"names no user of Kaggle: {found.username}")
         return str(found.username)
 
 

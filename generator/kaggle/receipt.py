@@ -74,7 +74,8 @@ class Receipt:
     @property
     def minutes(self) -> float | None:
         """From the first line of the journal to the last."""
-        return (self.last - self.begun).total_seconds() / 60 if self.begun and self.last else None
+        # The clock may have been set back meanwhile.
+        return max((self.last - self.begun).total_seconds(), 0) / 60 if self.begun and self.last else None
 
     def as_json(self) -> dict[str, Any]:
         """The same as JSON values, for programs."""

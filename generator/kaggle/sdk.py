@@ -15,6 +15,8 @@ from pkgutil import resolve_name
 from types import SimpleNamespace
 from typing import Any, get_type_hints
 
+from generator.untrusted import storable
+
 COMPETITIONS = "kagglesdk.competitions.services.competition_api_service:CompetitionApiClient"
 KERNELS = "kagglesdk.kernels.services.kernels_api_service:KernelsApiClient"
 DATASETS = "kagglesdk.datasets.services.dataset_api_service:DatasetApiClient"
@@ -26,6 +28,8 @@ ACCOUNT = "kagglesdk.users.services.account_service:AccountClient"
 JsonObject = Mapping[str, Any]
 
 _LARGEST_FIELD_NAME = 60
+_LONGEST_TEXT = 100_000  # characters of a text in an answer that is no document
+_DOCUMENTS = ("content", "log", "source")
 _WHOLE_NUMBER = re.compile(r"-?[0-9]{1,18}")
 _SCALARS: dict[Any, str] = {str: "a text", int: "a whole number", bool: "true or false", float: "a number"}
 _import_lock = threading.Lock()
@@ -148,7 +152,13 @@ def _item(field: Any, value: Any, naming: str) -> Any:
         return _typed(kind, value, naming)
     if kind in _SCALARS and type(value) is not kind:
         return _scalar(field, kind, value)
-    return value
+    return _text(field, value) if kind is str and naming == "json_name" else value
+
+
+def _text(field: Any, value: str) -> str:
+    if len(value) > _LONGEST_TEXT and field.json_name not in _DOCUMENTS:
+        raise _wrong(field, f"a text of at most {_LONGEST_TEXT:,} characters")
+    return storable(value)
 
 
 def _scalar(field: Any, kind: type, value: Any) -> Any:

@@ -1,16 +1,21 @@
 """The time of a local Kaggle, so that a test can let a week of quota pass."""
 
+import time
 from datetime import UTC, datetime
 
 _EARLIEST, _LATEST = datetime(1980, 1, 1, tzinfo=UTC), datetime(2107, 12, 31, 23, 59, 58, tzinfo=UTC)
 
 
 class Clock:
-    """The machine's own clock."""
+    """The machine's own clocks."""
 
     def now(self) -> datetime:
         """The present moment, in UTC."""
         return datetime.now(UTC)
+
+    def monotonic(self) -> float:
+        """Seconds of a clock that nobody sets."""
+        return time.monotonic()
 
 
 def as_wire(moment: datetime) -> str:

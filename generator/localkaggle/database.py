@@ -19,7 +19,8 @@ from generator.untrusted import printable
 _BUSY_SECONDS = 30
 # Goes up with every change of a table; a file with other tables is not touched.
 _TABLES_VERSION = 1
-_OF_THE_DISK = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)
+# Without room for one more file, the log beside the database cannot be opened.
+_OF_THE_DISK = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN)
 
 Record = TypeVar("Record")
 
@@ -46,13 +47,19 @@ class Database:
                     f"{printable(str(path))} was written by another version of Tandem, and is left as it is. Choose "
                     "another folder with --root, or remove this one if nothing in it is needed."
                 )
-            for schema in schemas:
-                self._connection().executescript(schema)
-            self._connection().execute(f"PRAGMA user_version = {_TABLES_VERSION}")
+            # All of them or none: some, without the version, would be those of another version of the kit.
+            script = ";\n".join(["BEGIN", *schemas, f"PRAGMA user_version = {_TABLES_VERSION}", "COMMIT"])
+            self._connection().executescript(script)
         except sqlite3.DatabaseError as error:
+            self.close()
+            remedy = (
+                "Make room on its disk, see that it may be written"
+                if _is_of_the_disk(error)
+                else "Put a copy of it back"
+            )
             raise LocalKaggleError(
                 f"{printable(str(path))} cannot be used as the database of a local Kaggle: {printable(str(error))}. "
-                "Put a copy of it back, or choose another folder with --root."
+                f"{remedy}, or choose another folder with --root."
             ) from error
 
     @contextmanager
@@ -71,7 +78,7 @@ class Database:
             # SQLite may have done that itself, when the disk was full.
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
-            if isinstance(error, sqlite3.Error) and getattr(error, "sqlite_errorcode", 0) & 0xFF in _OF_THE_DISK:
+            if _is_of_the_disk(error):
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self._path)) from error
             raise
 
@@ -125,6 +132,10 @@ class Database:
             with self._lock:
                 self._opened.append(connection)
         return connection
+
+
+def _is_of_the_disk(error: BaseException) -> bool:
+    return isinstance(error, sqlite3.Error) and getattr(error, "sqlite_errorcode", 0) & 0xFF in _OF_THE_DISK
 
 
 def insert(connection: sqlite3.Connection, table: str, **values: Any) -> int:

@@ -9,7 +9,7 @@ from typing import Any
 
 from generator.errors import RunError
 from generator.files import read_bytes
-from generator.untrusted import JsonObject, printable
+from generator.untrusted import JsonObject, parsed_json, printable
 
 FILE_NAME = "handoff.json"
 
@@ -152,12 +152,12 @@ def json_object(path: Path) -> JsonObject:
         FileNotFoundError: There is none.
     """
     try:
-        fields = json.loads(read_bytes(path))
+        fields = parsed_json(read_bytes(path))
     except FileNotFoundError:
         raise
     except OSError as error:
         raise DamagedError("it cannot be read") from error
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise DamagedError("it is not JSON") from error
     if not isinstance(fields, dict):
         raise DamagedError("it is not a JSON object")

@@ -11,6 +11,8 @@ from fake_kaggle import COMPLETE, ERROR, QUEUED, RUNNING
 from generator.kaggle.api_types import SessionState, SessionStatus
 from generator.kaggle.chain import errors
 from generator.kaggle.chain.state import Outcome, Step
+from generator.kaggle.errors import UnreachableError
+from generator.kaggle.receipt import receipt_of
 
 
 @pytest.mark.parametrize("error", [MISSING, FORBIDDEN, LOST], ids=type)
@@ -107,3 +109,41 @@ def test_a_suspended_laptop_loses_no_patience(table: Table) -> None:
 
     assert table.counts == (2, 1)
     assert any("asleep" in event.text for event in table.events)
+
+
+def test_a_clock_that_is_set_back_while_a_lost_push_is_looked_for_ends_the_look_in_time(table: Table) -> None:
+    table.kaggle.wrong["push"] = [UnreachableError(doing="push", host="kaggle", why="hung up", was_sent=True)]
+    table.time.suspensions = {0: timedelta(days=-1)}
+    table.push()
+
+    assert table.counts == (2, 1)
+    assert table.time.elapsed < 600
+
+
+def test_a_clock_that_is_set_forward_while_a_lost_push_is_looked_for_pushes_nothing_twice(table: Table) -> None:
+    def lose() -> None:
+        hidden = dict(table.kaggle.kernels)
+        table.kaggle.kernels.clear()
+        table.kaggle.wrong["kernel"] = [None, None, lambda: table.kaggle.kernels.update(hidden)]
+        raise UnreachableError(doing="push", host="kaggle", why="hung up", was_sent=True)
+
+    table.kaggle.wrong["push-after"] = [lose]
+    table.time.suspensions = {0: timedelta(days=1)}
+    table.push()
+
+    assert table.counts == (2, 1)
+
+
+def test_a_receipt_knows_no_negative_times(table: Table) -> None:
+    table.kaggle.states["train"] = [QUEUED, RUNNING, COMPLETE]
+    table.time.suspensions = dict.fromkeys(range(3), timedelta(days=-1))
+    receipt = receipt_of(table.push().journal)
+
+    kernels = [kernel for kernel in receipt.kernels if kernel.ran_minutes is not None]
+    times = [
+        receipt.minutes,
+        *(kernel.ran_minutes for kernel in kernels),
+        *(kernel.queued_minutes for kernel in kernels),
+    ]
+    assert len(times) > 1
+    assert min(times) >= 0

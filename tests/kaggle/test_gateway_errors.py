@@ -214,6 +214,27 @@ def test_the_user_is_asked_for_once() -> None:
     assert server.methods() == ["IntrospectToken"]
 
 
+@pytest.mark.parametrize("name", ["../ada", "a" * 101, "\x1b[2Jada", "ada/digits"])
+def test_a_user_whose_name_none_can_have_is_refused(name: str) -> None:
+    error, _ = failed([said(active=True, username=name)], errors.NotKaggleError, Kaggle.username, says="no user")
+
+    assert str(error).isprintable()
+    assert len(str(error)) < 500
+
+
+def test_a_text_of_an_answer_is_bounded_and_a_document_as_long_as_the_answer_may_be() -> None:
+    failed([said(title="x" * 100_001)], errors.NotKaggleError, READS["GetCompetition"], says="has title that is not")
+
+    pages, _ = answered([said(pages=[{"name": "rules", "content": "x" * 1_000_000}])], READS["ListCompetitionPages"])
+    assert len(pages["rules"]) == 1_000_000
+
+
+def test_half_a_surrogate_in_an_answer_is_no_text_that_cannot_be_written() -> None:
+    pushed, _ = answered([said(ref="ada/digits\ud800-train", versionNumber=1, url="\udfff")], push)
+
+    assert (pushed.ref, pushed.url) == ("ada/digits?-train", "?")
+
+
 def test_a_key_says_itself_who_it_belongs_to() -> None:
     key = LegacyKey("ada", "k" * 32, "kaggle.json")
     (_, name), server = answered([said()], lambda kaggle: (kaggle.quota(), kaggle.username()), credentials=key)

@@ -32,12 +32,21 @@ class HandClock:
     """A clock that is moved by hand."""
 
     moment: datetime = datetime(2026, 11, 20, 12, tzinfo=UTC)
+    jumps: float = 0.0
+    """Seconds by which somebody set it."""
 
     def now(self) -> datetime:
         return self.moment
 
+    def monotonic(self) -> float:
+        return self.moment.timestamp() - self.jumps
+
     def pass_by(self, seconds: float) -> None:
         self.moment += timedelta(seconds=seconds)
+
+    def jump(self, seconds: float) -> None:
+        self.pass_by(seconds)
+        self.jumps += seconds
 
 
 class Desk:

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from collections import deque
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -42,6 +43,9 @@ class DailyClock:
 
     def now(self) -> datetime:
         return datetime.now(UTC) + timedelta(days=self.days)
+
+    def monotonic(self) -> float:
+        return time.monotonic()
 
 
 class RecordedKaggle(LocalKaggle):

@@ -260,3 +260,17 @@ def test_a_push_without_quota_left_is_refused_until_the_week_is_over(desk: Desk)
     assert desk.push(machineShape="NvidiaTeslaT4")["error"] == ""
     desk.clock.moment = datetime(2026, 11, 21, tzinfo=UTC)
     assert desk.push(machineShape="TpuV5E8")["error"] == ""
+
+
+@pytest.mark.parametrize("jump", [-86_400, 86_400])
+def test_a_clock_that_jumps_while_a_session_runs_costs_no_quota_and_gives_none(desk: Desk, jump: float) -> None:
+    def works_for_an_hour(order) -> None:
+        desk.clock.pass_by(1800)
+        desk.clock.jump(jump)
+        desk.clock.pass_by(1800)
+
+    desk.clock.moment = datetime(2026, 11, 18, 12, tzinfo=UTC)
+    desk.runner.script = works_for_an_hour
+    desk.push(machineShape="TpuV5E8")
+
+    assert desk.ask("GetAcceleratorQuotaStatistics")["tpuQuota"]["timeUsed"] == "3600s"

@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import sqlite3
 import subprocess
 import zipfile
 from datetime import timedelta
@@ -14,6 +15,7 @@ from desk import TRAIN, Desk
 from scripted import ScriptedRunner, ScriptFailure, writing
 
 from generator.accelerators.catalog import AcceleratorKind
+from generator.localkaggle.services.kernel_records import State
 from generator.localkaggle.services.kernel_sessions import SessionRules
 
 if TYPE_CHECKING:
@@ -452,3 +454,23 @@ def test_the_log_of_the_api_is_a_json_array_of_the_last_events(tmp_path: Path) -
     log = json.loads(desk.ask("ListKernelSessionOutput", **TRAIN)["log"])
 
     assert [set(event) for event in log] == [{"stream_name", "time", "data"}] * 2
+
+
+def test_a_session_that_was_cut_off_costs_quota_until_its_last_line(tmp_path: Path) -> None:
+    held = ScriptedRunner(held=True)
+    first = Desk(tmp_path, held, rules=SessionRules(slots=1))
+    first.clock.moment -= timedelta(hours=20)  # of the next start
+    first.push(machineShape="TpuV5E8")
+    held.wait_for_a_session()
+    last = first.clock.moment.timestamp() + 60
+    log = first.kaggle.kernels.sessions.folder(1).log
+
+    first.close()
+    os.utime(log, (last, last))
+    with contextlib.closing(sqlite3.connect(tmp_path / "kaggle.sqlite")) as database:  # as a kill leaves it
+        database.execute("UPDATE kernel_sessions SET state = ?, failure = '', ended = NULL", (State.RUNNING,))
+        database.commit()
+    second = Desk(tmp_path)
+
+    assert second.status() == "ERROR"
+    assert second.ask("GetAcceleratorQuotaStatistics")["tpuQuota"]["timeUsed"] == "60s"

@@ -1,5 +1,6 @@
 """What clients see of the server: calls, errors, downloads with ranges, the two prefixes, faults of the transport."""
 
+import errno
 import http.client
 import json
 import os
@@ -16,6 +17,7 @@ from scripted import ScriptedRunner
 from serving import Served, served
 
 from generator.errors import LocalKaggleError
+from generator.localkaggle.database import Database
 from generator.localkaggle.faults import parse_rule
 from generator.localkaggle.http.limits import Limits
 from generator.localkaggle.local_kaggle import LocalKaggle
@@ -65,6 +67,30 @@ def test_a_bug_in_a_method_is_a_500_and_the_server_goes_on(tmp_path: Path, caplo
         assert "division" not in answer["message"]
         assert running.ask(HELLO)[0] == 200
     assert "ZeroDivisionError" in caplog.text
+
+
+def test_a_disk_that_is_full_is_a_507_and_no_bug(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    def fill(_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with served(tmp_path, runner=ScriptedRunner()) as running:
+        running.local_kaggle.methods["DiagnosticsService/Hello"] = fill
+        status, answer = running.ask("DiagnosticsService/Hello")
+
+    assert status == 507
+    assert answer["message"].startswith("There is no room on the disk of this server")
+    assert "Traceback" not in caplog.text
+
+
+def test_tables_of_which_some_could_not_be_made_are_made_at_the_next_start(tmp_path: Path) -> None:
+    first, others = "CREATE TABLE first (x)", "CREATE TABLE second (x)"
+    with pytest.raises(LocalKaggleError, match="cannot be used"):
+        Database(tmp_path / "kaggle.sqlite", [first, "CREATE TABLE"])
+
+    database = Database(tmp_path / "kaggle.sqlite", [first, others])
+
+    assert [row[0] for row in database.all("SELECT name FROM sqlite_master ORDER BY name")] == ["first", "second"]
+    database.close()
 
 
 def test_a_bug_in_a_page_is_a_500_and_is_told_in_the_log(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

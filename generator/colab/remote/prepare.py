@@ -13,8 +13,13 @@ import time
 from pathlib import Path
 
 alive, seconds, silence = Path(sys.argv[1]), float(sys.argv[2]), float(sys.argv[3])
-end = time.time() + seconds
-while alive.is_file() and time.time() < min(end, alive.stat().st_mtime + silence):
+end, last, heard = time.monotonic() + seconds, None, 0
+# The wall clock of a machine may jump.
+while alive.is_file():
+    if alive.stat().st_mtime != last:
+        last, heard = alive.stat().st_mtime, time.monotonic()
+    if time.monotonic() > min(end, heard + silence):
+        break
     time.sleep(min(10, silence / 4))
 from google.colab import runtime
 

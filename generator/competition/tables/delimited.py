@@ -68,6 +68,8 @@ def delimited_rows(file: IO[bytes], separator: str = "", *, encoding: str = UTF_
         raise UnreadableTableError(f"is not {encoding.upper()} text") from error
     except csv.Error as error:
         raise UnreadableTableError(f"is not CSV ({quoted(str(error))})") from error
+    finally:
+        text.detach()  # the caller closes the file
 
 
 def separator_in(header: str) -> str:

@@ -5,7 +5,6 @@ needed to recognise it; only what Kaggle is known not to have is sent again.
 """
 
 from abc import ABC, abstractmethod
-from datetime import datetime, timedelta
 from typing import Generic, TypeVar
 
 from generator.kaggle.chain.errors import NotAcceptedError
@@ -52,7 +51,7 @@ class ExactlyOnce(ABC, Generic[Announced]):
             if current is not None and not current.is_open:
                 return current
             if current is not None:
-                self._look(since=current.announced)
+                self._look()
             elif not self._attempt():
                 attempts += 1
         raise NotAcceptedError(what=self._what, attempts=attempts, last=self._last)
@@ -97,19 +96,22 @@ class ExactlyOnce(ABC, Generic[Announced]):
                 self._poll.tolerate(error)
                 return True
             self._chain.tell(self._step, f"{error.message} Looking whether the {self._noun} was taken.")
-            if self._look(since=self._chain.clock.now()):
+            if self._look():
                 return True
             if not error.outcome_unknown:
                 raise
             return False
         return True
 
-    def _look(self, *, since: datetime) -> bool:
-        """Finds out whether what was announced was made; it may take a while to show."""
+    def _look(self) -> bool:
+        """Finds out whether what was announced was made; it may take a while to show.
+
+        The moment of the announcement does not count: the clock may have jumped since, and a push that was taken for
+        one that had time enough to show would be made twice.
+        """
         poll = self._chain.poll(self._what, url="")
-        until = since + timedelta(seconds=self._chain.polling.commit)
         while not self._find():
-            if self._chain.clock.now() >= until:
+            if poll.seconds >= self._chain.polling.commit:
                 self._withdraw()
                 return False
             poll.pause()

@@ -94,13 +94,13 @@ class Push:
     def queued(self) -> timedelta | None:
         """The time that the session waited for a machine, as far as it was watched."""
         started = self.first_seen(SessionState.RUNNING) or self.ended
-        return started - self.pushed if started and self.pushed else None
+        return max(started - self.pushed, timedelta()) if started and self.pushed else None
 
     @property
     def ran(self) -> timedelta | None:
         """The time that the session ran, as far as it was watched."""
         started = self.first_seen(SessionState.RUNNING)
-        return self.ended - started if started and self.ended else None
+        return max(self.ended - started, timedelta()) if started and self.ended else None
 
     @property
     def ended(self) -> datetime | None:

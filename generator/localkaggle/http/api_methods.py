@@ -12,6 +12,7 @@ from generator.localkaggle.http.transport_faults import with_faults
 from generator.localkaggle.local_kaggle import LocalKaggle
 from generator.localkaggle.rpc import ApiError, Call
 from generator.localkaggle.services.accounts import OPEN_METHODS
+from generator.localkaggle.services.free_space import is_disk_full
 
 _LOG = logging.getLogger(__name__)
 _UNAUTHENTICATED = "Unauthenticated: send the token that this server printed when it started."
@@ -37,6 +38,9 @@ def _answer(local_kaggle: LocalKaggle, request: Request, method: str, body: byte
         return response_to(local_kaggle.handle(call))
     except ApiError:
         raise
-    except Exception:  # noqa: BLE001 - a bug in one method must not end the server; it is told in the log
+    except Exception as error:  # noqa: BLE001 - a bug in one method must not end the server; it is told in the log
+        if is_disk_full(error):
+            _LOG.warning("%s failed: the disk is full", method)
+            return refusal(507, "There is no room on the disk of this server; nothing was done.")
         _LOG.exception("%s failed", method)
         return refusal(500, f"{method} failed: a mistake of this server, told in its log.")

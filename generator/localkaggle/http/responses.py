@@ -7,6 +7,7 @@ from typing import Any
 from starlette.responses import JSONResponse, Response
 
 from generator.localkaggle.rpc import Answer, ApiError, Content, Redirect
+from generator.untrusted import parsed_json
 
 
 def refusal(status: int, message: str, *, headers: Mapping[str, str] | None = None) -> Response:
@@ -30,8 +31,8 @@ def json_object(body: bytes) -> dict[str, Any]:
         ApiError: 400; it is something else.
     """
     try:
-        fields = json.loads(body) if body else {}
-    except (ValueError, RecursionError) as error:
+        fields = parsed_json(body) if body else {}
+    except ValueError as error:
         raise ApiError(400, "The body of the request is not JSON.") from error
     if not isinstance(fields, dict):
         raise ApiError(400, "The body of the request is no JSON object.")

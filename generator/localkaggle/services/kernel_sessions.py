@@ -1,16 +1,17 @@
 """From a version of a kernel to a session that is over: its limits, its place in the queue, its end."""
 
-import errno
 import logging
 import threading
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import partial
 
 from generator.accelerators.catalog import AcceleratorKind
+from generator.localkaggle.clock import file_moment
 from generator.localkaggle.service_context import ServiceContext
-from generator.localkaggle.services.free_space import has_room
+from generator.localkaggle.services.free_space import has_room, is_disk_full
 from generator.localkaggle.services.kernel_quota import allowed, next_week, used
 from generator.localkaggle.services.kernel_records import KernelRecords, KernelSettings, SessionRecord
 from generator.localkaggle.services.kernel_sources import KernelSources
@@ -29,7 +30,6 @@ DELETED = "The notebook was deleted."
 KILLED = "Your notebook was stopped because it exceeded the max allowed execution duration."
 MACHINE_FAILED = "Kaggle Error: the machine of this session failed."
 _RETRY_SECONDS = 2.0
-_DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
 _KILLED_AFTER = timedelta(seconds=5)
 _LOG = logging.getLogger(__name__)
 
@@ -81,7 +81,7 @@ class KernelSessions:
             self._has_written(partial(self._report, session))
         for session in self._records.unfinished():
             if session.started is not None:
-                self._has_written(partial(self._end, session, CUT_OFF))
+                self._has_written(partial(self._end, session, CUT_OFF, self._last_sign(session)))
             else:
                 self.queue.add(session.id)
 
@@ -118,19 +118,25 @@ class KernelSessions:
         session = self._records.session(number)
         if session is None or session.is_over:
             return
+        started, began = self._site.clock.now(), self._site.clock.monotonic()
         try:
-            self._records.begin(number, now=self._site.clock.now())
+            self._records.begin(number, now=started)
             self.folder(number).make()
             end = self._run(session, stop)
         except Exception as error:  # noqa: BLE001 - whatever it is, the session is over and says so
-            _LOG.exception("session %d of %s failed", number, session.ref)
+            if is_disk_full(error):
+                _LOG.warning("session %d of %s failed: the disk is full", number, session.ref)
+            else:
+                _LOG.exception("session %d of %s failed", number, session.ref)
             why = f" {error.strerror}." if isinstance(error, OSError) and error.strerror else ""
             end = SessionEnd(f"{MACHINE_FAILED}{why}")
+        # The wall clock may have jumped; a session costs quota for as long as it ran.
+        ended = started + timedelta(seconds=self._site.clock.monotonic() - began)
         remove_tree(self.folder(number).private)
         failure = CUT_OFF if stop.is_set() and end.failure else end.failure
         # The disk may be full, and not remain so: if others make no room, what this session left is removed.
         waited = False
-        while not self._has_written(partial(self._end, session, failure)) and not stop.wait(_RETRY_SECONDS):
+        while not self._has_written(partial(self._end, session, failure, ended)) and not stop.wait(_RETRY_SECONDS):
             if waited:
                 self._make_room(number)
             waited = True
@@ -151,8 +157,10 @@ class KernelSessions:
         try:
             write()
         except Exception as error:  # noqa: BLE001 - what cannot be told now is told at the next start
+            if is_disk_full(error):
+                _LOG.warning("the disk is full: the end of a session waits for room")
+                return False
             _LOG.exception("the end of a session could not be written")
-            return not (isinstance(error, OSError) and error.errno in _DISK_FULL)
         return True
 
     def _run(self, session: SessionRecord, stop: threading.Event) -> SessionEnd:
@@ -229,8 +237,16 @@ class KernelSessions:
                 self._make_room(session.id)
         return swept
 
-    def _end(self, session: SessionRecord, failure: str) -> None:
-        self._records.end(session.id, failure=failure, now=self._site.clock.now())
+    def _last_sign(self, session: SessionRecord) -> datetime:
+        """When a session that was cut off last wrote to its log: when its server was killed, nobody knows."""
+        now = self._site.clock.now()
+        started = session.started or now
+        with suppress(OSError):
+            return max(started, min(now, file_moment(self.folder(session.id).log.stat().st_mtime)))
+        return started
+
+    def _end(self, session: SessionRecord, failure: str, ended: datetime) -> None:
+        self._records.end(session.id, failure=failure, now=ended)
         self._report(replace(session, failure=failure))
 
     def _report(self, session: SessionRecord) -> None:

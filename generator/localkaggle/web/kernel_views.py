@@ -62,13 +62,13 @@ class SessionView:
         """The time that it has been running, or ran in the end; None before it begins."""
         if self.record is None or self.record.started is None:
             return None
-        return (self.record.ended or now) - self.record.started
+        return max(timedelta(), (self.record.ended or now) - self.record.started)
 
     def waited(self, now: datetime) -> timedelta | None:
         """The time that it waited in the queue, or has so far."""
         if self.record is None:
             return None
-        return (self.record.started or self.record.ended or now) - self.record.created
+        return max(timedelta(), (self.record.started or self.record.ended or now) - self.record.created)
 
 
 @dataclass(frozen=True)
