@@ -55,7 +55,9 @@ class Session:
 
     def cells(self):
         """Return the cells that ran, from the last run of the parameters cell on."""
-        starts = [number for number, cell in enumerate(self.executed) if "\nPAIR_ID = " in cell]
+        both = ("COMPETITION = ", "PAIR_ID = ")  # papermill sets parameters in a cell behind it
+        cells = enumerate(self.executed)
+        starts = [number for number, cell in cells if all(name in cell for name in both)]
         return self.executed[starts[-1] if starts else 0 :]
 
     def find(self, marker):

@@ -85,9 +85,11 @@ def handed_over(run: Run) -> dict[str, Any]:
 
 
 def test_settings_are_those_of_the_parameters_cell_with_the_values_of_the_session(tmp_path: Path) -> None:
-    run = Run(namespace(tmp_path, EPOCHS=5, HIGHER_IS_BETTER=True, REMEDY="later"))
+    injected = "# Parameters\nEPOCHS = 5\nPAIR_ID = 'shops-2'\n"
+    names = namespace(tmp_path, [injected, SHARED], EPOCHS=5, PAIR_ID="shops-2", HIGHER_IS_BETTER=True, REMEDY="later")
+    run = Run(names)
 
-    assert run.settings["EPOCHS"] == 5
+    assert (run.settings["EPOCHS"], run.settings["PAIR_ID"]) == (5, "shops-2")
     assert not {"HIGHER_IS_BETTER", "REMEDY"} & run.settings.keys()
 
 
