@@ -174,8 +174,10 @@ class _PairRun:
                 raise
             self.result.failure = error
         self.result.seconds = time.monotonic() - started
+        from generator.run.last_run import write_last_run
         from generator.run.report import write_report
 
+        write_last_run(self.result)
         write_report(self.result)
         self.listener(ReportWritten(self.output.report))
 
