@@ -1,5 +1,6 @@
 """A notebook has only what its competition needs: nothing in it is left over."""
 
+import ast
 from collections.abc import Mapping
 from dataclasses import replace
 from textwrap import dedent
@@ -23,8 +24,26 @@ def unused(*cells: str, parameters: str = "") -> list[str]:
 def check(notebooks: Mapping[str, Mapping[str, str]]) -> None:
     """Fails with every name that is left over in the cells of the notebooks, which have names as well."""
     found = [f"{name}: {each.kind} {each.name}" for name, cells in notebooks.items() for each in unused_names(cells)]
+    found += [
+        f"{name}: {each} is a function and a variable" for name, cells in notebooks.items() for each in both(cells)
+    ]
     if found:
         pytest.fail("\n".join(found), pytrace=False)
+
+
+def both(cells: Mapping[str, str]) -> set[str]:
+    """The names of a notebook that are a function or class in one place, and assigned in another."""
+    statements = [node for source in cells.values() for node in ast.parse(source).body]
+    definitions = (ast.FunctionDef, ast.ClassDef)
+    defined = {node.name for node in statements if isinstance(node, definitions)}
+    others = [part for node in statements if not isinstance(node, definitions) for part in ast.walk(node)]
+    inside = {id(name) for part in others if isinstance(part, ast.comprehension) for name in ast.walk(part.target)}
+    assigned = {
+        part.id
+        for part in others
+        if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store) and id(part) not in inside
+    }
+    return defined & assigned
 
 
 @pytest.mark.parametrize(("name", "framework"), gallery())

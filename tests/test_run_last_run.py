@@ -36,7 +36,7 @@ def test_the_title_cells_have_the_scores_the_minutes_and_the_accelerator(tmp_pat
     write_last_run(result)
 
     (cell,) = json.loads(notebook.read_text())["cells"]
-    expected = "out-of-fold my\\|auc 0.8500 (folds ± 0.0707), hidden test auc 0.8000, 3.0 min, 1 × cpu"
+    expected = "out-of-fold my\\|auc 0.8500 (folds ± 0.0707), hidden test auc 0.8000, 3.0 min, 1 × cpu"  # noqa: RUF001 - as the report has it
     assert cell["source"][0].splitlines()[1] == f"| last run | {expected} |"
 
 

@@ -14,21 +14,21 @@ def sha256(content):
     return hashlib.sha256(content.encode() if isinstance(content, str) else content).hexdigest()
 
 
-def is_for_readers(node):
+def is_only_said(node):
     """Return whether a statement computes nothing: a docstring, a `print` or a `raise`."""
     value = node.value if isinstance(node, ast.Expr) else None
     is_print = getattr(getattr(value, "func", None), "id", "") == "print"
     return is_print or isinstance(node, ast.Raise) or isinstance(value, ast.Constant)
 
 
-def plain(node):
+def as_lists(node):
     """Return code as nested lists, the same in every Python, without layout and comments."""
     if isinstance(node, list):
-        return [plain(part) for part in node if not is_for_readers(part)]
+        return [as_lists(part) for part in node if not is_only_said(part)]
     if not isinstance(node, ast.AST):
         return repr(node)
     fields = [(name, value) for name, value in ast.iter_fields(node) if value not in (None, [])]
-    return [type(node).__name__, *([name, plain(value)] for name, value in fields)]
+    return [type(node).__name__, *([name, as_lists(value)] for name, value in fields)]
 
 
 class Session:
@@ -94,5 +94,5 @@ class Session:
             _, *shared = re.split(r"^# The same in both notebooks\.$", cell, flags=re.MULTILINE)
             for node in ast.parse("".join(shared)).body:
                 name = getattr(node, "name", "") or ast.unparse(node).partition(" =")[0]
-                code[name] = sha256(json.dumps(plain(node)))
+                code[name] = sha256(json.dumps(as_lists(node)))
         return code

@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pandas as pd
-from runtime.session import Session, plain, sha256
+from runtime.session import Session, as_lists, sha256
 
 
 def write_json(path, value):
@@ -21,16 +21,16 @@ def write_json(path, value):
     os.replace(partial, path)
 
 
-def statements(cell):
+def statements_of(cell):
     """Return the statements of a cell but imports; those below a magic such as %%time too."""
     nodes = ast.parse(cell).body
     call = getattr(nodes[0], "value", None) if nodes else None
     if getattr(getattr(call, "func", None), "attr", "") == "run_cell_magic":
-        return statements(call.args[2].value)
+        return statements_of(call.args[2].value)
     return [node for node in nodes if not isinstance(node, ast.Import | ast.ImportFrom)]
 
 
-def names_read(node):
+def globals_read(node):
     """Return the global names that a statement reads, inside of its functions as well."""
     tables, names = [symtable.symtable(ast.unparse(node), "cell", "exec")], set()
     for table in tables:  # it grows by the functions and classes inside
@@ -40,7 +40,7 @@ def names_read(node):
     return names
 
 
-def names_set(node):
+def globals_set(node):
     """Return the names that a statement defines, assigns, or assigns a part of."""
     if isinstance(node, ast.FunctionDef | ast.ClassDef):
         return {node.name}
@@ -56,29 +56,29 @@ def names_set(node):
 def code_behind(cells, without=()):
     """Return {name: SHA-256} of the last cell's code, and of all that it depends on."""
     code, reads = {}, {}
-    for node in [node for cell in cells[:-1] for node in statements(cell)]:
-        read, whole = names_read(node), ast.Assign | ast.FunctionDef | ast.ClassDef
-        for name in names_set(node) - {*without}:
+    for node in [node for cell in cells[:-1] for node in statements_of(cell)]:
+        read, whole = globals_read(node), ast.Assign | ast.FunctionDef | ast.ClassDef
+        for name in globals_set(node) - {*without}:
             if isinstance(node, whole) and name not in read:  # it replaces what the name was
                 code[name], reads[name] = [], set()
-            code.setdefault(name, []).append(plain(node))
+            code.setdefault(name, []).append(as_lists(node))
             reads.setdefault(name, set()).update(read)
-    loop = statements(cells[-1])
-    needed = sorted(set().union(*map(names_read, loop)) - set().union(*map(names_set, loop)))
+    loop = statements_of(cells[-1])
+    needed = sorted(set().union(*map(globals_read, loop)) - set().union(*map(globals_set, loop)))
     for name in needed:  # it grows by what these depend on
         needed += sorted(reads.get(name, set()) - {*needed})
     behind = {name: code[name] for name in needed if name in code}
-    behind["the training loop"] = plain(loop)
+    behind["the training loop"] = as_lists(loop)
     return {name: sha256(json.dumps(parts))[:16] for name, parts in behind.items()}
 
 
-def differences(then, now):
+def changed_settings(then, now):
     """Return what became of the settings that another run has otherwise."""
     names = sorted(name for name in then if then[name] != now.get(name))
     return [f"{name} = {then[name]!r}, now {now.get(name)!r}" for name in names]
 
 
-def write_epoch(save, folder, history, predictions, arguments):
+def write_epoch_files(save, folder, history, predictions, arguments):
     """Write the files of an epoch, then remove those of the epoch before."""
     name = f"epoch{len(history)}"
     save(folder / name)
@@ -158,7 +158,7 @@ class Run(Session):
         for folder in [] if same else runs:
             try:
                 then = json.loads((folder / "run.json").read_text())
-                changed = differences(then["settings"], identity["settings"])
+                changed = changed_settings(then["settings"], identity["settings"])
                 if then["code"] != identity["code"]:
                     there, here = then["code"].items(), identity["code"].items()
                     changed.append(f"code of {', '.join(sorted(dict(there ^ here)))}")
@@ -188,7 +188,7 @@ class Run(Session):
         seconds, count = time.monotonic() - self.clock, self.epoch_count
         self.history.append({"loss": loss, "score": score, "seconds": seconds})
         files = (save, self.folder, [*self.history], predictions, arguments)
-        self.saved = self.saver.submit(write_epoch, *files)
+        self.saved = self.saver.submit(write_epoch_files, *files)
         self.slowest, done = max(self.slowest, seconds), len(self.history)
         self.is_late = done < count and self.seconds_left() < 1.5 * self.slowest
         to_go = seconds * (count * len(self.histories) - sum(map(len, self.histories))) / 60
