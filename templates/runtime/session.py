@@ -46,7 +46,7 @@ class Session:
             self.input = workspace / "input"
             self.output = workspace / "output" / Path.cwd().parent.name / Path.cwd().name
         self.output.mkdir(parents=True, exist_ok=True)
-        self.competition, self.start = None, namespace.get("session_start", time.monotonic())
+        self.competition, self.start = self.input, namespace.get("session_start", time.monotonic())
 
     def seconds_left(self):
         """Return how long this session still has, without its reserve."""

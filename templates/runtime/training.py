@@ -25,8 +25,8 @@ def statements_of(cell):
     """Return the statements of a cell but imports; those below a magic such as %%time too."""
     nodes = ast.parse(cell).body
     call = getattr(nodes[0], "value", None) if nodes else None
-    if getattr(getattr(call, "func", None), "attr", "") == "run_cell_magic":
-        return statements_of(call.args[2].value)
+    if isinstance(call, ast.Call) and getattr(call.func, "attr", "") == "run_cell_magic":
+        return statements_of(ast.literal_eval(call.args[2]))
     return [node for node in nodes if not isinstance(node, ast.Import | ast.ImportFrom)]
 
 
