@@ -114,11 +114,7 @@ class Run(Session):
         return found
 
     def folds(self, count, train, truth):
-        """Yield the folds that are still to be trained, while there is time.
-
-        The rows of `train` and `truth` are part of the run, and so is the code that this cell
-        depends on: after a change nothing is resumed.
-        """
+        """Yield the folds still to be trained, in time; data, settings and code are one run's."""
         session = ["INPUT_ROOT", "WORKING_ROOT", "ALLOW_CPU", "SESSION_HOURS", "RESERVE_MINUTES"]
         session += ["RESULTS", "RELEASE_RUNTIME"]  # of Colab
         settings = {name: self.settings[name] for name in {*self.settings} - {*session}}
