@@ -235,7 +235,7 @@ def test_other_checkpoints_in_the_folder_do_not_mix_with_those_that_are_attached
         pytest.param(
             {
                 "runtime": lambda cell: cell.replace("Attach it", "Please attach it"),
-                "devices": lambda cell: cell.replace("TensorFlow sees", "TensorFlow has"),
+                "connect": lambda cell: cell.replace("TensorFlow sees", "TensorFlow has"),
                 "parameters": lambda cell: cell.replace("# TabM ensemble size K", "# so many networks"),
                 "loss": lambda cell: f"# Of two kinds.\n{cell}",
                 "plot-columns": lambda cell: cell.replace("20", "30"),
@@ -266,11 +266,7 @@ def test_a_training_is_resumed_unless_code_that_it_depends_on_was_edited(
     parameters = shops.parameters(train, EPOCHS=3)
     assert sessions.run(train, {**parameters, "SESSION_HOURS": 10 / 60}).is_done
     (there,) = (shops.working / "checkpoints").iterdir()
-    mine = {name: edit for name, edit in edits.items() if name != "runtime"}
-    if "runtime" in edits:
-        mine["find-devices"] = mine.pop("devices")
-
-    said = said_of_checkpoints(sessions, parameters, mine)
+    said = said_of_checkpoints(sessions, parameters, {name: edit for name, edit in edits.items() if name != "runtime"})
 
     if not changed:
         assert said == [f"Resumes from {there}"]
