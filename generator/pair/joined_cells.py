@@ -27,7 +27,8 @@ def with_runtime(parts: Iterable[Cell]) -> list[Cell]:
         return result
     runtime, *moved = plumbing
     own = [part.source for part in moved if not _is_shared(part)]
-    shared = [part.source.removeprefix(SHARED_MARK).strip("\n") for part in moved if _is_shared(part)]
+    in_order = sorted(filter(_is_shared, moved), key=lambda part: part.name)  # the same in both notebooks
+    shared = [part.source.removeprefix(SHARED_MARK).strip("\n") for part in in_order]
     sources = [runtime.source, *own, *([f"{SHARED_MARK}\n{shared[0]}", *shared[1:]] if shared else [])]
     whole = replace(runtime, source="\n\n\n".join(sources))
     return [whole if part is runtime else part for part in result if part not in moved]
