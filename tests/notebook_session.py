@@ -56,13 +56,12 @@ def rendered_cells(framework: str, role: str, task: "Task", *, slug: str = "digi
 
 
 def code_cells(choices: "Choices", role: str) -> dict[str, str]:
-    """The code cells of a notebook, by name, in their order."""
+    """The code parts of a notebook, by name, in their order."""
+    from generator.pair.kernel_files import rendered_parts
     from generator.pair.percent import CellKind
-    from generator.pair.rendering import render_parts
-    from generator.pair.spec import spec_of
     from generator.pair.workspace import Role
 
-    return {cell.name: cell.source for cell in render_parts(spec_of(choices), Role(role)) if cell.kind is CellKind.CODE}
+    return {part.name: part.source for part in rendered_parts(choices)[Role(role)] if part.kind is CellKind.CODE}
 
 
 @dataclass(frozen=True)

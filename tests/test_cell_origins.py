@@ -15,8 +15,8 @@ from rendered_pairs import layout_choices
 from generator import installation
 from generator.installation import template_folder
 from generator.pair.choices import Choices
-from generator.pair.kernel_files import render_kernels
-from generator.pair.notebook import written_cells
+from generator.pair.kernel_files import rendered_parts
+from generator.pair.percent import Cell, CellKind
 from generator.pair.shared_cells import SHARED_MARK
 from generator.pair.workspace import Role
 
@@ -25,7 +25,7 @@ _HEADER = re.compile(r"# %%(?=\s)")
 _STATEMENT = re.compile(r"# \{[%#]")
 _BRANCH = re.compile(r"\s*# \{% (?:block|else|elif) ?")
 # Of these cells only the header stands in the template; their text is each notebook's own.
-FILLED_IN = {"title", "parameters", "imports"}
+FILLED_IN = {"title", "parameters", "imports", "runtime", "runtime-text"}
 
 
 @dataclass(frozen=True)
@@ -92,17 +92,17 @@ def origins(choices: Choices, marked: Path) -> dict[Role, Notebook]:
     """The cells of both notebooks of a pair, by name."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(installation, "_PACKAGE", marked.parent)
-        files = render_kernels(choices)
-    return {role: dict(_origins(files[Path(role, f"{role}.ipynb")])) for role in Role}
+        parts = rendered_parts(choices)
+    return {role: dict(_origins(parts[role])) for role in Role}
 
 
-def _origins(content: bytes) -> Iterator[tuple[str, Origin]]:
-    for name, cell in written_cells(content, path=Path("rendered")).items():
-        marks = _MARK.findall(cell.source)
+def _origins(parts: list[Cell]) -> Iterator[tuple[str, Origin]]:
+    for cell in parts:
+        name, marks = cell.name, _MARK.findall(cell.source)
         assert marks, f"{name} does not say where it stands"
         source = _MARK.sub("", cell.source).strip()
         if source:  # of a cell with imports alone nothing is left
-            yield name, Origin(marks[0], frozenset(marks), source, cell.kind == "code")
+            yield name, Origin(marks[0], frozenset(marks), source, cell.kind is CellKind.CODE)
 
 
 def differing(first: Notebook, second: Notebook) -> dict[str, list[str]]:

@@ -117,7 +117,7 @@ def test_an_edited_notebook_is_refused_with_its_cells(generate: Tandem, workspac
     refused, forced = generate(), generate("--force")
 
     assert refused.code == 1
-    assert "train/train.ipynb (cells changed: imports)" in refused.err
+    assert "train/train.ipynb (cells changed: runtime)" in refused.err
     assert "--force" in refused.err
     assert forced.code == 0
     assert "# mine" not in notebook.read_text()
@@ -237,7 +237,7 @@ def test_no_verb_overwrites_a_notebook_that_was_edited(tandem: Tandem, generate:
 
     assert [outcome.code for outcome in refused] == [1, 1]
     for outcome in refused:
-        assert "train/train.ipynb (cells changed: imports)" in outcome.err
+        assert "train/train.ipynb (cells changed: runtime)" in outcome.err
         assert "--force" in outcome.err
     assert tree_of(workspace.root / "kernels") == before
 
@@ -252,10 +252,10 @@ def test_the_check_of_all_pairs_recommends_nothing_that_loses_edits(
 
     check = tandem("generate", "--all", "--check")
     assert (check.code, "+++ kernels/digits/infer/infer.ipynb as rendered" in check.out) == (1, True)
-    assert "kernels/digits/infer/infer.ipynb (cells changed: imports)" in check.err
+    assert "kernels/digits/infer/infer.ipynb (cells changed: runtime)" in check.err
     assert "`tandem generate --all` writes nothing" in check.err
     report = json.loads(tandem("generate", "--all", "--check", "--json").out)
-    assert report["edited"] == {"kernels/digits/infer/infer.ipynb": "cells changed: imports"}
+    assert report["edited"] == {"kernels/digits/infer/infer.ipynb": "cells changed: runtime"}
 
     forced = tandem("generate", "--all", "--force")
     assert (forced.code, forced.out) == (0, "kernels/digits/infer/infer.ipynb  written\n")

@@ -40,7 +40,16 @@ def render_kernels(choices: Choices, *, own: Mapping[Path, str] | None = None) -
 
 
 def rendered_cells(choices: Choices, *, own: Mapping[Path, str] | None = None) -> dict[Role, list[Cell]]:
-    """Renders the cells of both notebooks as they are where the user sets no parameter.
+    """Render the cells of both notebooks as they are where the user sets no parameter.
+
+    Raises:
+        PairError: As for `rendered_parts`.
+    """
+    return {role: joined(with_runtime(parts)) for role, parts in rendered_parts(choices, own=own).items()}
+
+
+def rendered_parts(choices: Choices, *, own: Mapping[Path, str] | None = None) -> dict[Role, list[Cell]]:
+    """Render the parts that the cells of both notebooks are joined of.
 
     Raises:
         PairError: A template cannot be rendered, or the framework cannot do what the user asks for, or a file of
@@ -61,7 +70,7 @@ def rendered_cells(choices: Choices, *, own: Mapping[Path, str] | None = None) -
     in_both = set.intersection(*({part.name for part in notebook} for notebook in parts.values()))
     if backend != spec.framework:
         in_both -= different_cells(parts.values())
-    return {role: joined(with_runtime(_marked(part, in_both) for part in notebook)) for role, notebook in parts.items()}
+    return {role: [_marked(part, in_both) for part in notebook] for role, notebook in parts.items()}
 
 
 def kernel_files(choices: Choices, rendered: Mapping[Role, list[Cell]]) -> dict[Path, bytes]:

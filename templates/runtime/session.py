@@ -55,9 +55,8 @@ class Session:
 
     def cells(self):
         """Return the cells that ran, from the last run of the parameters cell on."""
-        both = ("COMPETITION = ", "PAIR_ID = ")  # papermill sets parameters in a cell behind it
-        cells = enumerate(self.executed)
-        starts = [number for number, cell in cells if all(name in cell for name in both)]
+        names = re.compile(r"^COMPETITION\b.*^PAIR_ID\b", re.MULTILINE | re.DOTALL)
+        starts = [number for number, cell in enumerate(self.executed) if names.search(cell)]
         return self.executed[starts[-1] if starts else 0 :]
 
     def find(self, marker):
