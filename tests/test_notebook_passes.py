@@ -50,7 +50,7 @@ def test_no_further_pass_begins_that_would_end_too_late(
 
     ended = sessions.finished(infer, hurried, look=f"predictions.tolist(), {EACH}")
 
-    assert "There is no time for 1 of 2 passes." in ended.said("predict-test")
+    assert "No time for 1 of 2 passes." in ended.said("predict-test")
     averaged, (first, _) = ended.seen
     for row, one in zip(averaged, first, strict=True):
         assert row == pytest.approx(one, abs=1e-6)
@@ -108,7 +108,7 @@ def test_a_submission_that_could_not_be_scored_never_gets_its_name(
     sessions: Sessions, trained: Trained, tmp_path: Path, wrong: str
 ) -> None:
     mirror = trained.mirror("tensorflow", tmp_path / "mirror", slug="shops")
-    edit = {"join-by-id": lambda cell: cell.replace("submission.head()", f"submission = submission.{wrong}")}
+    edit = {"join-by-id": lambda cell: cell.replace("display(submission.head())", f"submission = submission.{wrong}")}
     infer = of_shops("tensorflow", "infer", edit)
 
     ended = sessions.run(infer, mirror.parameters(infer))

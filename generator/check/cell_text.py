@@ -12,6 +12,12 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import accumulate, islice, takewhile
 
+from generator.untrusted import JsonObject
+
+# What people and this kit call cells; the ids that editors make up have digits among their letters.
+_NAME = re.compile(r"[A-Za-z]+(?:[-_](?:[A-Za-z]+|\d+))*")
+_RANDOM_ID = re.compile(r"[0-9a-f]{8}|[0-9a-f]{8}-[0-9a-f-]+")
+
 MOST_TOKENS = 100_000  # of a notebook's code: some 350 kB of what people write, which take about two seconds
 _LONGEST, _MOST_CHARACTERS = 1_000_000, 4_000_000  # characters of a cell, and of all, whose tokens are counted at all
 _TOKEN = re.compile(r"\w+|[^\w\s]")
@@ -60,6 +66,12 @@ class CodeCell:
     def lines(self) -> list[str]:
         """The lines of the text."""
         return self.source.split("\n")
+
+
+def cell_name(cell: JsonObject, number: int) -> str:
+    """What a cell is called in a finding: its id where that is a name, else its number among all cells."""
+    name = cell.text("id")
+    return name if _NAME.fullmatch(name) and not _RANDOM_ID.fullmatch(name) else f"cell {number}"
 
 
 def read_cells(cells: Iterable[tuple[str, str]]) -> tuple[CodeCell, ...]:

@@ -12,30 +12,23 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import zip_longest
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import TypeVar, cast
 
-from generator.check.cell_text import CodeCell, read_cells
+from generator.check.cell_text import CodeCell, cell_name, read_cells
 from generator.check.finding import Place
 from generator.check.syntax import Call, FunctionNode, Tree, collector_paused, parameters, walk
+from generator.check.text_value import UNKNOWN, text_of
 from generator.pair.notebook import joined
 from generator.untrusted import JsonObject
 
-UNKNOWN = "\0"  # a part of a text that only a run would tell
-
 NodeT = TypeVar("NodeT", bound=ast.AST)
 _MOST_CELLS = 2_000
-# What people and this kit call cells; the ids that editors make up have digits among their letters.
-_NAME = re.compile(r"[A-Za-z]+(?:[-_](?:[A-Za-z]+|\d+))*")
-_RANDOM_ID = re.compile(r"[0-9a-f]{8}|[0-9a-f]{8}-[0-9a-f-]+")
 _DEEPEST_AROUND = 200  # levels that are looked at above a node, so that a chain of thousands of terms takes linear time
 _MOST_MEANINGS = 20  # things that a name may stand for, of which each is below an `if`
 _MOST_VALUES = 50  # that a name is given: each of thousands of uses may look at all of them
 _DEEPEST_VALUE = 30  # names and operations that are followed for a value
 _DEEPEST_TEXT, _LONGEST_TEXT, _LARGEST = 20, 4_000, 2**63
-_SAME_TEXT = {"pathlib.Path", "pathlib.PurePath", "pathlib.PosixPath", "pathlib.PurePosixPath", "str", "os.fspath"}
-_JOINING = {"os.path.join", "posixpath.join", "tensorflow.io.gfile.join"}
-_UNCHANGED = {"resolve", "absolute", "expanduser", "as_posix"}
 _RECORDS = {"SimpleNamespace", "dict", "EasyDict", "Box", "Namespace", "AttrDict", "DotMap", "ConfigDict"}
 _BRANCHES = (ast.If, ast.Try, ast.For, ast.While, ast.match_case)
 _RUN_BY_IPYTHON = {"run_line_magic", "run_cell_magic", "magic", "system", "getoutput"}
@@ -683,44 +676,9 @@ class NotebookCode:
         if node is None or depth > _DEEPEST_TEXT:
             return None
         if node not in self._texts:
-            text = self._text(node, depth)
+            text = text_of(self, node, depth)
             self._texts[node] = None if text is None or len(text) > _LONGEST_TEXT else text
         return self._texts[node]
-
-    def _text(self, node: ast.AST, depth: int) -> str | None:  # noqa: PLR0911 - a kind of expression a line
-        if isinstance(node, ast.Constant):
-            return node.value if isinstance(node.value, str) else None
-        if isinstance(node, ast.Name | ast.Attribute | ast.Subscript):
-            value = self.resolved(node)
-            return None if value is node else self.text(value, depth + 1)
-        if isinstance(node, ast.JoinedStr):
-            parts = [part.value if isinstance(part, ast.FormattedValue) else part for part in node.values]
-            return "".join(self.text(part, depth + 1) or UNKNOWN for part in parts)
-        if isinstance(node, ast.BinOp):
-            if not isinstance(node.op, ast.Div | ast.Add):
-                return None
-            left, right = self.text(node.left, depth + 1), self.text(node.right, depth + 1)
-            if left is None and right is None:
-                return None
-            if isinstance(node.op, ast.Div):
-                return _path(left, right)
-            return (left or UNKNOWN) + (right or UNKNOWN)
-        return self._text_of_call(node, depth) if isinstance(node, ast.Call) else None
-
-    def _text_of_call(self, node: ast.Call, depth: int) -> str | None:
-        name = self.name(node.func)
-        method = name.rpartition(".")[2]
-        if name not in _SAME_TEXT and name not in _JOINING and method != "joinpath" and method not in _UNCHANGED:
-            return None
-        parts = [self.text(argument, depth + 1) for argument in node.args]
-        if name in _SAME_TEXT and len(parts) == 1:
-            return parts[0]
-        if name in _SAME_TEXT | _JOINING:
-            return _path(*parts) if any(part is not None for part in parts) else None
-        base = self.text(node.func.value, depth + 1) if isinstance(node.func, ast.Attribute) else None
-        if base is None or method == "joinpath":
-            return _path(base, *parts) if base is not None else None
-        return base if method in _UNCHANGED else None
 
 
 def read_code(notebook: Mapping[str, object], path: Path) -> NotebookCode:
@@ -731,17 +689,7 @@ def read_code(notebook: Mapping[str, object], path: Path) -> NotebookCode:
         return NotebookCode(path, read_cells(code))
 
 
-def cell_name(cell: JsonObject, number: int) -> str:
-    """What a cell is called in a finding: its id where that is a name, else its number among all cells."""
-    name = cell.text("id")
-    return name if _NAME.fullmatch(name) and not _RANDOM_ID.fullmatch(name) else f"cell {number}"
-
-
 def _finite(value: object) -> float | None:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     return value if abs(value) < _LARGEST else None
-
-
-def _path(*parts: str | None) -> str:
-    return str(PurePosixPath(*(UNKNOWN if part is None else part for part in parts)))

@@ -19,7 +19,7 @@ from json.decoder import scanstring  # type: ignore[attr-defined]  # what `json`
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from generator.check.code import cell_name
+from generator.check.cell_text import cell_name
 from generator.check.finding import Finding
 from generator.check.fix import REMOVED, CodeChange, FieldChange, is_node
 from generator.check.source import KernelSource

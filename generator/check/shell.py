@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-from generator.check.code import UNKNOWN, NotebookCode
+from generator.check.code import NotebookCode
 from generator.check.finding import Place
+from generator.check.text_value import UNKNOWN
 
 _RUNNING = {"os.system", "subprocess.run", "subprocess.call", "subprocess.check_call", "subprocess.check_output"}
 _RUNNING |= {"subprocess.Popen", "subprocess.getoutput", "os.popen"}

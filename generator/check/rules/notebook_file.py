@@ -5,8 +5,7 @@ import json
 import re
 from collections.abc import Iterator
 
-from generator.check.cell_text import MOST_TOKENS
-from generator.check.code import cell_name
+from generator.check.cell_text import MOST_TOKENS, cell_name
 from generator.check.finding import Place, Severity
 from generator.check.fix import REMOVED, FieldChange, Fix
 from generator.check.ignores import ignores

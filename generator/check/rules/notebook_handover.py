@@ -8,13 +8,14 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from pathlib import PurePosixPath
 
-from generator.check.code import UNKNOWN, NotebookCode
+from generator.check.code import NotebookCode
 from generator.check.finding import Severity
 from generator.check.guards import is_guarded
 from generator.check.rule import Problem, rule
 from generator.check.shell import shell_commands
 from generator.check.source import KernelSource, Purpose
 from generator.check.syntax import Call, is_true
+from generator.check.text_value import UNKNOWN
 from generator.check.written_paths import Write, writes
 from generator.pair.shared_cells import differing
 

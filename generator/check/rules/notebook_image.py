@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from functools import cache, lru_cache
 from pathlib import PurePosixPath
 
-from generator.check.code import UNKNOWN, NotebookCode
+from generator.check.code import NotebookCode
 from generator.check.finding import Severity
 from generator.check.fix import Fix, renamed, renamed_argument
 from generator.check.guards import is_called, is_guarded
@@ -24,6 +24,7 @@ from generator.check.rule import Problem, rule
 from generator.check.shell import installed_modules, module_named, shell_commands, strings_and_commands
 from generator.check.source import KernelSource
 from generator.check.syntax import Call
+from generator.check.text_value import UNKNOWN
 
 _HEADS = {name.partition(".")[0] for table in ("names", "prefixes", "calls") for name in removed(table)}
 _BRINGS_FILES = re.compile(

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from pathlib import PurePosixPath
 
-from generator.check.code import UNKNOWN, NotebookCode
+from generator.check.code import NotebookCode
 from generator.check.finding import Place, Severity
 from generator.check.guards import is_called
 from generator.check.images import distributions_of
@@ -14,6 +14,7 @@ from generator.check.rule import Problem, rule
 from generator.check.shell import shell_commands
 from generator.check.source import KernelSource
 from generator.check.syntax import Call
+from generator.check.text_value import UNKNOWN
 from generator.check.written_paths import writes
 
 _WITH_VALUE = {"-r", "-c", "-f", "-i", "-t", "--requirement", "--constraint", "--find-links", "--index-url", "--target"}

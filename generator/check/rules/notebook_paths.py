@@ -8,11 +8,12 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from pathlib import PurePosixPath
 
-from generator.check.code import UNKNOWN, NotebookCode
+from generator.check.code import NotebookCode
 from generator.check.finding import Severity
 from generator.check.fix import Fix, with_text
 from generator.check.rule import Problem, rule
 from generator.check.source import KernelSource
+from generator.check.text_value import UNKNOWN
 from generator.check.written_paths import writes
 
 _INPUT = "/kaggle/input"

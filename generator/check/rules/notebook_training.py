@@ -6,7 +6,7 @@ from functools import lru_cache
 from itertools import pairwise
 
 from generator.check.analysis.platform import is_keras
-from generator.check.code import UNKNOWN, NotebookCode
+from generator.check.code import NotebookCode
 from generator.check.finding import Severity
 from generator.check.guards import is_guarded
 from generator.check.keras_code import is_keras_fit, is_keras_model, keras_stars
@@ -14,6 +14,7 @@ from generator.check.rule import Problem, rule
 from generator.check.shell import installed_modules
 from generator.check.source import KernelSource, Purpose
 from generator.check.syntax import Call, is_true
+from generator.check.text_value import UNKNOWN
 
 _LEGACY = "TF_USE_LEGACY_KERAS"
 _WATCHES = {"ModelCheckpoint": "val_loss", "EarlyStopping": "val_loss", "ReduceLROnPlateau": "val_loss"}
