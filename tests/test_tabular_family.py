@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from layout_files import table
 from notebook_cells import known_after, task_in
-from notebook_session import read_table
+from notebook_session import read_table, rendered_cells
 
 from generator.competition.facts import TargetKind, Task
 
@@ -58,7 +58,8 @@ def trained_on(folder: Path, task: Task | None = None, *, until: str = "", **par
     task = task or task_in(folder, "auc")
     if until:
         return known_after(until, task, "train", folder, **parameters)
-    names = known_after("make-preprocessor", task, "train", folder, **parameters)
+    last = "gains" if "gains" in rendered_cells("keras", "train", task) else "make-preprocessor"
+    names = known_after(last, task, "train", folder, **parameters)
     names.features = names.make_features(names.train, names.columns)
     names.preprocessor = names.make_preprocessor(len(names.features))[:-1]
     names.shown = names.preprocessor.fit_transform(names.features, names.truth.squeeze())

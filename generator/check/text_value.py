@@ -2,10 +2,7 @@
 
 import ast
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from generator.check.code import NotebookCode
+from typing import Protocol
 
 UNKNOWN = "\0"  # a part of a text that only a run would tell
 
@@ -14,7 +11,20 @@ _JOINING = {"os.path.join", "posixpath.join", "tensorflow.io.gfile.join"}
 _UNCHANGED = {"resolve", "absolute", "expanduser", "as_posix"}
 
 
-def text_of(code: "NotebookCode", node: ast.AST, depth: int) -> str | None:  # noqa: PLR0911 - a kind a line
+class Names(Protocol):
+    """What the code of a notebook knows of its names."""
+
+    def name(self, node: ast.AST) -> str:
+        """Return the full name that an expression is."""
+
+    def resolved(self, node: ast.expr | None) -> ast.expr | None:
+        """Return the expression that a name is given."""
+
+    def text(self, node: ast.AST | None, depth: int = 0) -> str | None:
+        """Return the text that an expression amounts to, if it is known."""
+
+
+def text_of(code: Names, node: ast.AST, depth: int) -> str | None:  # noqa: PLR0911 - a kind a line
     """Return the text that an expression amounts to, with `UNKNOWN` for parts of it, or None; as `NotebookCode.text`.
 
     Args:
@@ -42,7 +52,7 @@ def text_of(code: "NotebookCode", node: ast.AST, depth: int) -> str | None:  # n
     return _text_of_call(code, node, depth) if isinstance(node, ast.Call) else None
 
 
-def _text_of_call(code: "NotebookCode", node: ast.Call, depth: int) -> str | None:
+def _text_of_call(code: Names, node: ast.Call, depth: int) -> str | None:
     name = code.name(node.func)
     method = name.rpartition(".")[2]
     if name not in _SAME_TEXT and name not in _JOINING and method != "joinpath" and method not in _UNCHANGED:

@@ -67,8 +67,8 @@ def _cells(text: str, path: Path) -> dict[str, str]:
     }
 
 
-def shared_text(source: str) -> str:
-    """Return what a cell says below the mark of shared code; empty if it has none."""
+def shared_text(source: str) -> str | None:
+    """Return what a cell says below the mark of shared code; None if it has no mark."""
     lines = source.splitlines()
     marks = [number for number, line in enumerate(lines) if line.rstrip() == SHARED_MARK]
-    return "\n".join(lines[marks[0] + 1 :]).strip() if marks else ""
+    return "\n".join(lines[marks[0] + 1 :]).strip() if marks else None
