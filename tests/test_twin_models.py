@@ -70,7 +70,7 @@ CASES: dict[str, tuple[Task, dict[str, Any], Callable[["np.random.Generator"], A
 def built(framework: str, task: Task, arguments: dict[str, Any]) -> Any:
     """The model of a notebook, from the cells that define it."""
     cells = rendered_cells(framework, "train", task)
-    statements = ast.parse(cells["imports"]).body
+    statements = [*ast.parse(cells["imports"]).body, *ast.parse(cells["runtime"]).body]
     imports = [ast.unparse(one) for one in statements if isinstance(one, ast.Import | ast.ImportFrom)]
     names: dict[str, Any] = {}
     for source in (*imports, *(cells[name] for name in CELLS if name in cells)):

@@ -47,7 +47,7 @@ ALLOWED = {
     "colab/remote/pack.py": ("runs on the machine at Colab", {"open", "unlink", "write_bytes"}),
     "colab/remote/prepare.py": ("runs on the machine at Colab", {"mkdir", "touch"}),
     "colab/remote/unpack.py": ("runs on the machine at Colab", {"extractall", "mkdir", "open", "unlink"}),
-    "colab/rental.py": ("a temporary folder of the system", {"write_text"}),
+    "colab/rental.py": ("a temporary folder of the system", {"unlink", "write_text"}),
     "colab/training.py": ("a temporary folder of the system", {"touch", "unlink", "write_text"}),
     "colab/transfer.py": (
         "a temporary folder of the system, and a folder that was just made",
