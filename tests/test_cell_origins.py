@@ -25,7 +25,7 @@ _HEADER = re.compile(r"# %%(?=\s)")
 _STATEMENT = re.compile(r"# \{[%#]")
 _BRANCH = re.compile(r"\s*# \{% (?:block|else|elif) ?")
 # Of these cells only the header stands in the template; their text is each notebook's own.
-FILLED_IN = {"title", "parameters", "imports", "runtime", "runtime-text"}
+FILLED_IN = {"title", "parameters", "imports", "runtime", "runtime-text", "find-devices"}
 
 
 @dataclass(frozen=True)
