@@ -19,7 +19,7 @@ from generator.competition.survey import survey_folder
 FRAMEWORKS = {"jax", "keras", "tensorflow"}
 OF_THE_MACHINE = {"find-devices", "use-backbone", "use-weights", "check-backbone"}
 HELPERS = ("checked-rows", "labelled", "numbers-to-predict", "labels-to-predict", "write-checked")
-_BACKEND = re.compile(r"^os\.environ\[.*$", re.MULTILINE)
+_BACKEND = re.compile(r"^(?:os\.environ\[|compiled = ).*$", re.MULTILINE)
 
 
 def task_in(folder: Path, metric: str, **overrides: str | list[str]) -> Task:
