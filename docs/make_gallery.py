@@ -22,7 +22,7 @@ COMPETITIONS = {
 }
 HEAD = """# Gallery
 
-The built-in pairs, executed as `tandem run X` does, with all outputs and figures. `python docs/make_gallery.py`
+Built-in pairs, executed as `tandem run X` does, with all outputs and figures. `python docs/make_gallery.py`
 executes them anew. The folded cell of each notebook, `runtime`, is long on GitHub, which does not fold cells.
 
 | pair | task | out-of-fold | hidden test | plain baseline | minutes | notebooks |
