@@ -31,6 +31,14 @@ def as_lists(node):
     return [type(node).__name__, *([name, as_lists(value)] for name, value in fields)]
 
 
+def is_python(cell):
+    """Return whether a cell can have run: one with a typing error is in the history as well."""
+    try:
+        return ast.parse(cell) is not None
+    except SyntaxError:
+        return False
+
+
 class Session:
     """Where a notebook runs, until when, and what it reads."""
 
@@ -57,7 +65,7 @@ class Session:
         """Return the cells that ran, from the last run of the parameters cell on."""
         names = re.compile(r"^COMPETITION\b.*^PAIR_ID\b", re.MULTILINE | re.DOTALL)
         starts = [number for number, cell in enumerate(self.executed) if names.search(cell)]
-        return self.executed[starts[-1] if starts else 0 :]
+        return [*filter(is_python, self.executed[starts[-1] if starts else 0 :])]
 
     def find(self, marker):
         """Return the folder of the competition, which has the file or folder `marker`."""

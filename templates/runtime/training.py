@@ -119,7 +119,7 @@ class Run(Session):
         session += ["RESULTS", "RELEASE_RUNTIME"]  # of Colab
         settings = {name: self.settings[name] for name in {*self.settings} - {*session}}
         rows = pd.util.hash_pandas_object(train.astype(str), index=False).to_numpy().tobytes()
-        identity = {"settings": settings, "data": sha256(rows + np.array(truth).tobytes())}
+        identity = {"settings": settings, "data": sha256(rows + np.asarray(truth).tobytes())}
         identity["code"] = code_behind(self.cells() or [""], {*self.settings, "run", "Run"})
         identity["devices"] = self.accelerator["device_count"]
         self.run_id = sha256(json.dumps(identity, sort_keys=True))[:16]
@@ -180,8 +180,8 @@ class Run(Session):
         """Save the state after an epoch by `save(path)`, while the next one trains."""
         if not math.isfinite(loss):
             raise FloatingPointError(f"The loss is {loss}. Try a lower LEARNING_RATE.")
-        self.saved.result()  # raises what went wrong, such as a full disk
         seconds, count = time.monotonic() - self.clock, self.epoch_count
+        self.saved.result()  # raises what went wrong, such as a full disk
         self.history.append({"loss": loss, "score": score, "seconds": seconds})
         files = (save, self.folder, [*self.history], predictions, arguments)
         self.saved = self.saver.submit(write_epoch_files, *files)

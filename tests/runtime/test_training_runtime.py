@@ -147,6 +147,14 @@ def test_an_interrupted_training_is_resumed_in_its_folder_and_from_an_attached_o
     assert trained(training(tmp_path)) == [(1, 1, 1), (1, 2, 2)]
 
 
+def test_a_cell_with_a_typing_error_that_somebody_ran_before_stops_nothing(tmp_path: Path) -> None:
+    run = training(tmp_path, ["print('half", SHARED, LOOP])
+
+    trained(run)
+
+    assert list(handed_over(run)["code"]) == ["build_model"]
+
+
 def test_a_break_ends_a_fold_as_early_stopping_does(tmp_path: Path) -> None:
     run = training(tmp_path)
 
