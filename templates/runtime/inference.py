@@ -37,7 +37,7 @@ class Inference(Session):
         resume += "ACCEPT_INCOMPLETE = True."
         is_complete = handoff["complete"] or settings["ACCEPT_INCOMPLETE"]
         self.demand("Training is complete", is_complete, True, resume)
-        made_up = handoff["specimen"] and not self.is_specimen()
+        made_up = handoff["specimen"] and not (self.competition / "SPECIMEN.json").is_file()
         self.demand("Trained on a specimen, made-up data", made_up, False)
         is_smoke = handoff["settings"]["SMOKE_TEST"] and not settings["SMOKE_TEST"]
         self.demand("Trained as a smoke test", is_smoke, False)

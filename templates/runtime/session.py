@@ -1,6 +1,7 @@
 """Inputs are found, files are written whole, and code is compared. Nothing to edit here."""
 
 import ast
+import contextlib
 import hashlib
 import json
 import os
@@ -31,14 +32,6 @@ def as_lists(node):
     return [type(node).__name__, *([name, as_lists(value)] for name, value in fields)]
 
 
-def is_python(cell):
-    """Return whether a cell can have run: one with a typing error is in the history as well."""
-    try:
-        return ast.parse(cell) is not None
-    except SyntaxError:
-        return False
-
-
 class Session:
     """Where a notebook runs, until when, and what it reads."""
 
@@ -65,7 +58,11 @@ class Session:
         """Return the cells that ran, from the last run of the parameters cell on."""
         names = re.compile(r"^COMPETITION\b.*^PAIR_ID\b", re.MULTILINE | re.DOTALL)
         starts = [number for number, cell in enumerate(self.executed) if names.search(cell)]
-        return [*filter(is_python, self.executed[starts[-1] if starts else 0 :])]
+        cells = []
+        for cell in self.executed[starts[-1] if starts else 0 :]:
+            with contextlib.suppress(SyntaxError):  # with a typing error it did not run
+                cells += [cell] if ast.parse(cell) else []
+        return cells
 
     def find(self, marker):
         """Return the folder of the competition, which has the file or folder `marker`."""
@@ -86,13 +83,8 @@ class Session:
             depth = len(folder.parts) - len(self.input.parts)
             if folder.is_dir() and depth < 4 and len(found) < 2_000:
                 found += sorted(Path(entry.path) for entry in os.scandir(folder) if entry.is_dir())
-        seen = ", ".join(map(str, found[:20]))
-        problem = f"There is no {marker} in {seen}."
+        problem = f"There is no {marker} in {', '.join(map(str, found[:20]))}."
         raise FileNotFoundError(f"{problem} Attach it with Add Input, run again.")
-
-    def is_specimen(self):
-        """Return whether the data are made up."""
-        return (self.competition / "SPECIMEN.json").is_file()
 
     def shared_code(self):
         """Return the SHA-256 of each definition in the cells that both notebooks share."""

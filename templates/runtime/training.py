@@ -231,9 +231,9 @@ class Run(Session):
         handoff["out_of_fold"] = {"metric": self.settings["METRIC"], "score": score}
         handoff["out_of_fold"] |= {"rows": len(oof["rows"]), "table": self.describe("oof.csv")}
         handoff["out_of_fold"]["predictions"] = self.describe("oof.npz")
-        handoff |= {"accelerator": self.accelerator, "specimen": self.is_specimen()}
-        handoff |= {"run_id": self.run_id, "settings": self.settings}
-        handoff["epochs_done"] = [len(history) for history in self.histories]
+        handoff |= {"accelerator": self.accelerator, "run_id": self.run_id}
+        handoff["specimen"] = (self.competition / "SPECIMEN.json").is_file()
+        handoff |= {"settings": self.settings, "epochs_done": [*map(len, self.histories)]}
         handoff["sha256"] = sha256(json.dumps(handoff, sort_keys=True))
         write_json(self.output / "handoff.json", handoff)
         if complete:
