@@ -34,7 +34,7 @@ def measure(root: Path, count: int, pairs: int) -> tuple[list[float], list[float
     cells = run_cells(
         PAIR,
         "train",
-        parameters={"INPUT_ROOT": str(root / "input"), "WORKING_ROOT": str(root), "ALLOW_CPU": True, "PRETRAINED": ""}
+        parameters={"INPUT_ROOT": str(root / "input"), "WORKING_ROOT": str(root), "ALLOW_CPU": True, "WEIGHTS": ""}
         | {"IMAGE_SIZE": SIDE},
         last="training-batches",
     )

@@ -89,7 +89,7 @@ def _run(workspace: Path, name: str, *arguments: str) -> None:
 
 def main() -> None:
     """Measures and prints the table."""
-    options = ("-P", "EPOCHS=1", "-P", "FOLDS=2") if is_quick(__doc__) else ()
+    options = ("-P", "EPOCHS=1", "-P", "N_FOLDS=2") if is_quick(__doc__) else ()
     rows = []
     for kind, (_, metric) in KINDS.items():
         with tempfile.TemporaryDirectory() as temporary:

@@ -33,7 +33,7 @@ def trials(layout: Layout, framework: str) -> dict[str, str]:
         made = ("--competition", _PAIR, "--name", _PAIR, "--data", "data", "--framework", framework)
         _run(folder, "generate", *made)
         _run(folder, "tandem", "specimen", _PAIR)
-        usual = ("LEARNING_RATE=1e-5", "BATCH_SIZE=2", f"EPOCHS={_EPOCHS}", "FOLDS=1")
+        usual = ("LEARNING_RATE=1e-5", "BATCH_SIZE=2", f"EPOCHS={_EPOCHS}", "N_FOLDS=1")
         parameters = [word for each in usual for word in ("-P", each)]
         report = _run(folder, "tandem", "rehearse", _PAIR, "--specimen", "--examples", "8", "--json", *parameters)
     return {trial["name"]: trial["found"] for trial in json.loads(report)["training"]}

@@ -37,7 +37,7 @@ def cell_seconds(root: Path) -> dict[str, float]:
     run_cells(
         PAIR,
         "train",
-        parameters={"INPUT_ROOT": str(root / "input"), "WORKING_ROOT": str(root), "ALLOW_CPU": True, "PRETRAINED": ""},
+        parameters={"INPUT_ROOT": str(root / "input"), "WORKING_ROOT": str(root), "ALLOW_CPU": True, "WEIGHTS": ""},
         last="training-steps",
         seconds=seconds,
     )

@@ -69,7 +69,7 @@ def main() -> None:
         contest = Contest(Path(temporary).resolve())
         say("warming up: the fonts are indexed, the packages are read from the disk")
         contest.by_tandem("--smoke")
-        contest.by_papermill("-p", "SMOKE_TEST", "true")
+        contest.by_papermill("-p", "DEBUG", "true")
         smoke = [contest.by_tandem("--smoke") for _ in range(pairs)]
         ours, theirs = in_pairs(
             "tandem run, papermill",

@@ -99,7 +99,7 @@ def rows_of_docstrings(folder: Path, *, quick: bool) -> list[Row]:
 
 def rows_of_few_texts(folder: Path, *, quick: bool) -> list[Row]:
     """The lines of the table for 400 texts; a pair may be worse by the standard error of the mean difference."""
-    seeds, options = (SEEDS[:2], ("-P", "EPOCHS=2", "-P", "FOLDS=2")) if quick else (SEEDS, ())
+    seeds, options = (SEEDS[:2], ("-P", "EPOCHS=2", "-P", "N_FOLDS=2")) if quick else (SEEDS, ())
     theirs, ours = [], {framework: list[float]() for framework in FRAMEWORKS}
     for seed in seeds:
         (folder / f"seed{seed}").mkdir()

@@ -209,7 +209,7 @@ class Mirror:
         roots = {"INPUT_ROOT": str(self.input), "WORKING_ROOT": str(self.working)}
         training = {"ALLOW_CPU": True, "EPOCHS": 1} if notebook.role == "train" else {}
         if notebook.slug == "shops" and notebook.role == "train":
-            training |= {"FOLDS": 1, "MEMBERS": 2, "WIDTH": 16}
+            training |= {"N_FOLDS": 1, "K": 2, "WIDTH": 16}
         return roots | training | others
 
 
@@ -255,7 +255,7 @@ class Trained:
         notebook = Notebook(framework, "train", slug=mirror.slug)
         if mirror.slug == "shops":
             write_shops(mirror.competition)
-            parameters = mirror.parameters(notebook, EPOCHS=2, FOLDS=2)
+            parameters = mirror.parameters(notebook, EPOCHS=2, N_FOLDS=2)
         else:
             write_digits(mirror.competition)
             parameters = mirror.parameters(notebook, EPOCHS=2)

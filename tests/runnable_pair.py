@@ -8,7 +8,7 @@ from textwrap import dedent
 PARAMETERS = """
 INPUT_ROOT = "/kaggle/input"
 WORKING_ROOT = "/kaggle/working"
-SMOKE_TEST = False
+DEBUG = False
 ALLOW_CPU = False
 EPOCHS = 3
 """.strip()

@@ -96,18 +96,18 @@ def test_weights_that_cannot_be_fetched_stop_a_cpu_within_seconds_and_not_a_smok
     def ended(**parameters: object) -> Ended:
         return sessions.run(
             train,
-            mirror.parameters(train, PRETRAINED=default, **parameters),
+            mirror.parameters(train, WEIGHTS=default, **parameters),
             environment={**NOWHERE, **caches},
             before=WITHOUT_TORCHVISION if framework == "torch" else "",
             until="use-weights",
         )
 
-    stopped, smoke = ended(SMOKE_TEST=False), ended(SMOKE_TEST=True)
+    stopped, smoke = ended(DEBUG=False), ended(DEBUG=True)
 
     assert stopped.cell == "use-weights"
     assert stopped.error.startswith("RuntimeError: ")
     assert f" gets no weights of {source}: " in stopped.error
-    assert stopped.error.endswith('. Attach a file, run `tandem data digits`, or PRETRAINED = "".')
+    assert stopped.error.endswith('. Attach a file, run `tandem data digits`, or WEIGHTS = "".')
     assert smoke.is_done, smoke
     assert smoke.said("use-weights").endswith(" starts from scratch")
 
@@ -123,7 +123,7 @@ def test_weights_that_were_downloaded_once_are_found_without_the_internet(sessio
 
     ended = sessions.finished(
         train,
-        mirror.parameters(train, PRETRAINED="a1_in1k", SMOKE_TEST=False),
+        mirror.parameters(train, WEIGHTS="a1_in1k", DEBUG=False),
         environment={**NOWHERE, "HF_HOME": str(mirror.root)},
         look="[*starting_weights]",
         until="use-weights",
@@ -142,7 +142,7 @@ def test_weights_that_the_user_named_stop_a_cpu_as_well_with_the_file_and_what_i
     train = replace(TRAIN, framework=framework)
 
     for path in (missing, damaged):
-        parameters = mirror.parameters(train, PRETRAINED=str(path), SMOKE_TEST=True)
+        parameters = mirror.parameters(train, WEIGHTS=str(path), DEBUG=True)
         ended = sessions.run(train, parameters, until="use-weights")
         assert ended.cell == "use-weights"
         assert str(path) in ended.error
@@ -156,7 +156,7 @@ def test_all_augmentation_comes_from_the_seed_and_mixes_targets_as_it_mixes_imag
     train = replace(TRAIN, task=digits_task(channels=3, image_size=96, augmentation="all"))
     batches = "training_batches(examples, targets, 24, 1, [seed, 1])"  # traced, as in training
     look = f"[[part.numpy().tolist() for part in next(iter({batches}))] for seed in (1, 1, 2)]"
-    parameters = mirror.parameters(train, SMOKE_TEST=True, IMAGE_SIZE=32, ROTATE_DEGREES=10.0)
+    parameters = mirror.parameters(train, DEBUG=True, IMAGE_SIZE=32, ROTATE_DEGREES=10.0)
 
     first, again, other = sessions.finished(train, parameters, look=look, until="training-batches").seen
 
@@ -179,7 +179,7 @@ def test_the_cores_share_a_large_batch_which_has_every_example_with_its_target(
     images = '{"image": np.tile(np.arange(100, dtype="uint8")[:, None, None, None], (1, 8, 8, 1))}'
     pairs = "[[images[:, 4, 4, 0].numpy().tolist(), numbers.numpy().tolist()] for images, numbers in batches]"
     look = f"[(batches := [*training_batches({images}, np.arange(100), 300, 2, 0)]) and {pairs}, shares]"
-    parameters = mirror.parameters(train, SMOKE_TEST=True, ROTATE_DEGREES=0.0, ZOOM=0.0, SHIFT=0.0)
+    parameters = mirror.parameters(train, DEBUG=True, ROTATE_DEGREES=0.0, ZOOM=0.0, SHIFT=0.0)
 
     batches, shares = sessions.finished(train, parameters, look=look, until="training-batches").seen
 

@@ -76,7 +76,7 @@ def test_an_option_that_is_called_as_a_knob_is_answered(tandem: Tandem, verb: li
         (["--seed=3"], "-P SEED=3"),
         (["--lr", "1e-3"], "-P LEARNING_RATE=1e-3"),
         (["--batch-size", "64"], "-P BATCH_SIZE=64"),
-        (["--n-splits", "5"], "-P FOLDS=5"),
+        (["--n-splits", "5"], "-P N_FOLDS=5"),
         (["--tpu"], "-P ACCELERATOR=tpu"),
         (["--img-size"], "-P IMAGE_SIZE=VALUE"),
         (["--backbone", "ResNet50"], "-P BACKBONE=ResNet50"),
@@ -91,7 +91,12 @@ def test_an_unknown_option_stays_unknown(tandem: Tandem) -> None:
 
 
 def test_a_knob_that_is_called_otherwise_elsewhere_is_named(tandem: Tandem, digits: Workspace) -> None:
-    for name, knob in (("LR", "LEARNING_RATE"), ("n_splits", "FOLDS"), ("random_state", "SEED"), ("BS", "BATCH_SIZE")):
+    for name, knob in (
+        ("LR", "LEARNING_RATE"),
+        ("n_splits", "N_FOLDS"),
+        ("random_state", "SEED"),
+        ("BS", "BATCH_SIZE"),
+    ):
         outcome = tandem("generate", "digits", "-P", f"{name}=1")
         assert outcome.code == 1
         assert f'It is called "{knob}" here.' in outcome.err

@@ -107,7 +107,7 @@ def test_a_reference_pair_runs_whole_on_a_specimen(
 ) -> None:
     mirror = Mirror(tmp_path, slug)
     shutil.copytree(made_up(slug, tandem, workspace), mirror.competition)
-    parameters = {"INPUT_ROOT": str(mirror.input), "WORKING_ROOT": str(mirror.working), "SMOKE_TEST": True}
+    parameters = {"INPUT_ROOT": str(mirror.input), "WORKING_ROOT": str(mirror.working), "DEBUG": True}
 
     sessions.finished(Written(KERNELS / slug / "train/train.ipynb", "jax"), parameters)
     assert json.loads((mirror.working / "handoff.json").read_text())["specimen"]

@@ -20,7 +20,7 @@ def halves_of(folds: int, train: pd.DataFrame, **details: str) -> tuple[Any, Any
         "train",
         truth=truth,
         train=train,
-        FOLDS=folds,
+        N_FOLDS=folds,
     )
     return names.fold_of_row, names.half_of_row
 

@@ -394,12 +394,12 @@ def test_a_pair_goes_from_images_to_a_submission(
     layout.folder.mkdir(parents=True)
     write(layout.folder)
 
-    trained = layout.run("train", asked, parameters={"SMOKE_TEST": True})
+    trained = layout.run("train", asked, parameters={"DEBUG": True})
     assert trained.is_done, trained
     mount = mirror.input / "notebooks" / "ada" / f"colours-{framework}-train"
     mount.parent.mkdir(parents=True)
     mirror.working.rename(mount)
-    inferred = layout.run("infer", asked, parameters={"SMOKE_TEST": True, "SKIP_UNREADABLE": True})
+    inferred = layout.run("infer", asked, parameters={"DEBUG": True, "SKIP_UNREADABLE": True})
 
     assert inferred.is_done, inferred
     sample = read_table(layout.folder / "sample_submission.csv")

@@ -95,14 +95,14 @@ def test_turning_a_knob_loses_no_edit_and_takes_none_for_one(generate: Tandem) -
     ("arguments", "message"),
     [
         (["-P", "DROPUOT=0.3"], 'no parameter "DROPUOT". Did you mean "DROPOUT"?'),
-        (["-P", "QQQ=3"], "It has MEMBERS, FOLDS, EPOCHS, BATCH_SIZE, LEARNING_RATE and more; docs/knobs.md"),
-        (["-P", "FOLDS=2.5"], "FOLDS takes a whole number, as its default 5, and not 2.5"),
+        (["-P", "QQQ=3"], "It has K, N_FOLDS, EPOCHS, BATCH_SIZE, LEARNING_RATE and more; docs/knobs.md"),
+        (["-P", "N_FOLDS=2.5"], "N_FOLDS takes a whole number, as its default 5, and not 2.5"),
         (["-P", "EPOCHS=many"], '-P "EPOCHS=many": EPOCHS must be a whole number.'),
         (["-P", "EPOCHS=0"], "EPOCHS must be 1 or more"),
-        (["-P", "FOLDS=0"], "FOLDS must be at least 1, as its default 5 is, and not 0"),
+        (["-P", "N_FOLDS=0"], "N_FOLDS must be at least 1, as its default 5 is, and not 0"),
         (["--set", "ema=1"], "ema must be 0 or more, and less than 1."),
         (["-P", "DROPOUT=__import__('os')"], "DROPOUT takes a number"),
-        (["-P", "FOLDS"], '"FOLDS" sets no parameter; write NAME=VALUE'),
+        (["-P", "N_FOLDS"], '"N_FOLDS" sets no parameter; write NAME=VALUE'),
         (["-P", "PAIR_ID=mine"], "PAIR_ID is no knob"),
         (["--set", "epoch=3"], 'has no key "epoch". Did you mean "epochs"?'),
         (["--set", "droput=0.3"], 'Did you mean "DROPOUT"? That is a knob of the notebooks: -P NAME=VALUE sets it.'),
@@ -142,7 +142,7 @@ def test_it_says_how_it_trains_and_what_it_leaves_aside_and_no_more(generate: Ta
     first = [line.partition(" ")[0] for line in lines]
 
     assert "Training: A TabM ensemble." in lines
-    assert {"FOLDS", "EPOCHS", "BATCH_SIZE", "LEARNING_RATE"} <= set(first)
+    assert {"N_FOLDS", "EPOCHS", "BATCH_SIZE", "LEARNING_RATE"} <= set(first)
     assert not {"label_rows", "labels_table", "separator", "epochs", "SEED"} & set(first)
     assert {"id_column", "train_table"} <= set(first)
     assert any(line.split()[:3] == ["BATCH_SIZE", "8", "default"] and "per replica" in line for line in lines)
@@ -169,7 +169,7 @@ def test_it_says_how_it_trains_and_what_it_leaves_aside_and_no_more(generate: Ta
 )
 def test_a_backbone_of_another_framework_is_refused(framework: str, name: str, message: str) -> None:
     pair = gallery_choices("tpu-getting-started", framework)
-    named = {each: Choice(value, MadeBy.HAND) for each, value in (("BACKBONE", name), ("FOLDS", 2))}
+    named = {each: Choice(value, MadeBy.HAND) for each, value in (("BACKBONE", name), ("N_FOLDS", 2))}
     with pytest.raises(PairError, match=re.escape(message)):
         render_kernels(replace(pair, parameters=named))
 
@@ -179,9 +179,9 @@ def test_a_backbone_of_another_framework_is_refused(framework: str, name: str, m
 
 
 def test_another_framework_does_not_keep_the_backbone(generate: Tandem) -> None:
-    generate("-P", "FOLDS=2")
+    generate("-P", "N_FOLDS=2")
     PAIR.choices.write_text(PAIR.choices.read_text() + 'BACKBONE = "VGG16"\n')
 
     assert generate("--name", "flats", "--framework", "jax").code == 0
 
-    assert (choices()["pair"]["framework"]["value"], list(choices()["parameters"])) == ("jax", ["FOLDS"])
+    assert (choices()["pair"]["framework"]["value"], list(choices()["parameters"])) == ("jax", ["N_FOLDS"])

@@ -117,7 +117,7 @@ def test_keras_on_jax_infers_in_float32_on_newer_gpus() -> None:
 def test_a_smoke_test_runs_on_anything(sessions: Sessions, shops: Mirror, framework: str) -> None:
     train = of_shops(framework, "train")
 
-    sessions.finished(train, shops.parameters(train, ALLOW_CPU=False, SMOKE_TEST=True), until="find-devices")
+    sessions.finished(train, shops.parameters(train, ALLOW_CPU=False, DEBUG=True), until="find-devices")
 
 
 def test_eight_devices_share_a_batch_in_training_and_in_inference(sessions: Sessions, shops: Mirror) -> None:
@@ -129,7 +129,7 @@ def test_eight_devices_share_a_batch_in_training_and_in_inference(sessions: Sess
 
     ended = sessions.finished(
         train,
-        shops.parameters(train, FOLDS=2, EPOCHS=3, BATCH_SIZE=4, WARMUP_EPOCHS=0),
+        shops.parameters(train, N_FOLDS=2, EPOCHS=3, BATCH_SIZE=4, WARMUP_EPOCHS=0),
         environment=EIGHT_DEVICES,
         before=REMEMBER_COMPILATIONS,
         until="save-artifacts",
@@ -165,7 +165,7 @@ def test_on_one_device_a_step_is_compiled_once_for_all_epochs_of_a_fold(sessions
 
     ended = sessions.finished(
         train,
-        shops.parameters(train, EPOCHS=3, FOLDS=2),
+        shops.parameters(train, EPOCHS=3, N_FOLDS=2),
         before=REMEMBER_COMPILATIONS,
         until="train",
         look="[name for name in jax.compiled if '_step' in name]",
@@ -180,7 +180,7 @@ def test_mirrored_strategy_trains_and_predicts_on_two_devices(sessions: Sessions
 
     ended = sessions.finished(
         train,
-        shops.parameters(train, ACCELERATOR="gpu", PRECISION="float32", EPOCHS=2, FOLDS=2),
+        shops.parameters(train, ACCELERATOR="gpu", PRECISION="float32", EPOCHS=2, N_FOLDS=2),
         before=TWO_GPUS,
         look=strategy,
     )
@@ -209,7 +209,7 @@ def test_every_fold_computes_in_the_wanted_precision_and_hands_over_float32(
 
     ended = sessions.finished(
         watched,
-        shops.parameters(train, PRECISION="mixed_bfloat16", FOLDS=2),
+        shops.parameters(train, PRECISION="mixed_bfloat16", N_FOLDS=2),
         look=f"computed_in, sorted({weights_there})",
     )
     computed_in, weights = ended.seen

@@ -116,7 +116,7 @@ def test_a_class_of_one_is_a_class_and_its_row_is_held_out_like_others(tmp_path:
     shops.write_training([(*shops.training[0][:-1], "2"), *shops.training[1:]])
 
     with pytest.warns(UserWarning, match="The least populated class"):
-        names = known_after("assign-folds", shop_task(), "train", shops.folder, FOLDS=3)
+        names = known_after("assign-folds", shop_task(), "train", shops.folder, N_FOLDS=3)
 
     assert names.classes == ["0", "1", "2"]
     assert names.targets.shape == (80, 3)
@@ -133,7 +133,7 @@ def test_tables_may_have_no_ids(sessions: Sessions, mirror: Mirror) -> None:
     task = task_in(shops.folder, "auc")
     train, infer = (Notebook("keras", role, task=task) for role in ("train", "infer"))
 
-    ended = sessions.finished(train, mirror.parameters(train, FOLDS=1))
+    ended = sessions.finished(train, mirror.parameters(train, N_FOLDS=1))
     header, *judged = read_table(mirror.working / "oof.csv")
     assert header[0] == "id"
     assert [row[header.index("rent")] for row in judged] == [shops.training[int(row[0])][2] for row in judged]
@@ -200,7 +200,7 @@ def test_strange_class_names_come_back_in_the_submission(sessions: Sessions, mir
     table(folder / "train.csv", ["id", "it's {{ a }} \\number", "label"], rows[:200])
     table(folder / "test.csv", ["id", "it's {{ a }} \\number"], [row[:2] for row in rows[200:]])
     table(folder / SAMPLE, ["id", "label"], [[row[0], "it's"] for row in rows[200:]])
-    small = {"EPOCHS": 20, "FOLDS": 1, "MEMBERS": 4, "LEARNING_RATE": 0.03}
+    small = {"EPOCHS": 20, "N_FOLDS": 1, "K": 4, "LEARNING_RATE": 0.03}
 
     header, *predicted = sessions.predicted(mirror, framework, task_in(folder, "accuracy"), **small)
 
@@ -219,13 +219,13 @@ def test_a_smoke_test_runs_every_cell_on_few_rows_and_leaves_the_others_as_they_
     task = task_in(shops.folder, "auc")
     train, infer = (Notebook("keras", role, task=task) for role in ("train", "infer"))
 
-    ended = sessions.finished(train, mirror.parameters(train, SMOKE_TEST=True, EPOCHS=9), look="[len(train), epochs]")
+    ended = sessions.finished(train, mirror.parameters(train, DEBUG=True, EPOCHS=9), look="[len(train), epochs]")
 
     assert ended.seen == [256, 2]
     assert len(json.loads((mirror.working / "handoff.json").read_text())["folds"]) == 2
 
     mirror.working.rename(mirror.root / "train")
-    ended = sessions.finished(infer, mirror.parameters(infer, SMOKE_TEST=True), look="len(predictions)")
+    ended = sessions.finished(infer, mirror.parameters(infer, DEBUG=True), look="len(predictions)")
 
     assert ended.seen == 64
     _, *written = read_table(mirror.working / "submission.csv")

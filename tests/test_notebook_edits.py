@@ -43,7 +43,7 @@ def test_another_splitter_is_one_cell(sessions: Sessions, shops: Mirror, splitte
         assert count == 1
         return changed
 
-    _, rows, handoff = trained_and_predicted(sessions, shops, {"assign-folds": with_splitter}, FOLDS=5)
+    _, rows, handoff = trained_and_predicted(sessions, shops, {"assign-folds": with_splitter}, N_FOLDS=5)
 
     validated = {"TimeSeriesSplit": 65, "GroupKFold": 80}[splitter]
     assert handoff["complete"]
@@ -52,7 +52,7 @@ def test_another_splitter_is_one_cell(sessions: Sessions, shops: Mirror, splitte
 
 def test_early_stopping_is_one_line_and_its_folds_are_finished(sessions: Sessions, shops: Mirror) -> None:
     ended, rows, handoff = trained_and_predicted(
-        sessions, shops, {"train": lambda cell: f"{cell}\n{EARLY_STOPPING}"}, FOLDS=2
+        sessions, shops, {"train": lambda cell: f"{cell}\n{EARLY_STOPPING}"}, N_FOLDS=2
     )
 
     assert handoff["complete"]

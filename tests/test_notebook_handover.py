@@ -107,12 +107,12 @@ def test_a_handoff_that_is_none_is_one_sentence(sessions: Sessions, handed_over:
 
 
 def test_the_model_of_a_smoke_test_is_not_taken_for_a_real_one(sessions: Sessions, handed_over: Mirror) -> None:
-    promise_otherwise(handed_over, lambda handoff: handoff["settings"].update(SMOKE_TEST=True))
+    promise_otherwise(handed_over, lambda handoff: handoff["settings"].update(DEBUG=True))
 
     error = refused(sessions, handed_over)
 
     assert error.startswith("ValueError: Trained as a smoke test: True here, and it should be False.")
-    assert sessions.run(INFER, handed_over.parameters(INFER, SMOKE_TEST=True), until="repeat-check").is_done
+    assert sessions.run(INFER, handed_over.parameters(INFER, DEBUG=True), until="repeat-check").is_done
 
 
 def test_the_model_of_made_up_data_is_taken_for_made_up_data_only(sessions: Sessions, handed_over: Mirror) -> None:
@@ -236,7 +236,7 @@ def test_training_that_stopped_itself_is_refused_accepted_on_request_and_finishe
 ) -> None:
     write_shops(shops.competition)
     mount = shops.output_of_training("tensorflow")
-    settings = {"EPOCHS": 3, "FOLDS": 2, "RESERVE_MINUTES": 10.0}
+    settings = {"EPOCHS": 3, "N_FOLDS": 2, "RESERVE_MINUTES": 10.0}
 
     stopped = sessions.finished(TRAIN, shops.parameters(TRAIN, **settings, SESSION_HOURS=10 / 60))
     mount.parent.mkdir(parents=True)

@@ -183,10 +183,10 @@ def test_a_smoke_test_with_a_backbone_predicts_a_few_rows_and_keeps_the_others(
     digits.write_sample(list(digits.answers), label="7")
     photographs = digits_task(channels=3, image_size=96)
     train, infer = replace(TRAIN, task=photographs), replace(INFER, task=photographs)
-    ended = sessions.finished(train, mirror.parameters(train, SMOKE_TEST=True, IMAGE_SIZE=32, BACKBONE="MobileNet"))
+    ended = sessions.finished(train, mirror.parameters(train, DEBUG=True, IMAGE_SIZE=32, BACKBONE="MobileNet"))
     mirror.working.rename(mirror.root / "train")
 
-    ended = sessions.finished(infer, mirror.parameters(infer, SMOKE_TEST=True), look="len(predictions)")
+    ended = sessions.finished(infer, mirror.parameters(infer, DEBUG=True), look="len(predictions)")
 
     assert ended.seen == 64
     _, *rows = read_table(mirror.working / "submission.csv")

@@ -131,7 +131,7 @@ def test_opened_in_jupyterlab_the_pair_reads_and_writes_in_its_workspace(session
         (tmp_path / "kernels" / "shops" / role).mkdir(parents=True)
     before = names_below(tmp_path)
 
-    for notebook, parameters in ((TRAIN, {"ALLOW_CPU": True, "EPOCHS": 1, "FOLDS": 1}), (INFER, {})):
+    for notebook, parameters in ((TRAIN, {"ALLOW_CPU": True, "EPOCHS": 1, "N_FOLDS": 1}), (INFER, {})):
         sessions.finished(notebook, parameters, cwd=tmp_path / "kernels" / "shops" / notebook.role)
 
     written = sorted(set(names_below(tmp_path)) - set(before))

@@ -98,7 +98,7 @@ def test_every_row_is_judged_once_by_a_model_that_has_not_seen_it(handed_over: M
     assert sorted(row["id"] for row in rows) == [row[0] for row in training]
     assert {row["id"]: row["thrives"] for row in rows} == {row[0]: row[-1] for row in training}
     assert [sum(row["fold"] == fold for row in rows) for fold in ("0", "1")] == [40, 40]
-    assert (handoff["out_of_fold"]["rows"], handoff["settings"]["FOLDS"]) == (80, 2)
+    assert (handoff["out_of_fold"]["rows"], handoff["settings"]["N_FOLDS"]) == (80, 2)
     best = [(entry["fold"], len(entry["history"])) for entry in handoff["folds"]]
     assert best == [(0, 2), (1, 2)]
 

@@ -44,7 +44,7 @@ def test_the_last_epoch_is_handed_over_although_an_earlier_one_scored_better(
     task = replace(shop_task(), metric="log_loss", submission=SubmissionKind.PROBABILITY)
     spoil = {"schedule": lambda cell: cell.replace("title =", "learning_rates[-steps_per_epoch:] = 9.0\ntitle =")}
     train = Notebook("tensorflow", "train", spoil, task=task)
-    parameters = mirror.parameters(train, EPOCHS=4, FOLDS=1)
+    parameters = mirror.parameters(train, EPOCHS=4, N_FOLDS=1)
 
     ended = sessions.finished(train, parameters, look="run.histories[0]")
 

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.slow
 pytest_plugins = ("notebook_session",)
 
 EPOCHS = 6
-SETTINGS = {"EPOCHS": EPOCHS, "FOLDS": 2}
+SETTINGS = {"EPOCHS": EPOCHS, "N_FOLDS": 2}
 LOOK = "[[[epoch['loss'], epoch['score']] for epoch in history] for history in run.histories]"
 
 KILL_AT = """
@@ -140,7 +140,7 @@ def test_a_session_ends_between_two_folds_where_a_fold_would_take_too_long(sessi
     train = of_shops("tensorflow", "train", {"training-steps": lambda cell: cell + slow})
     minutes = 10 + 40  # five folds of 2 epochs of 5 minutes are too much
 
-    parameters = shops.parameters(train, EPOCHS=2, FOLDS=5, SESSION_HOURS=minutes / 60)
+    parameters = shops.parameters(train, EPOCHS=2, N_FOLDS=5, SESSION_HOURS=minutes / 60)
     sessions.finished(train, parameters, before=FAST_CLOCK)
     handoff = json.loads((shops.working / "handoff.json").read_text())
     done = handoff["epochs_done"]
@@ -217,7 +217,7 @@ def test_other_checkpoints_in_the_folder_do_not_mix_with_those_that_are_attached
 ) -> None:
     write_shops(shops.competition)
     train = of_shops("tensorflow", "train")
-    parameters = shops.parameters(train, EPOCHS=3, FOLDS=2)
+    parameters = shops.parameters(train, EPOCHS=3, N_FOLDS=2)
     assert sessions.run(train, {**parameters, "SESSION_HOURS": 10 / 60}).is_done
     mount = shops.output_of_training("tensorflow")
     mount.parent.mkdir(parents=True)

@@ -164,12 +164,12 @@ def test_the_parameters_are_flat_literals_in_the_one_tagged_cell(slug: str, fram
 
     items = [item for value in values.values() for item in (value if isinstance(value, list) else [value])]
     assert {type(item) for item in items} <= {bool, int, float, str}
-    roots = {"INPUT_ROOT": "/kaggle/input", "WORKING_ROOT": "/kaggle/working", "SMOKE_TEST": False}
+    roots = {"INPUT_ROOT": "/kaggle/input", "WORKING_ROOT": "/kaggle/working", "DEBUG": False}
     assert {name: values[name] for name in roots} == roots
     knobs = {
-        ("digits", "train"): {"IMAGE_SIZE", "BATCH_SIZE", "EPOCHS", "FOLDS", "SEED", "SESSION_HOURS"},
+        ("digits", "train"): {"IMAGE_SIZE", "BATCH_SIZE", "EPOCHS", "N_FOLDS", "SEED", "SESSION_HOURS"},
         ("digits", "infer"): {"BATCH_SIZE", "SKIP_UNREADABLE", "SESSION_HOURS", "ACCEPT_INCOMPLETE"},
-        ("tumours", "train"): {"MEMBERS", "BATCH_SIZE", "EPOCHS", "FOLDS", "SEED", "SESSION_HOURS"},
+        ("tumours", "train"): {"K", "BATCH_SIZE", "EPOCHS", "N_FOLDS", "SEED", "SESSION_HOURS"},
         ("tumours", "infer"): {"BATCH_SIZE", "SESSION_HOURS", "ACCEPT_INCOMPLETE"},
     }
     assert knobs[slug, role] - values.keys() == set()

@@ -69,7 +69,7 @@ def test_labels_that_are_neither_0_nor_1_are_counted(tmp_path: Path, cell: str) 
 
 
 def test_rows_that_lack_a_class_are_left_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    names = read(tmp_path, table_task(TargetKind.CLASS), "id,label\n1,\n2,b\n3,\n4,a\n5,b\n", SMOKE_TEST=True)
+    names = read(tmp_path, table_task(TargetKind.CLASS), "id,label\n1,\n2,b\n3,\n4,a\n5,b\n", DEBUG=True)
 
     assert names.train["id"].tolist() == ["2", "4", "5"]
     assert (names.classes, names_of_classes(names)) == (["a", "b"], ["b", "a", "b"])
@@ -121,7 +121,7 @@ def test_a_smoke_test_has_an_example_of_the_rarest_label(tmp_path: Path) -> None
     rows = "".join(f"{row},{int(row == 900)},1\n" for row in range(1_000))
     task = table_task(TargetKind.LABELS, ["rare", "common"])
 
-    names = read(tmp_path, task, "id,rare,common\n" + rows, SMOKE_TEST=True)
+    names = read(tmp_path, task, "id,rare,common\n" + rows, DEBUG=True)
 
     assert len(names.train) == len(names.truth) == 256
     assert names.truth.sum(axis=0).tolist() == [1, 256]
@@ -131,7 +131,7 @@ def test_a_smoke_test_has_an_example_of_the_rarest_label(tmp_path: Path) -> None
 def test_a_smoke_test_has_rows_of_every_class(tmp_path: Path) -> None:
     rows = "".join(f"{row},{'rare' if row > 996 else 'common'}\n" for row in range(1_000))
 
-    names = read(tmp_path, table_task(TargetKind.CLASS), "id,label\n" + rows, SMOKE_TEST=True)
+    names = read(tmp_path, table_task(TargetKind.CLASS), "id,label\n" + rows, DEBUG=True)
 
     assert len(names.train) == len(names.truth) <= 256
     assert names.train["label"].tolist() == names_of_classes(names)
@@ -163,7 +163,7 @@ def test_a_number_that_is_always_the_same_is_refused(tmp_path: Path) -> None:
 
 
 def test_rows_that_lack_the_number_are_left_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    names = read(tmp_path, table_task(TargetKind.NUMBER), "id,label\n1,1.5\n2,\n3,4\n", SMOKE_TEST=True)
+    names = read(tmp_path, table_task(TargetKind.NUMBER), "id,label\n1,1.5\n2,\n3,4\n", DEBUG=True)
 
     assert sorted(zip(names.train["id"], names.truth.tolist(), strict=True)) == [("1", [1.5]), ("3", [4.0])]
     assert "1 of 3 rows lack one of the targets and are left out." in capsys.readouterr().out
@@ -209,7 +209,7 @@ def truth_of(kind: TargetKind, rows: int) -> Any:
 def folds_of(kind: TargetKind, truth: Any, train: pd.DataFrame, folds: int, **details: str) -> Any:
     """The fold of each row, and the folds that are trained."""
     task = table_task(kind, **details)
-    names = executed_alone(["assign-folds"], task, "train", truth=truth, train=train, FOLDS=folds)
+    names = executed_alone(["assign-folds"], task, "train", truth=truth, train=train, N_FOLDS=folds)
     return names.fold_of_row, list(names.folds)
 
 
@@ -315,7 +315,7 @@ def answers_of_a_pair(sessions: Sessions, mirror: Mirror, task: Task, answers: S
     table(folder / "train.csv", ["id", "left", "right", target], rows[:96])
     table(folder / "test.csv", ["id", "left", "right"], [row[:3] for row in rows[96:]])
     table(folder / "sample_submission.csv", ["id", target], [[row[0], answers[0]] for row in rows[:95:-1]])
-    small = {"EPOCHS": 20, "FOLDS": 1, "MEMBERS": 4, "LEARNING_RATE": 0.03}
+    small = {"EPOCHS": 20, "N_FOLDS": 1, "K": 4, "LEARNING_RATE": 0.03}
     header, *written = sessions.predicted(mirror, "keras", task, **small)
     assert header == ["id", target]
     assert [row[0] for row in written] == [row[0] for row in rows[:95:-1]]

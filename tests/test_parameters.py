@@ -15,7 +15,7 @@ from generator.pair.parameters import (
 
 SOURCE = """\
 INPUT_ROOT = "/kaggle/input"
-SMOKE_TEST = False  # True runs it in a minute
+DEBUG = False  # True runs it in a minute
 
 EPOCHS = 30
 OFFSET = -1  # negative
@@ -30,7 +30,7 @@ SIZES = [
 def test_parameters_have_their_order_and_types() -> None:
     assert read_parameters(SOURCE) == {
         "INPUT_ROOT": "/kaggle/input",
-        "SMOKE_TEST": False,
+        "DEBUG": False,
         "EPOCHS": 30,
         "OFFSET": -1,
         "LEARNING_RATE": 0.004,
@@ -41,12 +41,12 @@ def test_parameters_have_their_order_and_types() -> None:
 
 def test_values_are_replaced_and_comments_stay() -> None:
     changed = override(
-        SOURCE, {"EPOCHS": 3, "OFFSET": 2, "LEARNING_RATE": 1, "LABEL": 'a "b"', "SIZES": [], "SMOKE_TEST": True}
+        SOURCE, {"EPOCHS": 3, "OFFSET": 2, "LEARNING_RATE": 1, "LABEL": 'a "b"', "SIZES": [], "DEBUG": True}
     )
 
     assert changed == (
         'INPUT_ROOT = "/kaggle/input"\n'
-        "SMOKE_TEST = True  # True runs it in a minute\n"
+        "DEBUG = True  # True runs it in a minute\n"
         "\n"
         "EPOCHS = 3\n"
         "OFFSET = 2  # negative\n"
@@ -65,8 +65,8 @@ def test_overriding_nothing_changes_nothing() -> None:
     [
         ("EPOCHS=3", "EPOCHS", 3),
         ("EPOCHS = 1_000", "EPOCHS", 1_000),
-        ("SMOKE_TEST=true", "SMOKE_TEST", True),
-        ("SMOKE_TEST=False", "SMOKE_TEST", False),
+        ("DEBUG=true", "DEBUG", True),
+        ("DEBUG=False", "DEBUG", False),
         ("LEARNING_RATE=1e-3", "LEARNING_RATE", 0.001),
         ("LEARNING_RATE=1", "LEARNING_RATE", 1.0),
         ("LABEL=efficientnetv2-b0", "LABEL", "efficientnetv2-b0"),
@@ -88,7 +88,7 @@ def test_the_default_says_how_a_value_is_read(text: str, name: str, value: objec
     [
         ("EPOCHS=3.5", "takes a whole number, as its default 30, and not 3.5"),
         ("EPOCHS=true", "takes a whole number, as its default 30, and not 'true'"),
-        ("SMOKE_TEST=1", "takes true or false, as its default False, and not '1'"),
+        ("DEBUG=1", "takes true or false, as its default False, and not '1'"),
         ("LEARNING_RATE=nan", "takes a number, as its default 0.004, and not nan"),
         ("SIZES=1,2", "takes a list, such as"),
         ('SIZES={"a": 1}', "takes a list, such as"),
@@ -105,8 +105,8 @@ def test_a_value_of_another_type_is_refused(text: str, expected: str) -> None:
 @pytest.mark.parametrize(
     ("text", "default", "expected"),
     [
-        ("FOLDS=0", 1, "FOLDS must be at least 1, as its default 1 is, and not 0"),
-        ("MEMBERS=0", 16, "at least 1"),
+        ("N_FOLDS=0", 1, "N_FOLDS must be at least 1, as its default 1 is, and not 0"),
+        ("K=0", 16, "at least 1"),
         ("DROPOUT=1.5", 0.1, "at least 0 and below 1, as its default 0.1 is, and not 1.5"),
         ("LEARNING_RATE=-1", 0.004, "above 0"),
         ("LEARNING_RATE=0", 0.004, "above 0"),

@@ -210,7 +210,14 @@ def test_a_model_with_a_backbones_weights_is_attached_to_the_training_of_photogr
     sources = {role: json.loads((kernel / role / "kernel-metadata.json").read_text()) for role in ("train", "infer")}
     assert {role: found["model_sources"] for role, found in sources.items()} == {"train": [HANDLE], "infer": []}
     text = (kernel / "train" / "train.ipynb").read_text()
-    for knob in ("CROP = 0.5", "COLOUR = 0.2", "MIXUP = 0.2", "CUTMIX = 1.0", "ROTATE_DEGREES = 0.0", "EMA = 0.99"):
+    for knob in (
+        "MIN_CROP_SCALE = 0.5",
+        "COLOR_JITTER = 0.2",
+        "MIXUP = 0.2",
+        "CUTMIX = 1.0",
+        "ROTATE_DEGREES = 0.0",
+        "EMA = 0.99",
+    ):
         assert knob in text
 
 
@@ -229,17 +236,15 @@ def test_weights_of_a_backbone_are_a_knob_unless_they_are_a_model_to_attach(
     kernel = folder / "kernels" / "digits"
 
     def chosen(value: str, *options: str) -> tuple[str, object, object]:
-        done = tandem("generate", "--competition", "digits", "-P", f"PRETRAINED={value}", *options)
+        done = tandem("generate", "--competition", "digits", "-P", f"WEIGHTS={value}", *options)
         assert done.code == 0, done.err
-        line = next(
-            line for line in (kernel / "train" / "train.ipynb").read_text().splitlines() if "PRETRAINED =" in line
-        )
+        line = next(line for line in (kernel / "train" / "train.ipynb").read_text().splitlines() if "WEIGHTS =" in line)
         kept = tomllib.loads((kernel / "pair.toml").read_text())
         attached = kept["task"].get("pretrained", {"value": ""})["value"]
         return json.loads(line.rstrip(","))[13:].partition("  #")[0], attached, kept.get("parameters")
 
     def knob(value: str) -> dict[str, object]:
-        return {"PRETRAINED": {"value": value, "by": "flag"}}
+        return {"WEIGHTS": {"value": value, "by": "flag"}}
 
     photographs = ("--set", "channels=3", "--set", "image_size=96")
     assert chosen(HANDLE, *photographs) == (f'"{HANDLE}"', HANDLE, {})
@@ -253,9 +258,9 @@ def test_a_knob_for_weights_is_refused_where_there_is_none_and_is_none_where_not
     def texts(*options: str) -> Outcome:
         return tandem("generate", "--competition", "docstrings", "--dry-run", *options)
 
-    assert texts("-P", "PRETRAINED=small").code == texts("-P", "PRETRAINED=").code == 0
+    assert texts("-P", "WEIGHTS=small").code == texts("-P", "WEIGHTS=").code == 0
     masks = SMALL_COMPETITIONS["segmentation"]
     masks.write(folder / "masks")
     of_masks = ("generate", "--competition", "masks", "--data", "masks", "--metric", masks.metric, "--dry-run")
-    assert tandem(*of_masks, "-P", "PRETRAINED=false").code == 0
-    assert texts("-P", "PRETRAINED=mutilingual").err.rstrip().endswith('Did you mean "multilingual"?')
+    assert tandem(*of_masks, "-P", "WEIGHTS=false").code == 0
+    assert texts("-P", "WEIGHTS=mutilingual").err.rstrip().endswith('Did you mean "multilingual"?')

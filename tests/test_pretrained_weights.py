@@ -49,17 +49,17 @@ PHOTOGRAPHS = {
 @pytest.mark.parametrize(
     ("framework", "parameters", "weights"),
     [
-        ("keras", {"BACKBONE": "MobileNetV2", "PRETRAINED": "imagenet", "IMAGE_SIZE": 96}, ("keras", "imagenet", 96)),
-        ("tensorflow", {"BACKBONE": "MobileNetV2", "PRETRAINED": True, "IMAGE_SIZE": 96}, ("keras", "", 0)),
-        ("torch", {"BACKBONE": "resnet18.a1_in1k", "PRETRAINED": "timm"}, ("timm", "timm", 0)),
-        ("jax", {"BACKBONE": "resnet50", "PRETRAINED": "a2_in1k"}, ("huggingface_hub", "a2_in1k", 0)),
-        ("keras", {"BACKBONE": "cnn", "PRETRAINED": True}, None),
-        ("keras", {"BACKBONE": "MobileNetV2", "PRETRAINED": ""}, None),
-        ("keras", {"BACKBONE": "MobileNetV2", "PRETRAINED": False}, None),
-        ("keras", {"BACKBONE": "MobileNetV2", "PRETRAINED": "/kaggle/input/w.h5"}, None),
-        ("keras", {"BACKBONE": "__import__", "PRETRAINED": "imagenet"}, None),
-        ("torch", {"BACKBONE": "hf-hub:somebody/pickles", "PRETRAINED": "timm"}, None),
-        ("jax", {"BACKBONE": "resnet50", "PRETRAINED": "../../somebody/else"}, None),
+        ("keras", {"BACKBONE": "MobileNetV2", "WEIGHTS": "imagenet", "IMAGE_SIZE": 96}, ("keras", "imagenet", 96)),
+        ("tensorflow", {"BACKBONE": "MobileNetV2", "WEIGHTS": True, "IMAGE_SIZE": 96}, ("keras", "", 0)),
+        ("torch", {"BACKBONE": "resnet18.a1_in1k", "WEIGHTS": "timm"}, ("timm", "timm", 0)),
+        ("jax", {"BACKBONE": "resnet50", "WEIGHTS": "a2_in1k"}, ("huggingface_hub", "a2_in1k", 0)),
+        ("keras", {"BACKBONE": "cnn", "WEIGHTS": True}, None),
+        ("keras", {"BACKBONE": "MobileNetV2", "WEIGHTS": ""}, None),
+        ("keras", {"BACKBONE": "MobileNetV2", "WEIGHTS": False}, None),
+        ("keras", {"BACKBONE": "MobileNetV2", "WEIGHTS": "/kaggle/input/w.h5"}, None),
+        ("keras", {"BACKBONE": "__import__", "WEIGHTS": "imagenet"}, None),
+        ("torch", {"BACKBONE": "hf-hub:somebody/pickles", "WEIGHTS": "timm"}, None),
+        ("jax", {"BACKBONE": "resnet50", "WEIGHTS": "../../somebody/else"}, None),
         ("keras", {}, None),
     ],
 )
@@ -120,7 +120,7 @@ def test_weights_that_cannot_be_fetched_are_one_sentence_with_what_can_be_done(
 
     assert outcome.code == 1
     assert "The weights of EfficientNetV2B0.imagenet cannot be fetched: OSError: no \\x1b way." in outcome.err
-    assert '-P PRETRAINED=""' in outcome.err
+    assert '-P WEIGHTS=""' in outcome.err
 
 
 def test_a_library_that_is_not_installed_is_named_with_its_command(

@@ -74,7 +74,7 @@ def test_rows_of_one_id_are_in_one_fold_and_keep_their_position(
     folder = tmp_path / "visits"
     rows = write_visits(folder, copies=6)
 
-    names = known_after("assign-folds", reading_of(folder).task, "train", folder, FOLDS=3)
+    names = known_after("assign-folds", reading_of(folder).task, "train", folder, N_FOLDS=3)
 
     said = capsys.readouterr().out
     assert "6 exact copies of rows in train.csv are left out." in said
@@ -95,7 +95,7 @@ def test_another_group_column_is_kept_and_what_it_does_not_hold_together_is_said
     folder = tmp_path / "visits"
     write_visits(folder)
 
-    names = known_after("assign-folds", reading_of(folder, group_column="ward").task, "train", folder, FOLDS=3)
+    names = known_after("assign-folds", reading_of(folder, group_column="ward").task, "train", folder, N_FOLDS=3)
 
     assert folds_of(names, "ward") == 1
     assert " values of patient are in several groups, which may be in several folds." in capsys.readouterr().out
@@ -153,7 +153,7 @@ def trained_and_inferred(sessions: Sessions, mirror: Mirror, **parameters: objec
     """What a training handed over, after inference has found its rows again and written a submission."""
     task = reading_of(mirror.competition).task
     train, infer = (Notebook("keras", role, task=task) for role in ("train", "infer"))
-    ended = sessions.finished(train, mirror.parameters(train, FOLDS=2, **parameters), look="float(oof_score)")
+    ended = sessions.finished(train, mirror.parameters(train, N_FOLDS=2, **parameters), look="float(oof_score)")
     assert ended.is_done
     oof = dict(np.load(mirror.working / "oof.npz"))
     header, *judged = read_table(mirror.working / "oof.csv")
@@ -189,6 +189,6 @@ def test_the_linear_model_of_texts_is_fitted_to_the_rows_of_repeated_ids(session
     table(mirror.competition / "test.csv", ["patient", "text"], [[f"t{n}", texts[n]] for n in range(12)])
     table(mirror.competition / SAMPLE, ["patient", "ill"], [[f"t{n}", 0] for n in range(12)])
 
-    done = trained_and_inferred(sessions, mirror, SMOKE_TEST=True)
+    done = trained_and_inferred(sessions, mirror, DEBUG=True)
 
     assert [rows[int(row["table row"])][1] for row in done["judged"]] == [row["text"] for row in done["judged"]]

@@ -35,7 +35,7 @@ def result_of(*folds: Sequence[float], losses: Sequence[float] = (1.0, 0.4), **o
     ]
     mean = sum(scores[-1] for scores in folds) / len(folds)
     handover = {"complete": True, "folds": described, "out_of_fold": {"metric": "accuracy", "score": mean, "rows": 100}}
-    knobs = {"EPOCHS": len(folds[0]), "FOLDS": len(folds), "DROPOUT": 0.1}
+    knobs = {"EPOCHS": len(folds[0]), "N_FOLDS": len(folds), "DROPOUT": 0.1}
     run = RunResult(pair="tiny", title="Tiny", is_smoke=False, is_specimen=False, report=Path("report.html"))
     run.handover, run.parameters = HandOver(JsonObject(handover)), {Role.TRAIN: NotebookParameters(knobs)}
     return replace(run, **others)
@@ -48,7 +48,7 @@ def test_folds_have_a_spread_and_one_fold_asks_for_more() -> None:
     assert "a standard deviation of 0.0158, and a standard error of 0.0071 of their mean" in five.findings[0]
     assert five.advice == ()
     assert one.findings == ()
-    assert one.advice[0].startswith("One fold does not tell how much the score varies: -P FOLDS=5 does")
+    assert one.advice[0].startswith("One fold does not tell how much the score varies: -P N_FOLDS=5 does")
 
 
 @pytest.mark.parametrize(

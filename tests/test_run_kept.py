@@ -10,7 +10,7 @@ from runnable_pair import TRAIN, write_pair
 
 Tandem = Callable[..., Outcome]
 # What training says is what the run was told: three epochs, or as many as a parameter says.
-SIGNED = {**TRAIN, "sign": "Path(WORKING_ROOT, 'oof.csv').write_text(f'{EPOCHS} epochs, smoke: {SMOKE_TEST}')"}
+SIGNED = {**TRAIN, "sign": "Path(WORKING_ROOT, 'oof.csv').write_text(f'{EPOCHS} epochs, smoke: {DEBUG}')"}
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def contents(folder: Path, *, beside: tuple[str, ...] = ()) -> Mapping[str, byte
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("smoke", [["--smoke"], ["-P", "SMOKE_TEST=true"]])
+@pytest.mark.parametrize("smoke", [["--smoke"], ["-P", "DEBUG=true"]])
 def test_a_smoke_run_leaves_everything_of_a_full_run(tandem: Tandem, tiny: Path, smoke: list[str]) -> None:
     assert tandem("run", "tiny").code == 0
     full = contents(tiny)

@@ -135,7 +135,7 @@ def test_the_built_in_competition_is_scored_and_its_data_written(run: Run, tmp_p
 
 @SLOW
 def test_parameters_reach_each_notebook_that_has_them(run: Run, tmp_path: Path) -> None:
-    show = {"show": "print(SMOKE_TEST, ALLOW_CPU, EPOCHS, WORKING_ROOT)"}
+    show = {"show": "print(DEBUG, ALLOW_CPU, EPOCHS, WORKING_ROOT)"}
     options = ("--smoke", "-P", "EPOCHS=1", "--parameter", "EPOCHS=2")
     assert run(*options, train={**show, **TRAIN}, infer={**show, **INFER}).code == 0
 
@@ -149,7 +149,7 @@ def test_parameters_reach_each_notebook_that_has_them(run: Run, tmp_path: Path) 
     [
         ("EPOCH=2", 'Error: The notebooks have no parameter "EPOCH". Did you mean "EPOCHS"?\n'),
         ("EPOCHS=many", "takes a whole number"),
-        ("SMOKE_TEST=1", "takes true or false"),
+        ("DEBUG=1", "takes true or false"),
         ("EPOCHS", "write NAME=VALUE"),
         ("WORKING_ROOT=/tmp", "The run sets WORKING_ROOT itself"),
     ],

@@ -74,12 +74,12 @@ def test_a_smoke_run_writes_codes_for_every_test_image(
 ) -> None:
     write_discs(mirror.competition, masks)
     train, infer = (Notebook(framework, role, task=TASKS[masks]) for role in ("train", "infer"))
-    sessions.finished(train, mirror.parameters(train, SMOKE_TEST=True))
+    sessions.finished(train, mirror.parameters(train, DEBUG=True))
     mount = mirror.output_of_training(framework)
     mount.parent.mkdir(parents=True)
     mirror.working.rename(mount)
 
-    sessions.finished(infer, mirror.parameters(infer, SMOKE_TEST=True))
+    sessions.finished(infer, mirror.parameters(infer, DEBUG=True))
     header, *rows = read_table(mirror.working / "submission.csv")
     assert header == ["id", "rle"]
     assert [name for name, _ in rows] == [f"t{number}" for number in range(45, 39, -1)]
@@ -168,4 +168,4 @@ def test_a_backbone_of_timm_takes_the_size_of_the_images_or_says_which_it_would_
     assert refused.error.endswith("Choose an IMAGE_SIZE that is a multiple of 32, or another BACKBONE.")
     assert taken.cell == "starting-weights"
     assert taken.error.startswith("RuntimeError: test_vit gets no weights of timm: ")
-    assert taken.error.endswith("or train from scratch: PRETRAINED = False.")
+    assert taken.error.endswith("or train from scratch: WEIGHTS = False.")

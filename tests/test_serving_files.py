@@ -171,9 +171,9 @@ def test_what_the_stand_in_of_a_specimen_asks_for_is_answered(
     write_specimen(survey, task, mirror.competition, rows=40, seed=1, signal=True)
     train, infer = (Notebook("tensorflow", role, task=task) for role in ("train", "infer"))
 
-    sessions.finished(train, mirror.parameters(train, SMOKE_TEST=True))
+    sessions.finished(train, mirror.parameters(train, DEBUG=True))
     mirror.working.rename(mirror.root / "train")
-    sessions.finished(infer, mirror.parameters(infer, SMOKE_TEST=True))
+    sessions.finished(infer, mirror.parameters(infer, DEBUG=True))
     sample = pd.read_csv(mirror.competition / task.sample_submission)
     written = pd.read_parquet(mirror.working / "submission.parquet")
     assert written.columns.tolist() == sample.columns.tolist()

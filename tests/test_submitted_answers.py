@@ -145,7 +145,7 @@ def test_a_number_is_rounded_where_the_metric_compares_grades(
         classes=["grade"],
         predictions=[[2.1], [0.5], [-3]],
         decision={"values": [[0, 1, 4]], "cuts": [[0.4, 2.0]]},
-        SMOKE_TEST=is_smoke_test,
+        DEBUG=is_smoke_test,
     )
 
     assert written == "id,grade\n1,4\n2,1\n3,0\n"
@@ -202,7 +202,7 @@ def test_a_smoke_test_leaves_what_it_does_not_predict_as_it_is_in_the_sample(tmp
         "id,label\n" + rows,
         classes=["0", "1"],
         predictions=predictions,
-        SMOKE_TEST=True,
+        DEBUG=True,
     )
 
     labels = [row.split(",")[1] for row in written.split("\n")[1:-1]]

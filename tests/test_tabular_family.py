@@ -307,7 +307,7 @@ def test_columns_of_any_kind_are_drawn(
     drawn: list[list[str]] = []
     monkeypatch.setattr(plt, "show", lambda: drawn.append([axis.get_title() for axis in plt.gcf().axes]))
 
-    trained_on(folder, task, until="plot-columns", draws=True, SMOKE_TEST=True)
+    trained_on(folder, task, until="plot-columns", draws=True, DEBUG=True)
 
     titles = [title for title in drawn[-1] if title]
     assert set(titles) <= columns.keys()
@@ -333,7 +333,7 @@ def test_every_class_is_drawn_and_no_label_lies_on_another_picture(
     monkeypatch.setattr(plt, "show", lambda: figures.append(plt.gcf()))
 
     task = task_in(folder, "accuracy", target_kind="class")
-    trained_on(folder, task, until="plot-columns", draws=True, SMOKE_TEST=True)
+    trained_on(folder, task, until="plot-columns", draws=True, DEBUG=True)
 
     figure = figures[-1]
     figure.canvas.draw()

@@ -15,7 +15,7 @@ pytest_plugins = ("notebook_session",)
 
 
 def run(sessions: Sessions, mirror: Mirror, notebook: Notebook, **others: Any) -> None:
-    training: dict[str, Any] = {"ALLOW_CPU": True, "FOLDS": 1, "MEMBERS": 4} if notebook.role == "train" else {}
+    training: dict[str, Any] = {"ALLOW_CPU": True, "N_FOLDS": 1, "K": 4} if notebook.role == "train" else {}
     roots = {"INPUT_ROOT": str(mirror.input), "WORKING_ROOT": str(mirror.working / notebook.role)}
     sessions.finished(notebook, roots | training | others)
 

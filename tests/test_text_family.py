@@ -256,8 +256,8 @@ def test_a_pair_learns_what_decides_and_gives_every_id_its_prediction(
 ) -> None:
     right = write_competition(mirror.competition, task)
     of_few = TASKS[task] if task == "classes" else with_linear_model(task)
-    small = {"WIDTH": 64, "LAYERS": 1, "EPOCHS": 12, "LEARNING_RATE": 0.02, "LINEAR_STEP": 20.0}
-    small |= {} if task == "classes" else {"FOLDS": 2, "EPOCHS": 6}
+    small = {"WIDTH": 64, "LAYERS": 1, "EPOCHS": 12, "LEARNING_RATE": 0.02, "LINEAR_LR_SCALE": 20.0}
+    small |= {} if task == "classes" else {"N_FOLDS": 2, "EPOCHS": 6}
 
     _, *rows = sessions.predicted(mirror, framework, of_few, **small)
 

@@ -171,14 +171,14 @@ def test_a_backbone_starts_from_weights_that_are_attached(
     pair = written_pair(tandem, mirror, "image_classification", channels=3, image_size=96, pretrained=handle)
     weights = mirror.input / "models" / handle.lower() / "model.safetensors"
     weights.parent.mkdir(parents=True)
-    smoke = {"INPUT_ROOT": str(mirror.input), "WORKING_ROOT": str(mirror.working), "SMOKE_TEST": True}
+    smoke = {"INPUT_ROOT": str(mirror.input), "WORKING_ROOT": str(mirror.working), "DEBUG": True}
 
     before = WITHOUT_TORCHVISION + SAVED.format(path=str(weights))
     ended = sessions.finished(pair.train, {**smoke, "BACKBONE": BACKBONE}, before=before, look="starting_weights")
     assert ended.seen == str(weights)
     for name, what in {"missing.pth": "No such file", "model.safetensors": "Missing key(s) in state_dict"}.items():
         file = weights.with_name(name)
-        named = {**smoke, "BACKBONE": "resnet18", "PRETRAINED": str(file)}
+        named = {**smoke, "BACKBONE": "resnet18", "WEIGHTS": str(file)}
         stopped = sessions.run(pair.train, named, before=WITHOUT_TORCHVISION)
         assert stopped.error.startswith(f"RuntimeError: resnet18 gets no weights of {file}: ")
         assert what in stopped.error

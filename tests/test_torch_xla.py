@@ -66,7 +66,7 @@ def parameters(mirror: Mirror, devices: int) -> dict[str, Any]:
     """Those of a training on eight examples a step."""
     roots = {"INPUT_ROOT": str(mirror.input), "WORKING_ROOT": str(mirror.working), "ALLOW_CPU": True}
     chosen = {"DEVICES": devices % 8, "BATCH_SIZE": 8 // devices, "LEARNING_RATE": LEARNING_RATE}
-    return {**roots, **chosen, "FOLDS": 1, "EPOCHS": 3}
+    return {**roots, **chosen, "N_FOLDS": 1, "EPOCHS": 3}
 
 
 def trained(xla: Frameworks, mirror: Mirror, train: Written, devices: int) -> tuple[Any, Any]:

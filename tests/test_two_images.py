@@ -110,7 +110,7 @@ class Pair:
 
     def parameters(self, output: str, **others: Any) -> dict[str, Any]:
         roots = {"INPUT_ROOT": str(self.mirror / "input"), "WORKING_ROOT": str(self.mirror / output)}
-        return {**roots, "SMOKE_TEST": True, **others}
+        return {**roots, "DEBUG": True, **others}
 
     def train(self, images: Images, backend: str, **others: Any) -> None:
         """Trains on the TPU image, and mounts the output as the input that inference has."""

@@ -126,7 +126,7 @@ def _pairs_of(slug: str, workspace: Workspace, assignments: Sequence[str]) -> li
             if kind.word in ("dataset", "model")
             for name in listed[kind]
         ]
-        values = {name: parameters.value(name) for name in ("BACKBONE", "PRETRAINED", "IMAGE_SIZE")}
+        values = {name: parameters.value(name) for name in ("BACKBONE", "WEIGHTS", "IMAGE_SIZE")}
         found.append(_Needs(tuple(sources), wanted_weights(spec.framework, values)))
     return found
 

@@ -118,7 +118,7 @@ def generate(context: click.Context, /, **options: Any) -> int:
     \b
     tandem generate digits
     tandem generate --competition titanic --data ~/Downloads/titanic --metric accuracy
-    tandem generate --competition titanic -P FOLDS=10 -P DROPOUT=0.2
+    tandem generate --competition titanic -P N_FOLDS=10 -P DROPOUT=0.2
     """  # noqa: D301 - click wants the character itself
     named = options.pop("named")
     if named is not None and options["competition"] is not None:

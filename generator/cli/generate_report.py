@@ -87,7 +87,7 @@ def _on_a_cpu(workspace: Workspace, draft: Draft) -> list[str]:
     data = workspace.competition_data(draft.proposal.competition.slug)
     seconds = cpu_seconds(
         _rows_of(data / str(draft.choices.task["train_table"].value)) if "train_table" in draft.choices.task else 0,
-        int(str(knobs.get("EPOCHS", 0))) * int(str(knobs.get("FOLDS", 1))),
+        int(str(knobs.get("EPOCHS", 0))) * int(str(knobs.get("N_FOLDS", 1))),
         pixels=int(str(knobs["IMAGE_SIZE"])) ** 2 if "IMAGE_SIZE" in knobs else None,
         is_table=families()[str(draft.choices.pair["family"].value)].medium is Medium.ROW,
     )

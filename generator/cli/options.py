@@ -58,7 +58,7 @@ def _name_of_pair(context: click.Context, _: click.Parameter, text: str | None) 
 
 
 class KnobCommand(click.Command):
-    """A command with -P, which takes knobs in several spellings: `-P EPOCHS 3` and `-P EPOCHS=3 FOLDS=5` as well.
+    """A command with -P, which takes knobs in several spellings: `-P EPOCHS 3` and `-P EPOCHS=3 N_FOLDS=5` as well.
 
     An option that is called as a knob, such as `--epochs 3`, is answered with `-P EPOCHS=3`.
     """

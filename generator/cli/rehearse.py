@@ -32,7 +32,9 @@ if TYPE_CHECKING:
     help="The folder of the competition's data, where it is not in the workspace. Links that came with a workspace are "
     "not followed.",
 )
-@assignments_option("Set a parameter in each notebook that has it; repeatable. EPOCHS is 2 and FOLDS is 1 by default.")
+@assignments_option(
+    "Set a parameter in each notebook that has it; repeatable. EPOCHS is 2 and N_FOLDS is 1 by default."
+)
 @click.option(
     "--examples",
     type=click.IntRange(min=1),

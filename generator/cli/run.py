@@ -53,7 +53,7 @@ def run(context: click.Context, /, **options: Any) -> int:
     \b
     tandem run digits
     tandem run digits --smoke
-    tandem run digits -P EPOCHS=3 -P FOLDS=5
+    tandem run digits -P EPOCHS=3 -P N_FOLDS=5
     """  # noqa: D301 - click wants the character itself
     if options["resume"] and options["only"] == Role.INFER:
         context.fail("--resume goes with training, which --only infer leaves out.")

@@ -97,7 +97,7 @@ class PlannedTraining:
         own: dict[str, Value] = {"RESULTS": "", "RELEASE_RUNTIME": False, "SESSION_HOURS": hours}
         own |= {"ACCELERATOR": str(machine.kind), "INPUT_ROOT": INPUT, "WORKING_ROOT": WORKING}
         if options.smoke:
-            own["SMOKE_TEST"] = True
+            own["DEBUG"] = True
         return cls(options, folder, spec, machine, {**own, **said}, hours)
 
     @property
@@ -109,7 +109,7 @@ class PlannedTraining:
     def output(self) -> OutputFolder:
         """Where the results go: the same place as those of a run on this machine."""
         folder = self.options.workspace.output(self.options.pair)
-        is_smoke = self.values.get("SMOKE_TEST") is True
+        is_smoke = self.values.get("DEBUG") is True
         return OutputFolder(
             (folder / "smoke" if is_smoke else folder).absolute(), self.options.workspace.root.absolute()
         )

@@ -1,7 +1,7 @@
 """What a command line says of a pair in `KEY=VALUE` texts: keys of its task, and knobs of its notebooks.
 
 A knob that is called as a key of the task, as EPOCHS is, sets that key: what the templates make of it follows. So does
-PRETRAINED where it names a model for Kaggle to attach; a path, "" and what is fetched are for the notebook alone.
+WEIGHTS where it names a model for Kaggle to attach; a path, "" and what is fetched are for the notebook alone.
 
 SettingError                  text that sets no key of a task, or not to a value that it can have
 """
@@ -23,7 +23,7 @@ from generator.pair.spec import spec_of
 from generator.pair.workspace import Role
 from generator.untrusted import printable
 
-_PRETRAINED = "PRETRAINED"
+_PRETRAINED = "WEIGHTS"
 
 
 class SettingError(PairError):
@@ -175,7 +175,7 @@ def _is_from_scratch(text: str, choices: Choices) -> bool:
 
 
 def _text_of(text: str) -> str:
-    """The text that a text such as `PRETRAINED="small"` sets a key to."""
+    """The text that a text such as `WEIGHTS="small"` sets a key to."""
     return str(value_of(text.partition("=")[2].strip(), ""))
 
 

@@ -24,14 +24,14 @@ _TRUTH = {"true": True, "yes": True, "on": True, "false": False, "no": False, "o
 FIXED = ("COMPETITION", "PAIR_ID", "TRAIN_KERNEL", "INPUT_ROOT", "WORKING_ROOT")
 """What the kit itself writes into the cell: by these the notebooks find their inputs and one another."""
 
-_MODEL = ("BACKBONE", "PRETRAINED", "PRESET", "IMAGE_SIZE", "SEQUENCE_LENGTH", "MEMBERS")
-MAIN = (*_MODEL, "FOLDS", "EPOCHS", "BATCH_SIZE", "LEARNING_RATE")
+_MODEL = ("BACKBONE", "WEIGHTS", "PRESET", "IMAGE_SIZE", "SEQUENCE_LENGTH", "K")
+MAIN = (*_MODEL, "N_FOLDS", "EPOCHS", "BATCH_SIZE", "LEARNING_RATE")
 """What people turn first, as far as a notebook has it."""
 
 SYNONYMS = {
     **dict.fromkeys(("LR", "ETA", "STEP_SIZE"), "LEARNING_RATE"),
     **dict.fromkeys(("BATCH", "BS", "TRAIN_BATCH_SIZE", "PER_DEVICE_BATCH_SIZE"), "BATCH_SIZE"),
-    **dict.fromkeys(("N_FOLDS", "NUM_FOLDS", "N_SPLITS", "KFOLD", "KFOLDS", "CV", "SPLITS"), "FOLDS"),
+    **dict.fromkeys(("FOLDS", "NUM_FOLDS", "N_SPLITS", "KFOLD", "KFOLDS", "CV", "SPLITS"), "N_FOLDS"),
     **dict.fromkeys(("N_EPOCHS", "NUM_EPOCHS", "MAX_EPOCHS", "NUM_TRAIN_EPOCHS", "ITERATIONS"), "EPOCHS"),
     **dict.fromkeys(("SIZE", "IMG_SIZE", "IMAGESIZE", "RESOLUTION", "INPUT_SIZE", "IMAGE_SHAPE"), "IMAGE_SIZE"),
     **dict.fromkeys(("MODEL", "ARCH", "ARCHITECTURE", "ENCODER", "NETWORK", "MODEL_NAME"), "BACKBONE"),
@@ -40,7 +40,12 @@ SYNONYMS = {
     **dict.fromkeys(("WD", "L2"), "WEIGHT_DECAY"),
     **dict.fromkeys(("DEVICE", "HARDWARE"), "ACCELERATOR"),
     **dict.fromkeys(("DTYPE", "MIXED_PRECISION", "AMP", "FP16", "BF16"), "PRECISION"),
-    **dict.fromkeys(("SMOKE", "DEBUG", "FAST_DEV_RUN"), "SMOKE_TEST"),
+    **dict.fromkeys(("SMOKE", "SMOKE_TEST", "FAST_DEV_RUN"), "DEBUG"),
+    **dict.fromkeys(("PRETRAINED", "PRETRAINED_WEIGHTS"), "WEIGHTS"),
+    **dict.fromkeys(("CATEGORIES", "CAT_COLS", "CATEGORY_COLUMNS"), "CATEGORICAL_COLUMNS"),
+    **dict.fromkeys(("NUM_COLS", "NUMBER_COLUMNS"), "NUMERIC_COLUMNS"),
+    "MEMBERS": "K",
+    "CROP": "MIN_CROP_SCALE",
     "SMOOTHING": "LABEL_SMOOTHING",
     "DROP_RATE": "DROPOUT",
     "WARMUP": "WARMUP_EPOCHS",
@@ -174,7 +179,7 @@ def parse_assignment(text: str, defaults: Mapping[str, Value]) -> tuple[str, Val
     """Reads `NAME=VALUE` from a command line; the default of the parameter says of what type the value is.
 
     Args:
-        text: Such as `EPOCHS=3`, `SMOKE_TEST=true`, `BACKBONE=EfficientNetV2B0` or `SIZES=[16, 32]`.
+        text: Such as `EPOCHS=3`, `DEBUG=true`, `BACKBONE=EfficientNetV2B0` or `SIZES=[16, 32]`.
         defaults: All parameters with their defaults.
 
     Returns:

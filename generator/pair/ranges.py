@@ -29,15 +29,15 @@ _SHARE = Range({"at least": 0, "at most": 1})
 _LESS_THAN_ALL = Range({"at least": 0, "below": 1})
 
 RANGES = {
-    **dict.fromkeys(("FOLDS", "EPOCHS", "BATCH_SIZE", "MEMBERS", "TTA"), _ONE_OR_MORE),
+    **dict.fromkeys(("N_FOLDS", "EPOCHS", "BATCH_SIZE", "K", "TTA"), _ONE_OR_MORE),
     **dict.fromkeys(("IMAGE_SIZE", "CHANNELS", "SEQUENCE_LENGTH", "SAMPLE_RATE", "MELS"), _ONE_OR_MORE),
-    **dict.fromkeys(("WIDTH", "DEPTH", "LAYERS", "EMBEDDING"), _ONE_OR_MORE),
+    **dict.fromkeys(("WIDTH", "DEPTH", "LAYERS", "EMBEDDING_DIM"), _ONE_OR_MORE),
     **dict.fromkeys(("LEARNING_RATE", "SECONDS", "KEEP_SECONDS", "HOP_MS", "SESSION_HOURS"), _POSITIVE),
     **dict.fromkeys(("SEED", "WARMUP_EPOCHS", "WEIGHT_DECAY", "RESERVE_MINUTES", "CACHE_GB"), _NOT_NEGATIVE),
     **dict.fromkeys(("ROTATE_DEGREES", "SHIFT", "MIXUP", "CUTMIX", "MASKS", "GAIN_DB", "LEAST_PIECE"), _NOT_NEGATIVE),
     **dict.fromkeys(("DROPOUT", "WORD_DROPOUT", "EMA", "LABEL_SMOOTHING", "ZOOM"), _LESS_THAN_ALL),
-    **dict.fromkeys(("MASK_SHARE", "DICE_SHARE", "COLOUR"), _SHARE),
-    "CROP": Range({"above": 0, "at most": 1}),
+    **dict.fromkeys(("MASK_SHARE", "DICE_SHARE", "COLOR_JITTER"), _SHARE),
+    "MIN_CROP_SCALE": Range({"above": 0, "at most": 1}),
     "DEVICES": _SHARE,
 }
 

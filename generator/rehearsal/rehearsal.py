@@ -68,7 +68,7 @@ def rehearse_pair(options: RehearsalOptions, listener: Listener) -> Rehearsal:
         KeyboardInterrupt: A signal asked for the end; neither page nor record is written.
     """
     started = time.monotonic()
-    image, few = find_image(options.gpu_image), {"EPOCHS": FEW_EPOCHS, "FOLDS": 1}
+    image, few = find_image(options.gpu_image), {"EPOCHS": FEW_EPOCHS, "N_FOLDS": 1}
     pair = CheckedPair.of(options.workspace, options.pair, options.assignments, at_most=few)
     cells, files = cells_of(pair.folder), options.workspace.files
     for role in Role:

@@ -136,9 +136,9 @@ class _Figures:
         # The model is to blame only where its curves ask for nothing else.
         on_curves = tuple(self._on_epochs())
         yield from on_curves or self._on_baselines()
-        if len(self.folds) == 1 and self._knob("FOLDS") == 1:
+        if len(self.folds) == 1 and self._knob("N_FOLDS") == 1:
             yield (
-                f"One fold does not tell how much the score varies: -P FOLDS={_USUAL_FOLDS} does, in {_USUAL_FOLDS} "
+                f"One fold does not tell how much the score varies: -P N_FOLDS={_USUAL_FOLDS} does, in {_USUAL_FOLDS} "
                 f"times the time, and its models are averaged."
             )
 

@@ -123,7 +123,7 @@ def run_pair(options: RunOptions, listener: Listener) -> RunResult:
     require_packages()
     pair = CheckedPair.of(options.workspace, options.pair, options.assignments, smoke=options.smoke)
     # By `--smoke`, by a parameter, or by a notebook's own default.
-    is_smoke = any(pair.parameters[role].value("SMOKE_TEST") is True for role in options.roles)
+    is_smoke = any(pair.parameters[role].value("DEBUG") is True for role in options.roles)
     folder = options.output_folder(is_smoke=is_smoke)
     if storable(str(folder)) != str(folder):
         raise RunError(

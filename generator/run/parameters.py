@@ -68,7 +68,7 @@ def set_parameters(
     """
     own: dict[str, Value] = {"ALLOW_CPU": True, **OFF_COLAB}
     if smoke:
-        own["SMOKE_TEST"] = True
+        own["DEBUG"] = True
     values = {
         role: {name: value for name, value in own.items() if name in parameters.defaults}
         for role, parameters in notebooks.items()

@@ -49,7 +49,7 @@ def wanted_weights(framework: str, parameters: Mapping[str, Value | None]) -> Pr
     None where it starts from scratch, from a file, or from a model that is attached.
     """
     known = frameworks().get(framework)
-    backbone, pretrained = parameters.get("BACKBONE"), parameters.get("PRETRAINED")
+    backbone, pretrained = parameters.get("BACKBONE"), parameters.get("WEIGHTS")
     if known is None or not known.weights or not isinstance(backbone, str) or backbone == _FROM_SCRATCH:
         return None
     # What else the names could be, such as an address, is nothing that is fetched unasked.
@@ -101,7 +101,7 @@ def fetch_weights(weights: PretrainedWeights, *, shows_progress: bool) -> Path:
         problem = said.text("problem") or f"its process ended with status {process.returncode}"
         raise RunError(
             f"The weights of {weights.title} cannot be fetched: {printable(problem).rstrip('.')}. Run the command "
-            "again where the internet can be reached, or name a file of weights in PRETRAINED, or train from scratch: "
-            '-P PRETRAINED="".'
+            "again where the internet can be reached, or name a file of weights in WEIGHTS, or train from scratch: "
+            '-P WEIGHTS="".'
         )
     return Path(folder)

@@ -39,7 +39,7 @@ class Inference(Session):
         self.demand("Training is complete", is_complete, True, resume)
         made_up = handoff["specimen"] and not (self.competition / "SPECIMEN.json").is_file()
         self.demand("Trained on a specimen, made-up data", made_up, False)
-        is_smoke = handoff["settings"]["SMOKE_TEST"] and not settings["SMOKE_TEST"]
+        is_smoke = handoff["settings"]["DEBUG"] and not settings["DEBUG"]
         self.demand("Trained as a smoke test", is_smoke, False)
         for entry in [*handoff["folds"], *handoff["out_of_fold"].values(), *handoff.values()]:
             if isinstance(entry, dict) and "file" in entry:

@@ -101,7 +101,7 @@ class Run(Session):
         self.accelerator |= {"device_memory_bytes": memory, "pair_id": self.settings["PAIR_ID"]}
         self.accelerator |= {"emulated": platform != wanted, "cores": os.cpu_count()}
         write_json(self.output / "accelerator.json", self.accelerator)
-        is_fine = self.settings["SMOKE_TEST"] or (self.settings["ALLOW_CPU"] and is_cpu)
+        is_fine = self.settings["DEBUG"] or (self.settings["ALLOW_CPU"] and is_cpu)
         if platform != wanted and not is_fine:
             problem = f"This notebook needs a {wanted.upper()}, and the session has {found}."
             remedy = remedy or (

@@ -73,7 +73,7 @@ def training_output(folder: PairFolder, **changes: Any) -> dict[str, bytes]:
         "out_of_fold": {"metric": "accuracy", "score": 0.97, "rows": 1437},
         "complete": True,
         "specimen": False,
-        "settings": {"SMOKE_TEST": False},
+        "settings": {"DEBUG": False},
         **changes,
     }
     return {

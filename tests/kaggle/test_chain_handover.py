@@ -24,7 +24,7 @@ from generator.pair.workspace import Role
         ({"pair_id": "digits-keras-00000000"}, "of the pair"),
         ({"complete": False, "epochs_done": [3]}, "interrupted"),
         ({"specimen": True}, "specimen"),
-        ({"settings": {"SMOKE_TEST": True}}, "smoke test"),
+        ({"settings": {"DEBUG": True}}, "smoke test"),
         ({"schema_version": 1}, "schema version"),
         ({"out_of_fold": {"metric": "accuracy", "score": float("nan")}}, "its score is no number"),
         ({"check": {"file": "check.npz", "bytes": 3, "sha256": "0"}}, "check.npz is not in the output"),

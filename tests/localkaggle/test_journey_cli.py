@@ -135,7 +135,7 @@ def in_smoke_mode(pair: Path) -> None:
     """Changes the one switch in both notebooks, as a person in a hurry does."""
     for notebook in (pair / "train" / "train.ipynb", pair / "infer" / "infer.ipynb"):
         text = notebook.read_text(encoding="utf-8")
-        switch = '"SMOKE_TEST = '
+        switch = '"DEBUG = '
         assert text.count(f"{switch}False") == 1
         notebook.write_text(text.replace(f"{switch}False", f"{switch}True"), encoding="utf-8")
 

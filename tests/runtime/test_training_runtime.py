@@ -17,7 +17,7 @@ PAIR_ID = "shops-1"
 METRIC = "auc"
 INPUT_ROOT = "{root}/input"
 WORKING_ROOT = "{root}/working"
-SMOKE_TEST = False
+DEBUG = False
 ACCELERATOR = "cpu"
 ALLOW_CPU = False
 SESSION_HOURS = 9.0
@@ -98,7 +98,7 @@ def test_settings_are_those_of_the_parameters_cell_with_the_values_of_the_sessio
     [
         ("tpu", {}, ""),
         ("cpu", {"ALLOW_CPU": True}, ""),
-        ("cpu", {"SMOKE_TEST": True}, ""),
+        ("cpu", {"DEBUG": True}, ""),
         ("cpu", {}, "This notebook needs a TPU, and the session has 1 x cpu .*ALLOW_CPU = True"),
         ("gpu", {"ALLOW_CPU": True}, 'This notebook needs a TPU.*ACCELERATOR = "gpu"'),
     ],

@@ -15,7 +15,7 @@ _OF_A_PAIR = "PAIR_ID"
 def knob_out_of_range(kernel: KernelSource) -> Iterator[Problem]:
     """A knob of a pair's notebook is set to a number that it cannot be.
 
-    The session waits for its accelerator, and then fails late, as with FOLDS = 0 after the training, or not at all.
+    The session waits for its accelerator, and then fails late, as with N_FOLDS = 0 after the training, or not at all.
     Set it to a number in its range; docs/knobs.md says what each knob means.
 
     Source (2026-11-27): the ranges of `generator/pair/ranges.py`, by which the notebooks are rendered.

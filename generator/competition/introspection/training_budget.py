@@ -73,4 +73,4 @@ def _settle_folds_of_texts(examples: int, times: int, usual: str, found: Finding
         found.settle("fold_count", folds, "a linear model is mixed in by what other folds say")
     if examples > _FEW_TEXTS or fitting == times:
         return times, usual
-    return fitting, f"for {examples:,} texts about ten minutes on two cores, with FOLDS = {folds}"
+    return fitting, f"for {examples:,} texts about ten minutes on two cores, with N_FOLDS = {folds}"
