@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 @dataclass(frozen=True)
 class Counts:
-    """How much there is to read; empty lines and comments count.
+    """How much there is to read; comments count, empty lines do not.
 
     Attributes:
         lines: Of code.
@@ -60,7 +60,7 @@ def gallery_notebooks(name: str, framework: str) -> Mapping[Role, list[dict[str,
 def counts(cells: list[dict[str, Any]]) -> Counts:
     """Counts the code of a notebook, cells being as they stand in the file."""
     code = [cell for cell in cells if cell["cell_type"] == "code"]
-    lengths = [len("".join(cell["source"]).splitlines()) for cell in code]
+    lengths = [len(list(filter(str.strip, "".join(cell["source"]).splitlines()))) for cell in code]
     is_folded = [FOLDED_TAG in cell["metadata"].get("tags", []) for cell in code]
     shown = [0 if folded else length for length, folded in zip(lengths, is_folded, strict=True)]
     first = next(_drawing(["".join(cell["source"]) for cell in code]), None)

@@ -18,7 +18,10 @@ from generator.competition.survey import survey_folder
 
 FRAMEWORKS = {"jax", "keras", "tensorflow"}
 OF_THE_MACHINE = {"find-devices", "use-backbone", "use-weights", "check-backbone"}
-HELPERS = ("checked-rows", "labelled", "numbers-to-predict", "labels-to-predict", "write-checked")
+HELPERS = (
+    *("checked-rows", "labelled", "numbers-to-predict", "labels-to-predict"),
+    *("test-rows-of", "labels-like", "joining", "write-checked"),
+)
 _BACKEND = re.compile(r"^(?:os\.environ\[|compiled = ).*$", re.MULTILINE)
 
 

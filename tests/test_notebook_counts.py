@@ -11,12 +11,12 @@ from generator.pair.percent import read_cells
 from generator.pair.workspace import Role
 
 BARS: Mapping[Role, Mapping[str, int]] = {
-    Role.TRAIN: {"lines": 855, "in_sight": 365, "cells": 22, "picture_at": 115},
-    Role.INFER: {"lines": 485, "in_sight": 235, "cells": 15},
+    Role.TRAIN: {"lines": 740, "in_sight": 328, "cells": 22, "picture_at": 102},
+    Role.INFER: {"lines": 430, "in_sight": 125, "cells": 15},
 }
 FLAGSHIP: Mapping[Role, Mapping[str, int]] = {
-    Role.TRAIN: {"lines": 775, "in_sight": 275, "cells": 20, "picture_at": 115},
-    Role.INFER: {"lines": 395, "in_sight": 160, "cells": 10},
+    Role.TRAIN: {"lines": 675, "in_sight": 250, "cells": 20, "picture_at": 102},
+    Role.INFER: {"lines": 350, "in_sight": 120, "cells": 10},
 }
 
 
@@ -69,5 +69,5 @@ plt.show()
 '''
     cells = json.loads(notebook_text(read_cells(text)))["cells"]
 
-    assert counts(cells) == Counts(lines=16, in_sight=6, cells=4, picture_at=5)
+    assert counts(cells) == Counts(lines=12, in_sight=5, cells=4, picture_at=4)
     assert counts(cells[:3]).picture_at is None

@@ -12,7 +12,7 @@ from generator.pair.kernel_metadata import metadata_text
 from generator.pair.notebook import check_syntax, notebook_text
 from generator.pair.own_cells import check_own_cells, check_own_cells_suit
 from generator.pair.parameters import UnknownParameterError, override, parameters_cell, read_parameters
-from generator.pair.percent import Cell
+from generator.pair.percent import FOLDED_TAG, Cell
 from generator.pair.rendering import render_parts
 from generator.pair.shared_cells import SHARED_MARK, different_cells
 from generator.pair.spec import spec_of
@@ -45,7 +45,14 @@ def rendered_cells(choices: Choices, *, own: Mapping[Path, str] | None = None) -
     Raises:
         PairError: As for `rendered_parts`.
     """
-    return {role: joined(with_runtime(parts)) for role, parts in rendered_parts(choices, own=own).items()}
+    notebooks = {role: joined(with_runtime(parts)) for role, parts in rendered_parts(choices, own=own).items()}
+    return notebooks | {Role.INFER: [_folded_copy(cell) for cell in notebooks[Role.INFER]]}
+
+
+def _folded_copy(cell: Cell) -> Cell:
+    """Return a cell of inference, folded if training shows the same code."""
+    is_copy = cell.source.startswith(SHARED_MARK) and FOLDED_TAG not in cell.tags
+    return replace(cell, tags=(*cell.tags, FOLDED_TAG)) if is_copy else cell
 
 
 def rendered_parts(choices: Choices, *, own: Mapping[Path, str] | None = None) -> dict[Role, list[Cell]]:
