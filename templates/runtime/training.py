@@ -176,21 +176,24 @@ class Run(Session):
             self.clock = time.monotonic()
             yield len(self.history)
 
-    def save_epoch(self, save, predictions, arguments, loss, score):
+    def save_epoch(self, save, predictions, arguments, loss, val_loss, score):
         """Save the state after an epoch by `save(path)`, while the next one trains."""
         if not math.isfinite(loss):
             raise FloatingPointError(f"The loss is {loss}. Try a lower LEARNING_RATE.")
         seconds, count = time.monotonic() - self.clock, self.epoch_count
         self.saved.result()  # raises what went wrong, such as a full disk
-        self.history.append({"loss": loss, "score": score, "seconds": seconds})
+        self.history.append({"loss": loss, "val_loss": val_loss, "score": score, "seconds": seconds})
         files = (save, self.folder, [*self.history], predictions, arguments)
         self.saved = self.saver.submit(write_epoch_files, *files)
-        self.slowest, done = max(self.slowest, seconds), len(self.history)
+        compiles, done = not self.slowest, len(self.history)
+        self.slowest = max(self.slowest, seconds)
         self.is_late = done < count and self.seconds_left() < 1.5 * self.slowest
-        to_go = seconds * (count * len(self.histories) - sum(map(len, self.histories))) / 60
-        said = f"loss {loss:.4f}, val_{self.settings['METRIC']} {score:.4f}, {seconds:.1f} s"
-        ends = f"{math.ceil(to_go)} min to go, {self.seconds_left() / 60:.0f} in session"
-        print(f"fold {self.fold}, epoch {done:2d}/{count}: {said}, about {ends}", flush=True)
+        score_text = f"val_{self.settings['METRIC']} {score:.4f}, {seconds:.1f} s"
+        said = f"loss {loss:.4f}, val_loss {val_loss:.4f}, {score_text}"
+        todo = count * len(self.histories) - sum(map(len, self.histories))
+        to_go = "" if compiles else f"about {math.ceil(seconds * todo / 60)} min to go, "
+        ends = f"{to_go}{self.seconds_left() / 60:.0f} min left in the session"
+        print(f"fold {self.fold}, epoch {done:2d}/{count}: {said}, {ends}", flush=True)
 
     def trained(self):
         """Return the folds that are finished, or the first one if none is."""

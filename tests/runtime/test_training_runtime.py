@@ -64,6 +64,7 @@ def trained(run: Run, *, epochs: int = 3, folds: int = 2, stop: Callable[[int, i
                 np.full((1, 2), fold),
                 {"width": 8},
                 loss=1 / (epoch + 1),
+                val_loss=2 / (epoch + 1),
                 score=0.5,
             )
             if stop(fold, epoch):
@@ -183,7 +184,7 @@ def test_a_loss_that_is_no_number_ends_the_training(tmp_path: Path) -> None:
 
     assert next(run.folds(1, TRAIN, TRUTH)) == next(run.epochs(1)) == 0
     with pytest.raises(FloatingPointError, match=r"The loss is nan\. Try a lower LEARNING_RATE\."):
-        run.save_epoch(lambda _: None, TRUTH, {}, loss=float("nan"), score=0.0)
+        run.save_epoch(lambda _: None, TRUTH, {}, loss=float("nan"), val_loss=0.0, score=0.0)
 
 
 CELLS = [
