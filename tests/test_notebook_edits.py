@@ -1,61 +1,156 @@
-"""The edits that people make in a rendered pair: each in one cell, and inference takes what comes of it."""
+"""The edits that people make in a rendered pair, each in one or two cells: inference takes what comes of them.
+
+Edits that go together are made together, so that each framework is run once for images and once for tables.
+"""
 
 import json
-import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
-from notebook_competitions import write_shops
-from notebook_session import Ended, Mirror, Sessions, of_shops, read_table
+from notebook_competitions import write_digits, write_shops
+from notebook_session import Ended, Mirror, Notebook, Sessions, needs_torch, of_shops, read_table
 
 pytestmark = pytest.mark.slow
 pytest_plugins = ("notebook_session",)
 
-SPLITTERS = {
-    "TimeSeriesSplit": "TimeSeriesSplit(5).split(train)",
-    "GroupKFold": "GroupKFold(5).split(train, groups=np.arange(len(train)) // 7)",
-}
-# One line, as the last one of an epoch.
+Edits = Mapping[str, Callable[[str], str]]
+FRAMEWORKS = ["keras", "tensorflow", "jax", pytest.param("torch", marks=needs_torch)]
 EARLY_STOPPING = "        if epoch >= 1:\n            break\n"
+"""One line, as the last one of an epoch."""
+
+IN_KERAS = "loss = keras.losses.CategoricalFocalCrossentropy(from_logits=True)"
+FOCAL_LOSS = {
+    "keras": IN_KERAS,
+    "tensorflow": IN_KERAS,
+    "jax": """
+def loss(truth, logits):
+    scores = jax.nn.log_softmax(logits)
+    return -(truth * (1 - jnp.exp(scores)) ** 2 * scores).sum(axis=-1)
+""",
+    "torch": """
+def loss(truth, logits):
+    scores = functional.log_softmax(logits, dim=-1)
+    return -(truth * (1 - scores.exp()) ** 2 * scores).sum(dim=-1)
+""",
+}
+IN_KERAS = """
+def loss(truth, logits):
+    return keras.losses.binary_crossentropy(truth[..., 1:], logits, from_logits=True)
+"""
+LOSS_OF_ONE_LOGIT = {
+    "keras": IN_KERAS,
+    "tensorflow": IN_KERAS,
+    "jax": """
+def loss(truth, logits):
+    return optax.sigmoid_binary_cross_entropy(logits, truth[..., 1:]).mean(axis=-1)
+""",
+    "torch": """
+def loss(truth, logits):
+    losses = functional.binary_cross_entropy_with_logits(logits, truth[..., 1:], reduction="none")
+    return losses.mean(dim=-1)
+""",
+}
+PROBABILITY_OF_ONE_LOGIT = """# The same in both notebooks.
+def activate(logits):
+    probability = 1 / (1 + np.exp(-logits.mean(axis=1)))
+    return np.concatenate([1 - probability, probability], axis=-1)
+"""
+BALANCED_ACCURACY = """
+HIGHER_IS_BETTER = True
+
+
+def competition_metric(truth, predictions):
+    from sklearn.metrics import balanced_accuracy_score
+
+    return float(balanced_accuracy_score(truth, predictions))
+"""
+
+
+def replaced(old: str, new: str) -> Callable[[str], str]:
+    """An edit that replaces what stands once in a cell."""
+
+    def edit(cell: str) -> str:
+        assert cell.count(old) == 1, cell
+        return cell.replace(old, new)
+
+    return edit
+
+
+def instead(new: str) -> Callable[[str], str]:
+    """An edit that replaces a cell, or a part of one."""
+    return lambda _: new
 
 
 def trained_and_predicted(
-    sessions: Sessions, shops: Mirror, edits: Mapping[str, Callable[[str], str]], **parameters: int
+    sessions: Sessions, mirror: Mirror, train: Notebook, infer: Notebook, **parameters: int
 ) -> tuple[Ended, list[list[str]], dict[str, Any]]:
     """Runs both notebooks: the training, the rows of `oof.csv`, and the hand-over."""
-    write_shops(shops.competition)
-    train, infer = of_shops("tensorflow", "train", edits), of_shops("tensorflow", "infer")
-    ended = sessions.finished(train, shops.parameters(train, EPOCHS=4, **parameters))
-    attached = shops.output_of_training("tensorflow")
+    ended = sessions.finished(train, mirror.parameters(train, **parameters))
+    attached = mirror.output_of_training(train.framework)
     attached.parent.mkdir(parents=True)
-    shops.working.rename(attached)
-    sessions.finished(infer, shops.parameters(infer))
-    assert len(read_table(shops.working / "submission.csv")) == 1 + 21
+    mirror.working.rename(attached)
+    sessions.finished(infer, mirror.parameters(infer))
+    assert len(read_table(mirror.working / "submission.csv")) == 1 + 21
     return ended, read_table(attached / "oof.csv")[1:], json.loads((attached / "handoff.json").read_text())
 
 
-@pytest.mark.parametrize("splitter", SPLITTERS)
-def test_another_splitter_is_one_cell(sessions: Sessions, shops: Mirror, splitter: str) -> None:
-    def with_splitter(cell: str) -> str:
-        code = f"from sklearn.model_selection import {splitter}\nsplits = list({SPLITTERS[splitter]})"
-        changed, count = re.subn(r"splits = list\(.*", code, cell)
-        assert count == 1
-        return changed
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+def test_loss_metric_splitter_image_size_and_early_stopping_are_edits_of_one_cell(
+    sessions: Sessions, mirror: Mirror, framework: str
+) -> None:
+    write_digits(mirror.competition)
+    splitter = "splits = list(GroupKFold(5).split(strata, groups=np.arange(len(train)) // 7))"
+    edits: Edits = {
+        "loss": instead(FOCAL_LOSS[framework]),
+        "metric": instead(BALANCED_ACCURACY),
+        "assign-folds": replaced(
+            "splits = list(splitter.split(strata, strata))",
+            f"from sklearn.model_selection import GroupKFold\n{splitter}",
+        ),
+        "train": lambda cell: f"{cell}\n{EARLY_STOPPING}",
+    }
+    train, infer = Notebook(framework, "train", edits), Notebook(framework, "infer")
 
-    _, rows, handoff = trained_and_predicted(sessions, shops, {"assign-folds": with_splitter}, N_FOLDS=5)
-
-    validated = {"TimeSeriesSplit": 65, "GroupKFold": 80}[splitter]
-    assert handoff["complete"]
-    assert len(rows) == handoff["out_of_fold"]["rows"] == validated, "rows in no validation set are left out"
-
-
-def test_early_stopping_is_one_line_and_its_folds_are_finished(sessions: Sessions, shops: Mirror) -> None:
     ended, rows, handoff = trained_and_predicted(
-        sessions, shops, {"train": lambda cell: f"{cell}\n{EARLY_STOPPING}"}, N_FOLDS=2
+        sessions, mirror, train, infer, EPOCHS=4, N_FOLDS=2, IMAGE_SIZE=16, BATCH_SIZE=8
     )
 
     assert handoff["complete"]
     assert handoff["epochs_done"] == [2, 2]
     assert len(ended.said("train").split(" epoch ")) - 1 == 4
-    assert len(rows) == 80
+    assert len(rows) == handoff["out_of_fold"]["rows"]
+    assert {epoch.keys() >= {"loss", "val_loss", "score"} for fold in handoff["folds"] for epoch in fold["history"]}
+
+
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+def test_a_feature_one_logit_and_a_time_split_are_edits_of_one_or_two_cells(
+    sessions: Sessions, shops: Mirror, framework: str
+) -> None:
+    write_shops(shops.competition)
+    feature: Edits = {
+        "make-features": replaced(
+            "return pd.concat([numbers, categories], axis=1)",
+            'rent_of_size = (numbers["rent"] / numbers["size"]).rename("rent of size")\n'
+            "    return pd.concat([numbers, rent_of_size, categories], axis=1)",
+        )
+    }
+    model: Edits = {"activate": instead(PROBABILITY_OF_ONE_LOGIT)}
+    optimization: Edits = {
+        "model-summary": replaced('"outputs": len(classes)', '"outputs": 1'),
+        "loss": instead(LOSS_OF_ONE_LOGIT[framework]),
+    }
+    splitter: Edits = {
+        "assign-folds": replaced(
+            "splits = list(splitter.split(strata, strata))",
+            "from sklearn.model_selection import TimeSeriesSplit\nsplits = list(TimeSeriesSplit(5).split(train))",
+        )
+    }
+    train = of_shops(framework, "train", {**feature, **model, **optimization, **splitter})
+    infer = of_shops(framework, "infer", {**feature, **model})
+
+    ended, rows, handoff = trained_and_predicted(sessions, shops, train, infer, EPOCHS=2, N_FOLDS=5)
+
+    assert handoff["complete"]
+    assert len(rows) == handoff["out_of_fold"]["rows"] == 65, "rows in no validation set are left out"
+    assert "4 features" in ended.said("model-summary")
