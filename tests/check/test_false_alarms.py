@@ -185,6 +185,28 @@ def test_a_process_that_has_the_function_may_be_started(call: str) -> None:
     assert "T068" not in rules_found(f"%%writefile train.py\n{SPAWN}xmp.spawn(run)", **TPU)
 
 
+XLA_STEPS = """import torch, torch_xla
+device = torch_xla.device()
+model = torch.nn.Linear(8, 2).to(device)
+rows = torch.randn(1024, 8)
+on_tpu = rows.to(device)
+for step in range(100):
+    start = step * 8
+    batch = {batch}
+    model(batch).sum().backward()
+    torch_xla.sync()
+"""
+
+
+@pytest.mark.parametrize(
+    ("batch", "is_found"),
+    [("on_tpu[start : start + 8]", True), ("on_tpu[step * 8 : step * 8 + 8, :4]", True), ("on_tpu[:8]", False),
+     ("rows[start : start + 8].to(device)", False), ("on_tpu.index_select(0, numbers[step])", False)],
+)  # fmt: skip
+def test_a_slice_on_the_tpu_that_moves_is_found_and_one_on_the_host_is_not(batch: str, is_found: bool) -> None:
+    assert ("T069" in rules_found(XLA_STEPS.format(batch=batch), **TPU)) == is_found
+
+
 NUMBERED = "import jax\ndef step(w, n):\n    return jax.grad(lambda v: v * n)(w)\nw = 0.0\n"
 
 

@@ -161,6 +161,52 @@ def function_of_a_notebook_spawned(tpu: TpuCode) -> Iterator[Problem]:
             yield Problem(tpu.code.place(call.node), message, remedy)
 
 
+@tpu_rule("T069", "slice-that-moves", Severity.WARNING)
+def slice_that_moves(tpu: TpuCode) -> Iterator[Problem]:
+    """The training loop slices a tensor on the TPU by bounds that change with each step.
+
+    PyTorch/XLA records the bounds as constants: each step is another graph and is compiled, which takes longer than the
+    step. Slice on the host and move the batch, or select rows by a tensor of their numbers.
+
+    Source (2026-11-27): pytorch/xla#1368 and #1379 (varying slices recompile), #2757 (`index_select` in their place).
+    """
+    if not tpu.platform.torch:
+        return
+    loops = {loop for call in tpu.code.calls if call.last == "backward" for loop in [*tpu.loops(call.node)][:1]}
+    for loop in sorted(loops, key=tpu.code.order):
+        for node in ast.walk(loop):
+            if isinstance(node, ast.Subscript) and _is_on_tpu(tpu, node.value) and _moves(tpu, node, loop):
+                name = ast.unparse(node.value)
+                message = f"`{name}` is on the TPU, and each slice of other bounds is compiled as another graph."
+                remedy = f"Leave {name} on the host, and write {ast.unparse(node)}.to(device)."
+                yield Problem(tpu.code.place(node), message, remedy)
+
+
+def _is_on_tpu(tpu: TpuCode, value: ast.expr) -> bool:
+    """True for a name whose tensor was made on an XLA device or moved there."""
+    made = tpu.code.call(tpu.code.resolved(value)) if isinstance(value, ast.Name) else None
+    target = made and (made.argument(0, "device") if made.last == "to" else made.keyword("device"))
+    device = tpu.code.call(tpu.code.resolved(target)) if target else None
+    return device is not None and device.name in XLA_DEVICES
+
+
+def _moves(tpu: TpuCode, node: ast.Subscript, loop: ast.For | ast.While) -> bool:
+    """True if a bound of the slice depends on the number that the loop counts."""
+    if not isinstance(loop, ast.For) or tpu.is_fold_loop(loop):
+        return False
+    parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+    bounds = [each for part in parts if isinstance(part, ast.Slice) for each in (part.lower, part.upper) if each]
+    names = [each for bound in bounds for each in ast.walk(bound) if isinstance(each, ast.Name)]
+    for assigned in [tpu.code.resolved(each) for each in names]:  # as of start = step * batch_size
+        names += [each for each in ast.walk(assigned) if isinstance(each, ast.Name)] if assigned is not None else []
+    counted = tpu.code.call(loop.iter)
+    target = loop.target.elts[0] if isinstance(loop.target, ast.Tuple) else loop.target
+    is_number = counted is not None and (
+        counted.name == "range" or (counted.name == "enumerate" and isinstance(loop.target, ast.Tuple))
+    )
+    return is_number and isinstance(target, ast.Name) and any(each.id == target.id for each in names)
+
+
 @tpu_rule("T009", "spawn-addresses", Severity.WARNING)
 def spawn_addresses(tpu: TpuCode) -> Iterator[Problem]:
     """Processes are started for each core while TPU_PROCESS_ADDRESSES is set.
