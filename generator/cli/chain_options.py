@@ -1,7 +1,9 @@
 """The options that the verbs of the chain share, the Kaggle they talk to, and the end of their story."""
 
 import json
+import sys
 from collections.abc import Callable
+from contextlib import suppress
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -93,7 +95,9 @@ def carry(carry_pair: Carry, options: "PushOptions", *, to: str, as_json: bool) 
         click.echo(f"What runs on Kaggle goes on; `{command}` continues.", err=True)
         raise
     finally:
-        path = write_receipt(options.workspace, options.pair)
+        # The chain's own error, if there is one, tells more than that its receipt could not be written.
+        with suppress(*([TandemError, OSError] if sys.exception() else [])):
+            path = write_receipt(options.workspace, options.pair)
     receipt = receipt_of(carried.journal)
     if not carried.has_advanced:
         click.echo(f"There was nothing left to do. `{command} --restart` begins a new chain.", err=True)

@@ -127,6 +127,20 @@ def test_a_step_that_failed_says_how_to_take_it_again(local: Served, tandem: Tan
     assert tandem(*UNCHECKED, "--submit", "--from", "infer").code == 0
 
 
+@pytest.mark.slow
+def test_a_receipt_that_cannot_be_written_does_not_hide_how_the_chain_failed(
+    local: Served, tandem: Tandem, tmp_path: Path
+) -> None:
+    local.set_faults("session-fails@cells-inferx1")
+    (tmp_path / "output").mkdir(exist_ok=True)
+    (tmp_path / "output" / "cells").write_text("a file, where the receipt's folder should be")
+
+    failed = tandem(*UNCHECKED, "--submit")
+
+    assert failed.code == 1
+    assert "The infer session ended: error" in failed.err
+
+
 def test_what_was_asked_for_by_a_wrong_name_is_not_replaced_by_something_else(local: Served, tandem: Tandem) -> None:
     outcome = tandem(*UNCHECKED, "--from", "infer")
     assert outcome.code == 1
