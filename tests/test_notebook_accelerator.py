@@ -86,7 +86,7 @@ def test_permission_to_use_a_cpu_is_none_to_use_a_gpu(sessions: Sessions, shops:
 
     assert ended.cell == "find-devices"
     assert re.search(r"the session has 2 x \S+ \(gpu\)", ended.error)
-    assert ended.error.endswith('To train on it all the same: ACCELERATOR = "gpu".')
+    assert ended.error.endswith('To train on it anyway, set ACCELERATOR = "gpu".')
 
 
 @needs_torch

@@ -50,7 +50,7 @@ def test_no_further_pass_begins_that_would_end_too_late(
 
     ended = sessions.finished(infer, hurried, look=f"predictions.tolist(), {EACH}")
 
-    assert "No time for 1 of 2 passes." in ended.said("predict-test")
+    assert "Out of time: 1 of 2 passes are skipped." in ended.said("predict-test")
     averaged, (first, _) = ended.seen
     for row, one in zip(averaged, first, strict=True):
         assert row == pytest.approx(one, abs=1e-6)

@@ -101,14 +101,14 @@ def test_a_killed_training_ends_as_one_that_was_not_in_its_folder_and_with_its_o
     here = sessions.run(train, parameters, look=LOOK)
     assert outcome(here, shops) == expected
     assert epochs_in(here) == [(1, epoch) for epoch in range(4, EPOCHS + 1)]
-    assert f"\nResumes from {shops.working}/checkpoints/" in "\n" + here.said("train")
-    assert f"\nfold 0: {EPOCHS} epochs are done\n" in here.said("train")
+    assert f"\nResuming from {shops.working}/checkpoints/" in "\n" + here.said("train")
+    assert f"\nfold 0: skipped, finished ({EPOCHS} epochs)\n" in here.said("train")
 
     shutil.rmtree(shops.working)
     there = sessions.run(train, parameters, look=LOOK)
     assert outcome(there, shops) == expected
     assert epochs_in(there) == epochs_in(here)
-    assert f"\nResumes from {mount}/checkpoints/" in "\n" + there.said("train")
+    assert f"\nResuming from {mount}/checkpoints/" in "\n" + there.said("train")
     assert {name: (mount / name).read_bytes() for name in names_below(mount)} == attached
 
     shutil.rmtree(mount)
@@ -131,7 +131,7 @@ def test_a_training_that_was_killed_between_two_folds_ends_as_one_that_was_not(
 
     assert outcome(ended, shops) == expected
     assert epochs_in(ended) == [(1, epoch) for epoch in range(1, EPOCHS + 1)]
-    assert f"\nResumes from {shops.input / mount}/checkpoints/" in "\n" + ended.said("train")
+    assert f"\nResuming from {shops.input / mount}/checkpoints/" in "\n" + ended.said("train")
 
 
 def test_a_session_ends_between_two_folds_where_a_fold_would_take_too_long(sessions: Sessions, shops: Mirror) -> None:
@@ -187,22 +187,22 @@ def test_checkpoints_of_other_settings_or_other_data_are_left_aside(sessions: Se
         assert {name: (first / name).read_bytes() for name in names_below(first)} == saved
         return lines
 
-    assert said(SESSION_HOURS=3.0) == [f"Resumes from {first}"]
+    assert said(SESSION_HOURS=3.0) == [f"Resuming from {first}"]
 
-    afresh = "No matching checkpoint, trains from scratch"
-    differs = f"{first} is of another run: EPOCHS = 3, now 4; LEARNING_RATE = {saved_rate(first)}, now 0.001"
+    afresh = "No matching checkpoint: training from scratch"
+    differs = f"{first} is of another run; changed: EPOCHS = 3, now 4; LEARNING_RATE = {saved_rate(first)}, now 0.001"
     assert said(LEARNING_RATE=0.001, EPOCHS=4) == [afresh, differs]
     (second,) = set(here.iterdir()) - {first}
     assert names_below(second) == ["run.json"]
     (mount / "checkpoints").mkdir(parents=True)
     first.rename(mount / "checkpoints" / first.name)
     first = mount / "checkpoints" / first.name
-    assert said() == [f"Resumes from {first}"]
+    assert said() == [f"Resuming from {first}"]
 
     row, *others = competition.training
     competition.write_training([*others, row])
     reordered = said()
-    assert (reordered[0], f"{first} is of another run: data or devices" in reordered) == (afresh, True)
+    assert (reordered[0], f"{first} is of another run; changed: data or devices" in reordered) == (afresh, True)
     competition.write_training([(*row[:-1], "1" if row[-1] == "0" else "0"), *others])
     assert said()[0] == afresh
 
@@ -269,9 +269,9 @@ def test_a_training_is_resumed_unless_code_that_it_depends_on_was_edited(
     said = said_of_checkpoints(sessions, parameters, {name: edit for name, edit in edits.items() if name != "runtime"})
 
     if not changed:
-        assert said == [f"Resumes from {there}"]
+        assert said == [f"Resuming from {there}"]
     else:
-        assert said[0] == "No matching checkpoint, trains from scratch"
+        assert said[0] == "No matching checkpoint: training from scratch"
         assert changed.split(",", maxsplit=1)[0] in said[1]
 
 

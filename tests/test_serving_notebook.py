@@ -130,7 +130,7 @@ def test_in_a_rerun_the_server_listens_before_a_model_is_loaded(
     ended = sessions.finished(infer, mirror.parameters(infer))
     said = ended.said("serve").splitlines()
     assert said[0] == "listening"
-    assert any(line.startswith("Training's predictions are repeated within") for line in said[1:])
+    assert any(line.startswith("Predictions of training reproduced within") for line in said[1:])
 
 
 @pytest.mark.slow

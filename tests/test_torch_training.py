@@ -76,7 +76,7 @@ def test_images_are_learned_and_handed_over(
     ended = sessions.finished(pair.infer, roots, look=LOADED)
 
     assert ended.seen == [], "nothing but PyTorch is needed"
-    assert "Training's predictions are repeated within" in "".join(ended.printed.values())
+    assert "Predictions of training reproduced within" in "".join(ended.printed.values())
     submission = read_table(mirror.working / "submission.csv")
     assert [row[0] for row in submission] == [row[0] for row in read_table(pair.sample)]
     assert len({tuple(row[1:]) for row in submission[1:]}) > len(submission) / 2

@@ -1,4 +1,4 @@
-"""Inputs are found, files are written whole, and code is compared. Nothing to edit here."""
+"""Finds inputs, writes files atomically, compares code, resumes, and ends in time."""
 
 import ast
 import contextlib
@@ -15,17 +15,17 @@ def sha256(content):
     return hashlib.sha256(content.encode() if isinstance(content, str) else content).hexdigest()
 
 
-def is_only_said(node):
-    """Return whether a statement computes nothing: a docstring, a `print` or a `raise`."""
+def has_no_effect(node):
+    """Return whether a statement is a docstring, a `print` or a `raise`."""
     value = node.value if isinstance(node, ast.Expr) else None
     is_print = getattr(getattr(value, "func", None), "id", "") == "print"
     return is_print or isinstance(node, ast.Raise) or isinstance(value, ast.Constant)
 
 
 def as_lists(node):
-    """Return code as nested lists, the same in every Python, without layout and comments."""
+    """Return the syntax tree as nested lists, without layout and comments."""
     if isinstance(node, list):
-        return [as_lists(part) for part in node if not is_only_said(part)]
+        return [as_lists(part) for part in node if not has_no_effect(part)]
     if not isinstance(node, ast.AST):
         return repr(node)
     fields = [(name, value) for name, value in ast.iter_fields(node) if value not in (None, [])]
@@ -33,7 +33,7 @@ def as_lists(node):
 
 
 class Session:
-    """Where a notebook runs, until when, and what it reads."""
+    """The paths, the time limit and the inputs of a session."""
 
     def __init__(self, namespace):
         self.executed = namespace.get("In", [])  # the cells that ran, as IPython keeps them
@@ -41,7 +41,7 @@ class Session:
         self.settings = {name: namespace[name] for name in names or filter(str.isupper, namespace)}
         self.input = Path(self.settings["INPUT_ROOT"])
         self.output = Path(self.settings["WORKING_ROOT"]).absolute()
-        workspace = Path("../../..").resolve()  # of a laptop, where this is kernels/PAIR/NOTEBOOK
+        workspace = Path("../../..").resolve()  # a local run: this is kernels/PAIR/NOTEBOOK
         is_kaggle = self.settings["INPUT_ROOT"] == "/kaggle/input"
         if is_kaggle and not self.input.is_dir() and (workspace / "input").is_dir():
             self.input = workspace / "input"
@@ -50,7 +50,7 @@ class Session:
         self.competition, self.start = self.input, namespace.get("session_start", time.monotonic())
 
     def seconds_left(self):
-        """Return how long this session still has, without its reserve."""
+        """Return the seconds left in the session, without the reserve."""
         hours, minutes = self.settings["SESSION_HOURS"], self.settings["RESERVE_MINUTES"]
         return self.start + hours * 3600 - minutes * 60 - time.monotonic()
 
@@ -60,7 +60,7 @@ class Session:
         starts = [number for number, cell in enumerate(self.executed) if names.search(cell)]
         cells = []
         for cell in self.executed[starts[-1] if starts else 0 :]:
-            with contextlib.suppress(SyntaxError):  # with a typing error it did not run
+            with contextlib.suppress(SyntaxError):  # a cell with a syntax error did not run
                 cells += [cell] if ast.parse(cell) else []
         return cells
 
@@ -71,20 +71,20 @@ class Session:
         return self.competition
 
     def find_folder(self, mounts, marker, wait_seconds=60):
-        """Return the folder with `marker`: a usual mount, or one not far below the inputs."""
+        """Return the folder that has `marker`: a mount, or one up to four levels below."""
         found = [*(self.input / mount for mount in mounts), self.input]
         for _ in range(wait_seconds):  # a mount may be empty in a session's first seconds
             if all(any(folder.iterdir()) for folder in found if folder.is_dir()):
                 break
             time.sleep(1)
-        for folder in found:  # it grows by the folders below, so that the nearest one is found
+        for folder in found:  # breadth-first: the list grows in the loop
             if (folder / marker).exists():
                 return folder
             depth = len(folder.parts) - len(self.input.parts)
             if folder.is_dir() and depth < 4 and len(found) < 2_000:
                 found += sorted(Path(entry.path) for entry in os.scandir(folder) if entry.is_dir())
         problem = f"There is no {marker} in {', '.join(map(str, found[:20]))}."
-        raise FileNotFoundError(f"{problem} Attach it with Add Input, run again.")
+        raise FileNotFoundError(f"{problem} Attach it with Add Input and run again.")
 
     def shared_code(self):
         """Return the SHA-256 of each definition in the cells that both notebooks share."""

@@ -15,14 +15,14 @@ from runtime.session import Session, as_lists, sha256
 
 
 def write_json(path, value):
-    """Write a file as a whole or not at all, even if the session is killed meanwhile."""
+    """Write a JSON file atomically."""
     partial = path.with_name(path.name + ".partial")
     partial.write_text(json.dumps(value, indent=2) + "\n")
     os.replace(partial, path)
 
 
 def statements_of(cell):
-    """Return the statements of a cell but imports; those below a magic such as %%time too."""
+    """Return the statements of a cell without imports, also those below %%time."""
     nodes = ast.parse(cell).body
     call = getattr(nodes[0], "value", None) if nodes else None
     if isinstance(call, ast.Call) and getattr(call.func, "attr", "") == "run_cell_magic":
@@ -33,7 +33,7 @@ def statements_of(cell):
 def globals_read(node):
     """Return the global names that a statement reads, inside of its functions as well."""
     tables, names = [symtable.symtable(ast.unparse(node), "cell", "exec")], set()
-    for table in tables:  # it grows by the functions and classes inside
+    for table in tables:  # the list grows by the functions and classes inside
         tables += table.get_children()
         symbols = [one for one in table.get_symbols() if one.is_global() or table is tables[0]]
         names |= {one.get_name() for one in symbols if one.is_referenced()}
@@ -41,7 +41,7 @@ def globals_read(node):
 
 
 def globals_set(node):
-    """Return the names that a statement defines, assigns, or assigns a part of."""
+    """Return the names that a statement defines or assigns, also by item or attribute."""
     if isinstance(node, ast.FunctionDef | ast.ClassDef):
         return {node.name}
     names = set()
@@ -54,26 +54,43 @@ def globals_set(node):
 
 
 def code_behind(cells, without=()):
-    """Return {name: SHA-256} of the last cell's code, and of all that it depends on."""
-    code, reads = {}, {}
+    """Return {name: SHA-256} of the last cell's code, and of all that it depends on.
+
+    A value depends on what names were when it was computed, a function on what they are now.
+    """
+    now, code, behind, reads = {}, [], [], []  # the version of each name, and of each version...
+
+    def versions(names):
+        """Return the versions that these names depend on, themselves included."""
+        names, found = sorted(names), set()
+        for name in names:  # the list grows by what functions read
+            if name in now:
+                found |= {now[name]} | behind[now[name]]
+                names += sorted(reads[now[name]] - {*names})
+        return found
+
     for node in [node for cell in cells[:-1] for node in statements_of(cell)]:
-        read, whole = globals_read(node), ast.Assign | ast.FunctionDef | ast.ClassDef
-        for name in globals_set(node) - {*without}:
-            if isinstance(node, whole) and name not in read:  # it replaces what the name was
-                code[name], reads[name] = [], set()
-            code.setdefault(name, []).append(as_lists(node))
-            reads.setdefault(name, set()).update(read)
+        read, is_function = globals_read(node), isinstance(node, ast.FunctionDef | ast.ClassDef)
+        needed = set() if is_function else versions(read)
+        for name in sorted(globals_set(node) - {*without}):
+            is_new = is_function or (isinstance(node, ast.Assign) and name not in read)
+            old = [] if is_new or name not in now else [now[name]]
+            now[name] = len(code)
+            code.append((name, as_lists(node)))
+            behind.append(needed.union(old, *(behind[version] for version in old)))
+            reads.append(read.union(*(reads[version] for version in old)) if is_function else set())
     loop = statements_of(cells[-1])
-    needed = sorted(set().union(*map(globals_read, loop)) - set().union(*map(globals_set, loop)))
-    for name in needed:  # it grows by what these depend on
-        needed += sorted(reads.get(name, set()) - {*needed})
-    behind = {name: code[name] for name in needed if name in code}
-    behind["the training loop"] = as_lists(loop)
-    return {name: sha256(json.dumps(parts))[:16] for name, parts in behind.items()}
+    needed = set().union(*map(globals_read, loop)) - set().union(*map(globals_set, loop))
+    parts = {"the training loop": [as_lists(loop)]}
+    for version in sorted(versions(needed)):
+        name, statement = code[version]
+        if statement not in parts.setdefault(name, []):  # a cell that ran twice
+            parts[name].append(statement)
+    return {name: sha256(json.dumps(statements))[:16] for name, statements in parts.items()}
 
 
 def changed_settings(then, now):
-    """Return what became of the settings that another run has otherwise."""
+    """Return the settings that changed since another run, with both values."""
     names = sorted(name for name in then if then[name] != now.get(name))
     return [f"{name} = {then[name]!r}, now {now.get(name)!r}" for name in names]
 
@@ -91,7 +108,7 @@ def write_epoch_files(save, folder, history, predictions, arguments):
 
 
 class Run(Session):
-    """A training, which resumes where code, settings and data are the same."""
+    """A training run; it resumes if its code, settings and data are unchanged."""
 
     def check_accelerator(self, platform, count, kind, memory=None, remedy=""):
         """Write accelerator.json; stop if it is not the accelerator that was asked for."""
@@ -105,16 +122,19 @@ class Run(Session):
         if platform != wanted and not is_fine:
             problem = f"This notebook needs a {wanted.upper()}, and the session has {found}."
             remedy = remedy or (
-                "On Kaggle, remove a docker_image pinned in kernel-metadata.json, verify your "
-                "identity (in Settings), or open the notebook in the editor, choose TPU v5e-8, "
-                "Save & Run All."
+                "In the editor choose TPU v5e-8 under Settings > Accelerator, and Save & Run All. "
+                "If it is greyed out, verify your phone number. After a push by the API, "
+                "remove a docker_image from kernel-metadata.json."
             )
             knob = "ALLOW_CPU = True" if is_cpu else f'ACCELERATOR = "{platform}"'
-            raise RuntimeError(f"{problem} {remedy} To train on it all the same: {knob}.")
+            raise RuntimeError(f"{problem} {remedy} To train on it anyway, set {knob}.")
         return found
 
     def folds(self, count, train, truth):
-        """Yield the folds still to be trained, in time; data, settings and code are one run's."""
+        """Yield the folds left to train, while there is time.
+
+        Code, settings, data and the number of devices identify a run.
+        """
         session = ["INPUT_ROOT", "WORKING_ROOT", "ALLOW_CPU", "SESSION_HOURS", "RESERVE_MINUTES"]
         session += ["RESULTS", "RELEASE_RUNTIME"]  # of Colab
         settings = {name: self.settings[name] for name in {*self.settings} - {*session}}
@@ -123,17 +143,19 @@ class Run(Session):
         identity["code"] = code_behind(self.cells() or [""], {*self.settings, "run", "Run"})
         identity["devices"] = self.accelerator["device_count"]
         self.run_id = sha256(json.dumps(identity, sort_keys=True))[:16]
-        self.checkpoints = self.output / "checkpoints" / self.run_id  # other runs stay beside it
-        self.take_up(identity)
+        self.checkpoints = self.output / "checkpoints" / self.run_id
+        self.copy_checkpoints(identity)
         files = [self.checkpoints / f"fold{fold}/history.json" for fold in range(count)]
         self.histories = [json.loads(file.read_text()) if file.is_file() else [] for file in files]
         self.slowest, self.is_late, self.saver = 0.0, False, ThreadPoolExecutor(1)
+        self.entries = []  # of handoff.json
         for fold, history in enumerate(self.histories):
             folder = self.checkpoints / f"fold{fold}"
             left = self.seconds_left()
             self.is_late |= self.slowest > 0 and left < 3 * self.slowest
             if (folder / "finished").is_file() or self.is_late:
-                print(f"fold {fold}: {len(history)} epochs are done")
+                why = "out of time" if self.is_late else "finished"
+                print(f"fold {fold}: skipped, {why} ({len(history)} epochs)")
                 continue
             folder.mkdir(parents=True, exist_ok=True)
             self.fold, self.history, self.folder = fold, history, folder
@@ -143,12 +165,13 @@ class Run(Session):
             if not self.is_late:  # also after early stopping
                 (folder / "finished").touch()
 
-    def take_up(self, identity):
+    def copy_checkpoints(self, identity):
         """Copy the checkpoints of this run from an attached output, or say what has changed."""
         outputs = [self.output, *self.input.glob("notebooks/*/*"), *self.input.glob("*")]
         runs = [file.parent for folder in outputs for file in folder.glob("checkpoints/*/run.json")]
         same = [folder for folder in runs if folder.name == self.run_id]
-        print(f"Resumes from {same[0]}" if same else "No matching checkpoint, trains from scratch")
+        afresh = "No matching checkpoint: training from scratch"
+        print(f"Resuming from {same[0]}" if same else afresh)
         if same and same[0] != self.checkpoints:
             shutil.copytree(same[0], self.checkpoints)
         for folder in [] if same else runs:
@@ -160,7 +183,8 @@ class Run(Session):
                     changed.append(f"code of {', '.join(sorted(dict(there ^ here)))}")
             except (ValueError, TypeError, KeyError, AttributeError):
                 changed = ["its run.json is damaged"]
-            print(f"{folder} is of another run: {'; '.join(changed) or 'data or devices'}")
+            changes = "; ".join(changed) or "data or devices"
+            print(f"{folder} is of another run; changed: {changes}")
         self.checkpoints.mkdir(parents=True, exist_ok=True)
         write_json(self.checkpoints / "run.json", identity)
 
@@ -181,8 +205,9 @@ class Run(Session):
         if not math.isfinite(loss):
             raise FloatingPointError(f"The loss is {loss}. Try a lower LEARNING_RATE.")
         seconds, count = time.monotonic() - self.clock, self.epoch_count
-        self.saved.result()  # raises what went wrong, such as a full disk
-        self.history.append({"loss": loss, "val_loss": val_loss, "score": score, "seconds": seconds})
+        self.saved.result()  # raises the error of the saving thread, such as a full disk
+        losses = {"loss": loss, "val_loss": val_loss}
+        self.history.append(losses | {"score": score, "seconds": seconds})
         files = (save, self.folder, [*self.history], predictions, arguments)
         self.saved = self.saver.submit(write_epoch_files, *files)
         compiles, done = not self.slowest, len(self.history)
@@ -197,9 +222,13 @@ class Run(Session):
 
     def trained(self):
         """Return the folds that are finished, or the first one if none is."""
-        folds = range(len(self.histories))
-        done = [fold for fold in folds if (self.checkpoints / f"fold{fold}/finished").is_file()]
-        return done or [0]
+        if not self.entries:  # after `hand_over` the checkpoints may be gone
+            files = sorted(self.checkpoints.glob("fold*/finished"))
+            self.done = sorted(int(file.parent.name.removeprefix("fold")) for file in files) or [0]
+            self.complete = len(files) == len(self.histories)
+        if not self.histories[self.done[0]]:
+            raise RuntimeError("No epoch was finished in time: the session needs more hours.")
+        return self.done
 
     def last_epoch(self, fold):
         """Return the path of the last epoch's state, without suffix, and the model's arguments."""
@@ -208,8 +237,10 @@ class Run(Session):
 
     def predictions(self):
         """Return the out-of-fold predictions of the trained folds, one fold after the other."""
-        paths = [self.last_epoch(fold)[0].with_suffix(".npy") for fold in self.trained()]
-        return np.concatenate([np.load(path) for path in paths])
+        if not self.entries:
+            paths = [self.last_epoch(fold)[0].with_suffix(".npy") for fold in self.trained()]
+            self.out_of_fold = np.concatenate([np.load(path) for path in paths])
+        return self.out_of_fold
 
     def describe(self, name):
         """Return the entry of a file that was written: its name, size and SHA-256."""
@@ -220,17 +251,15 @@ class Run(Session):
         """Write what inference needs: the weights of the folds, out-of-fold files, handoff.json."""
         oof_table.to_csv(self.output / "oof.csv", index=False)
         np.savez_compressed(self.output / "oof.npz", **oof)
-        entries, trained = [], self.trained()
-        for number, fold in enumerate(trained):
+        for fold in [] if self.entries else self.trained():
             path, arguments = self.last_epoch(fold)
             entry = {"fold": fold, "history": self.histories[fold], "arguments": arguments}
             file = save_weights(path, arguments, self.output / f"fold{fold}")
-            entries.append(entry | self.histories[fold][-1] | self.describe(file.name))
-            entries[-1] |= fold_facts[number] if fold_facts else {}
-        finished = [path.parent.name for path in self.checkpoints.glob("fold*/finished")]
-        complete = len(finished) == len(self.histories)
+            self.entries.append(entry | self.histories[fold][-1] | self.describe(file.name))
+        for entry, more in zip(self.entries, fold_facts, strict=False):
+            entry |= more
         handoff = facts | {"schema_version": 2, "pair_id": self.settings["PAIR_ID"]}
-        handoff |= {"code": self.shared_code(), "folds": entries, "complete": complete}
+        handoff |= {"code": self.shared_code(), "folds": self.entries, "complete": self.complete}
         handoff["out_of_fold"] = {"metric": self.settings["METRIC"], "score": score}
         handoff["out_of_fold"] |= {"rows": len(oof["rows"]), "table": self.describe("oof.csv")}
         handoff["out_of_fold"]["predictions"] = self.describe("oof.npz")
@@ -239,8 +268,8 @@ class Run(Session):
         handoff |= {"settings": self.settings, "epochs_done": [*map(len, self.histories)]}
         handoff["sha256"] = sha256(json.dumps(handoff, sort_keys=True))
         write_json(self.output / "handoff.json", handoff)
-        if complete:
-            shutil.rmtree(self.checkpoints)  # there is nothing left to resume
+        if self.complete:
+            shutil.rmtree(self.checkpoints, ignore_errors=True)  # there is nothing left to resume
         else:
             print("Interrupted: attach this output to this notebook and run it again to resume.")
         for file in sorted(file for file in self.output.iterdir() if file.is_file()):

@@ -225,6 +225,57 @@ def test_code_is_another_if_what_the_loop_computes_changes(old: str, new: str, c
     assert {name for name in before if before[name] != after[name]} == changed
 
 
+def test_what_later_cells_call_by_the_same_name_is_not_behind_the_loop() -> None:
+    cells = [
+        "rows = 3",
+        "data = rows + 1",
+        "for row in data:\n    total = row",
+        "for fold in run.folds(2):\n    print(data)",
+    ]
+    later = ["rows = None", "total = None"]
+
+    first = code_behind(cells)
+
+    assert first.keys() == {"rows", "data", "the training loop"}
+    assert code_behind([*cells, *later, cells[-1]]) == code_behind([*cells, cells[-1]]) == first
+    assert code_behind([*cells, "data = rows + 2", cells[-1]]) != first
+
+
+def test_what_a_function_reads_is_what_the_name_is_now() -> None:
+    cells = ["scale = 1", "def loss(x):\n    return scale * x", "print(loss(1))"]
+
+    assert code_behind([*cells[:2], "scale = 2", cells[2]]) != code_behind(cells)
+
+
+def test_results_can_be_looked_at_and_handed_over_again_after_the_checkpoints_are_gone(tmp_path: Path) -> None:
+    run = training(tmp_path)
+    trained(run)
+    before, first = run.predictions(), handed_over(run)
+
+    assert run.trained() == [0, 1]
+    np.testing.assert_array_equal(run.predictions(), before)
+    assert handed_over(run) == first
+
+
+def test_a_training_without_a_finished_epoch_says_so(tmp_path: Path) -> None:
+    run = training(tmp_path)
+    next(run.folds(2, TRAIN, TRUTH))
+
+    with pytest.raises(RuntimeError, match="No epoch was finished in time"):
+        run.trained()
+
+
+def test_another_attached_output_of_training_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    inference, _ = promised(tmp_path)
+    other = inference.input / "notebooks" / "bob" / "shops-train"
+    other.mkdir(parents=True)
+    (other / "handoff.json").write_text("{}")
+
+    inference.read_handoff()
+
+    assert f"Not used: {other}/handoff.json." in capsys.readouterr().out
+
+
 def test_inference_reads_what_training_handed_over(tmp_path: Path) -> None:
     inference, handoff = promised(tmp_path)
 
@@ -235,8 +286,12 @@ def test_inference_reads_what_training_handed_over(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("names", "cells", "problem"),
     [
-        ({"PAIR_ID": "other"}, None, "Its pair_id: shops-1 here, and it should be other"),
-        ({}, [SHARED.replace("return width", "return 2 * width")], "code of build_model.*the same in both notebooks"),
+        ({"PAIR_ID": "other"}, None, "handoff.json has pair_id shops-1, expected other"),
+        (
+            {},
+            [SHARED.replace("return width", "return 2 * width")],
+            r"build_model differs from the training notebook\. Copy its cell",
+        ),
     ],
 )
 def test_inference_stops_at_what_differs_from_training(
@@ -252,7 +307,7 @@ def test_inference_stops_at_a_file_that_is_not_that_of_training(tmp_path: Path) 
     inference, _ = promised(tmp_path)
     (tmp_path / "train" / "fold1.weights.h5").write_text("other")
 
-    with pytest.raises(ValueError, match=r"SHA-256 of .*fold1.weights.h5: .* Run ada/shops again"):
+    with pytest.raises(ValueError, match=r"fold1.weights.h5 has SHA-256 .*, expected .* Run ada/shops again"):
         inference.read_handoff()
 
 
@@ -262,7 +317,7 @@ def test_a_prediction_that_differs_from_training_stops_inference(tmp_path: Path)
     same, other = np.array([0.5, 0.6]), np.array([0.5, 0.7])
 
     inference.check_predictions([(same, same)])
-    with pytest.raises(ValueError, match=r"loads but computes something else: its predictions are up to 0\.1 from"):
+    with pytest.raises(ValueError, match=r"weights load, but predictions differ from training by up to 0\.1 "):
         inference.check_predictions([(same, same), (other, same)])
 
 
