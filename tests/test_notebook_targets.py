@@ -151,6 +151,20 @@ def test_numbers_come_back_in_their_own_scale(tmp_path: Path, metric: str, is_lo
     assert (names.activate(members - 99).min() < 0) is not is_log
 
 
+@pytest.mark.parametrize(("metric", "expected"), [("rmse", [[50.5, 3.0]]), ("rmsle", [[13.2127, 2.4641]])])
+def test_models_are_averaged_on_the_scale_that_the_metric_compares(metric: str, expected: list[list[float]]) -> None:
+    models = [np.array([[1.0, 5.0]]), np.array([[100.0, 1.0]])]
+    told = {"columns": {}, "test": pd.DataFrame(), "make_features": lambda rows, columns: rows, "ensemble": models}
+    run = SimpleNamespace(in_time=iter, seconds=[0.1, 0.1])
+
+    names = executed_alone(
+        *(["predict-test"], table_task(TargetKind.NUMBER, ["price", "age"], metric=metric), "infer"),
+        **{**told, "run": run, "predict_fold": lambda member, features: member},
+    )
+
+    np.testing.assert_allclose(names.predictions, expected, atol=1e-3)
+
+
 @pytest.mark.parametrize("cell", ["cheap", "inf"])
 def test_values_that_are_no_numbers_are_counted(tmp_path: Path, cell: str) -> None:
     with pytest.raises(ValueError, match=r"^Of 3 values of label 1 are no numbers, the others are 2 different ones\. "):

@@ -243,6 +243,18 @@ def test_how_much_the_linear_model_counts_in_a_fold_is_chosen_on_the_others() ->
     assert (of_one == 0.5).all()
 
 
+def test_both_models_are_averaged_on_the_scale_that_the_metric_compares() -> None:
+    task = replace(with_linear_model("numbers"), metric="rmsle")
+    cells = executed_alone(["mix"], task, "train", METRIC="rmsle", HIGHER_IS_BETTER=False)
+    cells.competition_metric = lambda truth, predicted: 0.0
+    network, linear = np.array([[1.0], [7.0]]), np.array([[7.0], [7.0]])
+
+    shares, predictions = cells.mixed(np.ones((2, 1)), network, linear, np.zeros(2, int))
+
+    assert shares == {0: 0.5}
+    np.testing.assert_allclose(predictions, [[3.0], [7.0]], rtol=1e-6)  # log(4) is between log(2) and log(8)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("task", "framework"),
