@@ -111,9 +111,10 @@ class MadeUpContest:
         parameters = {**roots, "ALLOW_CPU": True, "SEED": seed}
         names = notebook_cells.run_cells(pair, "train", parameters=parameters, last="optimization")
         test = names.read_table(names.competition_folder / "test.csv", names.text_columns)
-        inputs = names.preprocessor.transform(names.make_features(test, names.columns))
-        fitted = _boosting(seed, names.shown, names.truth.squeeze(), is_class=self.is_higher_better)
-        return self._score(fitted(inputs))
+        preprocessor = names.make_preprocessor(len(names.features))
+        inputs = preprocessor.fit_transform(names.features, names.truth.squeeze())
+        fitted = _boosting(seed, inputs, names.truth.squeeze(), is_class=self.is_higher_better)
+        return self._score(fitted(preprocessor.transform(names.make_features(test, names.columns))))
 
     def _pairs_of(self, seed: int) -> Mapping[str, str]:
         """Writes the rows of a seed, renders a pair of each framework if that is not done, and returns their names."""

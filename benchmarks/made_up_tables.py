@@ -1,4 +1,4 @@
-"""Made-up competitions of tables, from a seed: rides, remarks on 400 parcels, and payments with many merchants."""
+"""Made-up competitions of tables, from a seed: rides, remarks on parcels, payments of many merchants, passengers."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -106,8 +106,55 @@ def _payments(draw: Generator, count: int) -> pd.DataFrame:
     return pd.DataFrame({**columns, "fraud": (draw.random(count) < 1 / (1 + np.exp(1.5 - logits))).astype(int)})
 
 
+def _passengers(draw: Generator, count: int) -> pd.DataFrame:
+    """Passengers of a ship with names, tickets and cabins, and who was saved: titles, decks and parties say so."""
+    sizes = draw.choice([1, 2, 3, 4, 5, 6, 7], count, p=[0.62, 0.19, 0.09, 0.04, 0.03, 0.02, 0.01])
+    party = np.repeat(np.arange(count), sizes)[:count]
+    size = np.bincount(party, minlength=count)[party]
+    syllables = np.array(
+        ["ab", "er", "son", "li", "mac", "van", "ko", "ell", "ström", "ing", "o'", "bra", "und", "wit"]
+    )
+    surnames = np.array(["".join(draw.choice(syllables, draw.integers(2, 4))).title() for _ in range(count)])
+    is_family = (draw.random(count) < 0.7)[party] & (size > 1)
+    name = surnames[np.where(is_family, party, np.arange(count))]
+    cabin_class = draw.choice([1, 2, 3], count, p=[0.25, 0.2, 0.55])[party]
+    is_woman, is_child = draw.random(count) < 0.36, draw.random(count) < np.where(is_family & (size > 2), 0.4, 0.03)
+    is_grave = draw.random(count) < 0.04  # a doctor, a clergyman or an officer
+    honour = draw.choice(["Dr", "Rev", "Col"], count)
+    title = np.where(is_woman, np.where(is_child | (draw.random(count) < 0.5), "Miss", "Mrs"), "Mr")
+    title = np.where(~is_woman & is_child, "Master", np.where(is_grave & ~is_child & ~is_woman, honour, title))
+    first = draw.choice(["John", "Anna", "William", "Karl", "Mary", "Elin", "Owen", "Ida", "Lucy", "Emil"], (2, count))
+    age = np.where(is_child, draw.integers(0, 14, count), np.clip(draw.normal(32, 11, count), 15, 75).round())
+    prefix = np.where(draw.random(count) < 0.3, draw.choice(["PC ", "A/5 ", "C.A. ", "STON/O 2. "], count), "")[party]
+    number = draw.choice(np.arange(2_000, 390_000), count, replace=False)[party].astype(str)
+    deck = np.where(cabin_class == 1, draw.choice(list("ABCDE"), count)[party], draw.choice(list("DEFG"), count)[party])
+    berth = (2 * draw.integers(1, 60, count)[party] + draw.integers(0, 2, count)).astype(str)
+    has_cabin = draw.random(count) < np.array([0.8, 0.1, 0.03])[cabin_class - 1]
+    fares = np.array([40.0, 13.0, 8.0])[cabin_class - 1] * draw.lognormal(0, 0.2, count)[party] * size
+    kin = np.where(is_family, size - 1, 0)
+    logits = -1.6 + 2.6 * is_woman + 2.2 * (title == "Master") - 1.5 * (title == "Rev") - 0.7 * (cabin_class - 2)
+    logits += 1.2 * draw.normal(size=count)[party] * (size > 1) - 0.9 * (size > 4)
+    logits += np.where(has_cabin, draw.normal(0, 0.7, 128)[[ord(letter) for letter in deck]], 0)
+    passengers = pd.DataFrame(
+        {
+            "class": cabin_class,
+            "name": [f"{n}, {t}. {a} {b}" for n, t, a, b in zip(name, title, *first, strict=True)],
+            "sex": np.where(is_woman, "female", "male"),
+            "age": np.where(draw.random(count) < 0.2, np.nan, age),
+            "siblings": np.where(is_child, np.maximum(kin - 2, 0), np.minimum(kin, 1)),
+            "parents": np.where(is_child, np.minimum(kin, 2), np.maximum(kin - 1, 0)),
+            "ticket": np.char.add(prefix, number),
+            "fare": fares.round(2),
+            "cabin": np.where(has_cabin, np.char.add(deck, berth), None),
+            "saved": (draw.random(count) < 1 / (1 + np.exp(-logits))).astype(int),
+        }
+    )
+    return passengers.iloc[draw.permutation(count)]
+
+
 MADE_UP: Mapping[str, MadeUp] = {
     "rides": MadeUp(_rides, "minutes", "rmse", train_rows=6_000, test_rows=4_000),
     "remarks": MadeUp(_remarks, "returned", "auc", train_rows=400, test_rows=2_000),
     "payments": MadeUp(_payments, "fraud", "auc", train_rows=20_000, test_rows=10_000),
+    "passengers": MadeUp(_passengers, "saved", "auc", train_rows=900, test_rows=900),
 }

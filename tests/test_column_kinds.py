@@ -39,8 +39,9 @@ def write(
 
 
 def kinds(reading: Reading) -> dict[str, Value]:
-    keys = ("number_columns", "date_columns", "category_columns", "coordinate_columns", "text_columns", "drop_columns")
-    return {key: reading.task.details[key] for key in keys if reading.task.details[key]}
+    kinds = ("number", "date", "category", "coordinate", "short_text", "text", "drop")
+    details = reading.task.details
+    return {f"{kind}_columns": details[f"{kind}_columns"] for kind in kinds if details[f"{kind}_columns"]}
 
 
 def cycle(*cells: object) -> list[object]:
@@ -56,7 +57,13 @@ def cycle(*cells: object) -> list[object]:
         (cycle("red", "blue"), ""),
         (cycle(*(f"shade {n}" for n in range(25))), ""),
         ([f"oak {n}" for n in range(ROWS)], "drop_columns"),
-        ([f"oak {n % 40}" for n in range(ROWS)], "drop_columns"),  # more than half are different
+        ([f"oak {n % 40}" for n in range(ROWS)], "short_text_columns"),  # more than half are different, and many twice
+        ([f"oak {n % 58}" for n in range(ROWS)], "drop_columns"),
+        ([f"{'ABC'[n % 3]}{n}" for n in range(ROWS)], "short_text_columns"),  # letters before digits
+        (["", *(f"{'ABC'[n % 3]} {n}/7" for n in range(ROWS - 1))], "short_text_columns"),
+        ([f"Oak{n}, {('Mr', 'Dr')[n % 2]}. Al Bo" for n in range(ROWS)], "short_text_columns"),  # words between marks
+        ([f"Oak{n}, {'xyz'[n % 3]}{n}. It" for n in range(ROWS)], "text_columns"),
+        ([f"{n}@oak.org" for n in range(ROWS)], "drop_columns"),
         (cycle("a" * 150, "b" * 150), "drop_columns"),
         ([f"{n} oaks and an elm" for n in range(ROWS)], "text_columns"),
         (cycle("an oak " * 20, "an elm " * 20), "text_columns"),

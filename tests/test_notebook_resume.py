@@ -238,7 +238,7 @@ def test_other_checkpoints_in_the_folder_do_not_mix_with_those_that_are_attached
                 "connect": lambda cell: cell.replace("TensorFlow sees", "TensorFlow has"),
                 "parameters": lambda cell: cell.replace("# TabM ensemble size K", "# so many networks"),
                 "loss": lambda cell: f"# Of two kinds.\n{cell}",
-                "plot-columns": lambda cell: cell.replace("20", "30"),
+                "plot-by-target": lambda cell: cell.replace("20", "30"),
             },
             "",
             id="messages, comments and figures",

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import combinations, pairwise
+from itertools import combinations
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -176,6 +176,16 @@ def test_dates_distances_and_texts_stay_if_the_folds_gain_by_them(folder: Path) 
     }
 
 
+@pytest.mark.parametrize(("titles", "are_kept"), [(["Mr", "Dr"], True), (["Mr", "Dr", "Ms", "Sir", "Dame"], False)])
+def test_names_and_codes_stay_if_the_folds_gain_by_them(folder: Path, titles: list[str], are_kept: bool) -> None:
+    people = [f"O'Neil{n}, {titles[n % len(titles)]}. Al" for n in range(120)]  # odd rows are Drs, or anything
+    write_shop(folder, {"person": people, "price": np.random.default_rng(0).normal(size=120).round(3)})
+
+    names = trained_on(folder, task_in(folder, "auc", short_text_columns=["person"], family="tabular"))
+
+    assert names.columns["short_texts"] == ["person"] * are_kept
+
+
 def test_the_users_word_on_columns_prevails(folder: Path) -> None:
     write_shop(folder, {"shelf": [number % 5 for number in range(MANY)], "price": range(MANY), "noise": range(MANY)})
 
@@ -291,7 +301,7 @@ def test_a_table_of_categories_alone_is_encoded(folder: Path) -> None:
     ],
     ids=["gaps", "categories", "dates", "many"],
 )
-def test_columns_of_any_kind_are_drawn(
+def test_features_of_any_kind_are_drawn(
     folder: Path, monkeypatch: pytest.MonkeyPatch, kind: str, columns: Columns
 ) -> None:
     import matplotlib.pyplot as plt
@@ -307,16 +317,45 @@ def test_columns_of_any_kind_are_drawn(
     drawn: list[list[str]] = []
     monkeypatch.setattr(plt, "show", lambda: drawn.append([axis.get_title() for axis in plt.gcf().axes]))
 
-    trained_on(folder, task, until="plot-columns", draws=True, DEBUG=True)
+    kept = trained_on(folder, task, until="plot-columns", draws=True, DEBUG=True).columns
 
-    titles = [title for title in drawn[-1] if title]
-    assert set(titles) <= columns.keys()
-    assert len(titles) == (
-        0
-        if "day" in columns or (kind == "labels" and "colour" in columns)
-        else min(len(columns), 6 - (kind == "labels"))
-    )
+    assert {title.split()[0] for title in drawn[-1]} <= columns.keys()
+    assert len(drawn[-1]) == (6 * bool(kept["dates"]) if "day" in columns else min(len(columns), 6))
     plt.close("all")
+
+
+def test_the_features_that_say_most_of_the_target_are_drawn_first(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import matplotlib.pyplot as plt
+
+    plt.switch_backend("agg")
+    source = np.random.default_rng(0)
+    noise = {name: source.normal(size=MANY).round(3) for name in "abcdefgh"}
+    write_shop(folder, {**noise, "kind": ["new", "old"] * (MANY // 2), "price": [n % 2 + n / 99 for n in range(MANY)]})
+    drawn: list[list[str]] = []
+    monkeypatch.setattr(plt, "show", lambda: drawn.append([axis.get_title() for axis in plt.gcf().axes]))
+
+    trained_on(folder, task_in(folder, "auc"), until="plot-columns", draws=True)
+
+    assert set(drawn[-1][:2]) == {"kind", "price"}
+    assert len(drawn[-1]) == 6
+    plt.close("all")
+
+
+def test_parts_of_names_and_codes_are_categories(folder: Path) -> None:
+    people = [f"O'Neil{n}, {('Mr', 'the Countess')[n % 2]}. Al (Bo)" for n in range(MANY)]
+    cabins = [None if n % 3 else f"{'ABC'[n % 4 % 3]}{n} {'ABC'[n % 4 % 3]}{n + 2}" for n in range(MANY)]
+    tickets = [f"A/5 {n // 2}" for n in range(MANY)]
+    write_shop(folder, {"person": people, "cabin": cabins, "ticket": tickets, "price": range(MANY)})
+
+    features = features_of(folder, task_in(folder, "auc", short_text_columns=["person", "cabin", "ticket"]))
+
+    assert features.loc[[0, 1], "person inside"].tolist() == ["Mr", "the Countess"]
+    assert features.loc[0, "person start"] == "O'Neil"
+    assert features.loc[[0, 1, 3, 6], "cabin start"].tolist() == ["A", "", "A", "C"]
+    assert features.loc[[0, 1], "ticket start"].tolist() == ["A", "A"]
+    assert features.loc[[2, 3], "ticket"].tolist() == ["A/5 1", "A/5 1"]
 
 
 def test_every_class_is_drawn_and_no_label_lies_on_another_picture(
@@ -345,7 +384,7 @@ def test_every_class_is_drawn_and_no_label_lies_on_another_picture(
         for axis in figure.axes
     ]
     boxes = [axis.get_tightbbox() for axis in figure.axes]
-    assert all(left.x1 <= right.x0 for left, right in pairwise(boxes))
+    assert not any(one.overlaps(other) for one, other in combinations(boxes, 2))
     assert not any(one.overlaps(other) for of_axis in labels for one, other in combinations(of_axis, 2))
     plt.close("all")
 

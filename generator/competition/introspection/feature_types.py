@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from generator.competition.introspection.column_statistics import is_whole
 from generator.competition.introspection.coordinates import settle_coordinates
@@ -26,8 +26,15 @@ _LONGEST_CATEGORY, _FEW_DIFFERENT, _OFTEN = 100, 20, 0.5
 _IN_NUMBERS = re.compile(r"\s*(\d{1,2})([-/.])(\d{1,2})\2\d{2,4}")
 _YEAR_FIRST = re.compile(r"\s*\d{4}[-/.]")
 _MONTHS = 12
-_KINDS = ("category_columns", "number_columns", "date_columns", "text_columns")
+_KINDS = ("category_columns", "number_columns", "date_columns", "short_text_columns", "text_columns")
 _FEWEST_WORDS = 3  # of a text, on average
+# The parts of names and codes, as the notebooks take them out.
+_START, _INSIDE = (
+    re.compile(r"\s*([^\d,;:()/.]+?)\s*[\d,;:()/.]"),
+    re.compile(r"[,;:()/.]\s*([^\W\d][^\d,;:()/.]*)[,;:()/.]"),
+)
+_MANY_CATEGORIES = 64  # of which the notebooks encode one by one
+_FEW_ROWS, _NEARLY_ALL, _SOME = 3, 0.9, 0.1
 
 
 def settle_columns(features: Features, found: Findings, family: Family, *, group: str = "", order: str = "") -> None:
@@ -43,6 +50,8 @@ def settle_columns(features: Features, found: Findings, family: Family, *, group
         order: The column that orders them, which it always sees.
     """
     columns = [column for column in features.columns if column.name != group]
+    short = _settle_short_texts(columns, features, found) if "short_text_columns" in family.task else []
+    columns = [column for column in columns if column.name not in short]
     prose = _settle_texts(columns, features, found) if "text_columns" in family.task else []
     dropped = _settle_dropped([column for column in columns if column.name not in prose], features, found, order)
     left = [column for column in columns if column.name not in dropped]
@@ -52,9 +61,42 @@ def settle_columns(features: Features, found: Findings, family: Family, *, group
     others = [column for column in left if column.name not in codes]
     known = {*_settle_numbers(others, features, found), *_settle_dates(others, features, found)}
     texts = [column.name for column in others if column.name not in known and numbers_of(column) is None]
-    names = [*codes, *texts]
+    names = [*codes, *short, *texts]
     evidence = f"{listed(names)} are no numbers" if names else "every column is a number or a date"
     found.settle("has_categories", bool(names), evidence)
+
+
+def _settle_short_texts(columns: Sequence[Column], features: Features, found: Findings) -> list[str]:
+    """Settles the columns of names and codes that are too many for categories, but have parts or values in common."""
+    named = {name for key in ("drop_columns", *_KINDS) for name in found.decided_list(key)}
+    names = [column.name for column in columns if column.name not in named and _is_short_text(column, features.train)]
+    evidence = f"the rows share parts of {listed(names)}" if names else "no names and codes have parts in common"
+    return found.settle("short_text_columns", names, evidence)
+
+
+def _is_short_text(column: Column, table: Table) -> bool:
+    is_many = _different(column, table) > _MANY_CATEGORIES or _is_free_text(column, table)
+    if column.kind is not ColumnKind.TEXT or not is_many or numbers_of(column) is not None or are_dates(column):
+        return False
+    if sum(map(len, column.present)) / len(column.present) > _LONGEST_CATEGORY:
+        return False
+    if _shared(column, _INSIDE.search) >= _NEARLY_ALL:
+        return True
+    has_parts = _shared(column, _START.match) >= _SOME
+    return _mean_words(column) < _FEWEST_WORDS and (has_parts or _is_repeated(column, table))
+
+
+def _shared(column: Column, find: Callable[[str], re.Match[str] | None]) -> float:
+    """The share of the values with a part that a few others have as well, if there are several such parts."""
+    parts = Counter(match[1] for value in column.present if (match := find(value)) is not None)
+    often = [times for times in parts.values() if times >= _FEW_ROWS]
+    return sum(often) / len(column.present) if len(often) > 1 else 0.0
+
+
+def _is_repeated(column: Column, table: Table) -> bool:
+    """True if a good part of the values, which are too different for categories, stands in several rows."""
+    repeated = sum(times for times in Counter(column.present).values() if times > 1)
+    return _is_free_text(column, table) and repeated >= _SOME * len(column.present)
 
 
 def _settle_texts(columns: Sequence[Column], features: Features, found: Findings) -> list[str]:

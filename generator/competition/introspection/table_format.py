@@ -49,7 +49,7 @@ def _settle_formatted(tables: Tables, id_column: str, targets: Collection[str], 
     """Settles the columns whose numbers are written with separators of thousands, a currency or a unit."""
     classes = set() if found["target_kind"].value == TargetKind.NUMBER else {*targets}
     apart = {id_column, *classes}
-    for key in ("category_columns", "text_columns", "drop_columns"):
+    for key in ("category_columns", "short_text_columns", "text_columns", "drop_columns"):
         value = found[key].value if key in found else []
         apart |= {*value} if isinstance(value, list) else set()
     known = (table for table in (tables.train, tables.labels, tables.test) if table is not None)
