@@ -241,7 +241,7 @@ def test_weights_of_a_backbone_are_a_knob_unless_they_are_a_model_to_attach(
         line = next(line for line in (kernel / "train" / "train.ipynb").read_text().splitlines() if "WEIGHTS =" in line)
         kept = tomllib.loads((kernel / "pair.toml").read_text())
         attached = kept["task"].get("pretrained", {"value": ""})["value"]
-        return json.loads(line.rstrip(","))[13:].partition("  #")[0], attached, kept.get("parameters")
+        return json.loads(line.rstrip(","))[len("WEIGHTS = ") :].partition("  #")[0], attached, kept.get("parameters")
 
     def knob(value: str) -> dict[str, object]:
         return {"WEIGHTS": {"value": value, "by": "flag"}}

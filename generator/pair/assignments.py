@@ -68,14 +68,17 @@ def read_assignments(settings: Sequence[str], assignments: Sequence[str], kept: 
                 f"{printable(_key_of(text))} is no knob: by it the notebooks find their inputs and one another."
             )
     of_task = [text for text in assignments if _key_of(text).lower() in known_keys() and "=" in text]
-    of_task = [text for text in of_task if _key_of(text).isupper() and _is_of_task(text, kept)]
+    of_task = [text for text in of_task if _key_of(text).isupper() and _key_of(text) not in kept.parameters]
+    of_weights = [text for text in assignments if _key_of(text) == _PRETRAINED]
+    models = [text for text in of_weights if is_model(_text_of(text))]
     unknown = [text for text in settings if "=" in text and _key_of(text) not in known_keys()]
     task = dict(setting_of(text) for text in settings if text not in unknown)
     task |= dict(setting_of(text, option="-P") for text in of_task)
-    knobs = [text for text in assignments if text not in of_task]
+    task |= {"pretrained": _text_of(models[-1])} if models else {}
+    knobs = [text for text in assignments if text not in (*of_task, *models)]
     attached = kept.task.get("pretrained")
-    if attached and attached.value and _PRETRAINED in map(_key_of, knobs):
-        task["pretrained"] = ""  # what the knob names takes its place
+    if len(of_weights) > len(models) and ((attached and attached.value) or not _text_of(of_weights[-1])):
+        task["pretrained"] = ""  # what the knob names, or nothing, takes its place
     return Assignments(task, knobs, unknown)
 
 
@@ -157,12 +160,6 @@ def setting_of(text: str, *, option: str = "--set") -> tuple[str, Value]:
     if expected := expected_anywhere(rules, setting):
         raise SettingError(text=text, problem=f"{given} must be {expected}.", option=option)
     return key, setting
-
-
-def _is_of_task(text: str, kept: Choices) -> bool:
-    if _key_of(text) == _PRETRAINED:
-        return is_model(_text_of(text))
-    return _key_of(text) not in kept.parameters
 
 
 def _is_from_scratch(text: str, choices: Choices) -> bool:
