@@ -103,7 +103,7 @@ def _generate(folder: Path, layout: Layout, framework: str) -> None:
     (folder / "data").mkdir()
     layout.write(folder / "data")
     made = ["--competition", _MADE_UP, "--data", str(folder / "data"), "--owner", "ada"]
-    made += ["--framework", framework]
+    made += ["--framework", framework, *(["--set", "pretrained="] if layout.task["family"] == "text" else [])]
     for command in ([program("generate"), *made], [program("tandem"), "specimen", _MADE_UP]):
         subprocess.run(command, cwd=folder, check=True, stdout=subprocess.DEVNULL)
 

@@ -19,7 +19,8 @@ def hidden_scores(kind: str, seed: int, folder: Path, options: tuple[str, ...]) 
     write, metric = KINDS[kind]
     data = folder / "data"
     answers = write(data, seed)
-    _run(folder, "generate", "--competition", kind, "--data", str(data), "--metric", metric, "--owner", "bench")
+    made = ("--competition", kind, "--data", str(data), "--metric", metric, "--owner", "bench")
+    _run(folder, "generate", *made, "--set", "pretrained=")
     _run(folder, "tandem", "run", kind, "-P", f"SEED={seed}", "--json", *options)
     submission = _rows(folder / "output" / kind / "infer" / "submission.csv")
     by_pair = {row["id"]: float(row["score"]) for row in submission}

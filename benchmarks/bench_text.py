@@ -63,7 +63,8 @@ class FewTexts:
     def by_pair(self, framework: str, *options: str) -> float:
         """The AUC on the hidden test set of the pair that `generate` makes of the folder."""
         generate = ("--competition", "few-texts", "--data", str(self._data), "--metric", "auc", "--owner", "bench")
-        _run(self._workspace, "generate", *generate, "--framework", framework, "--name", framework)
+        from_scratch = ("--set", "pretrained=")
+        _run(self._workspace, "generate", *generate, *from_scratch, "--framework", framework, "--name", framework)
         _run(self._workspace, "tandem", "run", framework, "-P", f"SEED={self._seed}", *options)
         submission = _rows(self._workspace / "output" / framework / "infer" / "submission.csv")
         return self._score({row["id"]: float(row["label"]) for row in submission})

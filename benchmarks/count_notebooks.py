@@ -8,12 +8,14 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from generator.competition.presets import preset_for, presets_of
 from generator.competition.schema import families
 from generator.pair.backbones import without_foreign_backbone
 from generator.pair.choices import Choice, Choices, MadeBy
 from generator.pair.generation import complete_choices
 from generator.pair.kernel_files import render_kernels
 from generator.pair.percent import FOLDED_TAG
+from generator.pair.template_catalog import frameworks
 from generator.pair.workspace import Role, Workspace
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -46,8 +48,14 @@ def gallery() -> list[tuple[str, str]]:
 def gallery_choices(name: str, framework: str) -> Choices:
     """The choices of a reference pair, in a framework."""
     choices = complete_choices(Workspace(ROOT).pair(name))
-    knobs = without_foreign_backbone(choices.parameters, framework)
-    return replace(choices, pair={**choices.pair, "framework": Choice(framework, MadeBy.FLAG)}, parameters=knobs)
+    knobs, task = without_foreign_backbone(choices.parameters, framework), choices.task
+    if "pretrained" in task:
+        family = str(choices.pair["family"].value)
+        language = presets_of(family)[str(task["pretrained"].value)].chosen_for
+        model = preset_for(family, language=language, kinds=frameworks()[framework].models)
+        task = {**task, "pretrained": Choice(model, MadeBy.FLAG)}
+    pair = {**choices.pair, "framework": Choice(framework, MadeBy.FLAG)}
+    return replace(choices, pair=pair, task=task, parameters=knobs)
 
 
 @cache

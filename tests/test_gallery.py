@@ -14,6 +14,8 @@ from notebook_session import Mirror, Sessions, Written, assert_only_caches, read
 from generator.competition.introspection import Hints, read_task
 from generator.competition.survey import survey_folder
 from generator.pair.workspace import Workspace
+from generator.run.stand_in_model import write_stand_in
+from generator.workspace_files import WorkspaceFiles
 
 pytest_plugins = ("notebook_session",)
 
@@ -109,6 +111,8 @@ def test_a_reference_pair_runs_whole_on_a_specimen(
     shutil.copytree(made_up(slug, tandem, workspace), mirror.competition)
     parameters = {"INPUT_ROOT": str(mirror.input), "WORKING_ROOT": str(mirror.working), "DEBUG": True}
 
+    for model in json.loads((KERNELS / slug / "train/kernel-metadata.json").read_text())["model_sources"]:
+        write_stand_in(model, mirror.input / "models" / model, WorkspaceFiles(tmp_path))
     sessions.finished(Written(KERNELS / slug / "train/train.ipynb", "jax"), parameters)
     assert json.loads((mirror.working / "handoff.json").read_text())["specimen"]
     [training] = json.loads((KERNELS / slug / "infer/kernel-metadata.json").read_text())["kernel_sources"]

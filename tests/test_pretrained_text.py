@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from layout_files import table
 from miniature import Outcome, write_tree
 from notebook_session import Mirror, Notebook, Sessions, needs_torch
 from small_competitions import SMALL_COMPETITIONS
@@ -144,7 +145,7 @@ def test_a_preset_is_named_shortly_and_what_suits_it_follows(tandem: Callable[..
         rate = notebook.split("LEARNING_RATE = ")[1].split()[0]
         return rate, json.loads(done.out)["choices"]["task"]["epochs"]["value"], "".join(metadata["model_sources"])
 
-    assert chosen() == ("0.001", 34, "")  # in about ten minutes
+    assert chosen("--set", "pretrained=") == ("0.001", 34, "")  # in about ten minutes
     assert chosen("--set", "pretrained=small") == ("0.0001", 13, "keras/bert/keras/bert_small_en_uncased/3")
     assert chosen("--set", "pretrained=multilingual", "--set", "epochs=4") == (
         *("3e-05", 4),
@@ -264,3 +265,78 @@ def test_a_knob_for_weights_is_refused_where_there_is_none_and_is_none_where_not
     of_masks = ("generate", "--competition", "masks", "--data", "masks", "--metric", masks.metric, "--dry-run")
     assert tandem(*of_masks, "-P", "WEIGHTS=false").code == 0
     assert texts("-P", "WEIGHTS=mutilingual").err.rstrip().endswith('Did you mean "multilingual"?')
+
+
+SENTENCES = {
+    "English": ("There is a café near the station", "and all of it was good"),
+    "German": ("Der Zug fährt über die Brücke nach Köln", "und kommt später zurück"),
+    "Japanese": ("これは小さな町の屋根についての長い文章", "誰もその嵐が来るのを聞かなかった"),
+    "mixed": ("the first of these texts", "誰もその嵐が来るのを聞かなかった"),
+    "DNA": ("ACGTTGCA ACCT GGTA TTGA", "CCGT AAGT TCGA ACGG TTAA"),
+}
+
+
+@pytest.mark.parametrize(
+    ("language", "options", "pretrained"),
+    [
+        ("English", (), "base"),
+        ("English", ("--framework", "tensorflow"), "base"),
+        ("English", ("--framework", "torch"), "modernbert"),
+        ("English", ("--framework", "jax"), None),
+        ("English", ("--platform", "colab"), None),
+        ("English", ("--set", "pretrained="), ""),
+        ("German", (), "multilingual"),
+        ("Japanese", (), "multilingual"),
+        ("mixed", (), "multilingual"),
+        ("Japanese", ("--framework", "torch"), None),
+        ("DNA", (), None),
+    ],
+)
+def test_the_language_of_texts_decides_what_training_starts_from(
+    tandem: Callable[..., Outcome], folder: Path, language: str, options: tuple[str, ...], pretrained: str | None
+) -> None:
+    rows = [[n, f"{n} {SENTENCES[language][n % 2]}", "ab"[n // 2 % 2]] for n in range(60)]
+    table(folder / "data/train.csv", ["id", "text", "label"], rows)
+    table(folder / "data/test.csv", ["id", "text"], [row[:2] for row in rows])
+    table(folder / "data/sample_submission.csv", ["id", "label"], [[row[0], "a"] for row in rows])
+    generate = ("generate", "--competition", "reviews", "--data", "data", "--metric", "accuracy", "--dry-run")
+
+    done = tandem(*generate, *options, "--json")
+
+    assert done.code == 0, done.err
+    task = json.loads(done.out)["choices"]["task"]
+    assert task.get("pretrained", {}).get("value") == pretrained
+    assert task.get("linear_member", {}).get("value") == (None if pretrained else True)
+    assert task["fold_count"]["value"] == 5
+    if language == "English" and not options:
+        assert "--set pretrained='' trains a small model from scratch instead." in tandem(*generate).out
+
+
+def test_without_its_model_a_run_ends_at_once_and_says_what_to_do(tandem: Callable[..., Outcome], folder: Path) -> None:
+    write_competition(folder / "data", "classes")
+    tandem("generate", "--competition", "weather", "--data", "data", "--metric", "accuracy", "--set", "pretrained=base")
+
+    done = tandem("run", "weather")
+
+    assert done.code == 1
+    assert 'names the model "keras/roberta/keras/roberta_base_en/3", which is not on this machine' in done.err
+    assert "`tandem data`, followed by the competition's name, downloads it" in done.err
+    assert (
+        "runs without it with --smoke, and trains from scratch after `tandem generate --set pretrained=''`" in done.err
+    )
+    assert not [*folder.rglob("output/**/*.ipynb")]
+
+
+@pytest.mark.slow
+@needs_torch
+@needs_transformers
+def test_a_smoke_run_needs_no_pretrained_model(tandem: Callable[..., Outcome], folder: Path) -> None:
+    write_competition(folder / "data", "classes")
+    generate = ("generate", "--competition", "weather", "--data", "data", "--metric", "accuracy")
+    tandem(*generate, "--framework", "torch", "--set", "pretrained=modernbert", "--name", "weather")
+
+    done = tandem("run", "weather", "--smoke", "--only", "train")
+
+    assert done.code == 0, done.err
+    assert "is not on this machine: a small untrained model takes its place." in done.err
+    assert not (folder / "input" / "models").exists()

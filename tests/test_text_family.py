@@ -185,7 +185,7 @@ def test_few_texts_get_a_linear_model_beside_the_network_unless_the_user_wants_n
         table(folder / "test.csv", ["id", "text"], [row[:2] for row in texts[rows:]])
         table(folder / "sample_submission.csv", ["id", "label"], [[row[0], "a"] for row in texts[rows:]])
         generate = ("generate", "--workspace", tmp_path, "--competition", name, "--data", folder)
-        done = tandem(*generate, "--metric", "accuracy", *options)
+        done = tandem(*generate, "--metric", "accuracy", "--set", "pretrained=", *options)
         assert done.code == 0, done.err
         written = [(tmp_path / "kernels" / name / role / f"{role}.ipynb").read_text() for role in ("train", "infer")]
         assert len({"fit_linear" in notebook for notebook in written}) == 1
@@ -330,3 +330,45 @@ def test_few_texts_train_in_ten_minutes(rows: int, tokens: int, *, has_linear_me
     assert rows * passes * text_seconds(tokens) <= 8 * 60
     assert epochs >= 2
     assert folds > 1 or not has_linear_member
+
+
+def test_a_second_text_column_is_one_more_name_in_the_parameters() -> None:
+    import pandas as pd
+
+    train = pd.DataFrame({"title": ["sun", "snow"] * 9, "text": ["it is warm", "it is cold"] * 9})
+    names = {"train": train, "texts": train.agg("\n".join, axis=1), "TEXT_COLUMNS": ["title", "text"]}
+
+    cells = executed_alone(["make-tokens", "make-inputs", "fit-preprocessing"], CLASSES, "train", **names)
+
+    words = {word: token for token, word in enumerate(cells.words, start=3)}
+    sun = [2, words["sun"], 2, *(words[word] for word in ("it", "is", "warm"))]
+    assert cells.examples["tokens"][0, :7].tolist() == [*sun, 0]
+
+
+def folds_of(rows: Sequence[tuple[str, str]], labels: Sequence[int], **parameters: object) -> Any:
+    """The fold of each row of texts with a keyword beside them, from the cell of the training notebook."""
+    import pandas as pd
+
+    task = replace(CLASSES, details={**CLASSES.details, "text_columns": ["keyword", "text"]})
+    train = pd.DataFrame(rows, columns=["keyword", "text"])
+    names = {"train": train, "truth": np.array(labels), "TEXT_COLUMNS": ["keyword", "text"], **parameters}
+    cells = executed_alone(["assign-folds"], task, "train", **names)
+    assert all(set(train_idx).isdisjoint(val_idx) for train_idx, val_idx in cells.splits)
+    assert sorted(row for _, val_idx in cells.splits for row in val_idx) == list(range(len(rows)))
+    return cells.fold_of_row
+
+
+def test_rows_with_one_text_stay_in_one_fold_whatever_their_keywords_and_labels() -> None:
+    texts = [f"text number {number // 3} of those that are here" for number in range(300)]
+    rows = [(f"key{number}", text.upper() if number % 3 else f" {text} ") for number, text in enumerate(texts)]
+
+    fold_of = folds_of(rows, [number % 2 for number in range(300)], N_FOLDS=5)
+
+    assert (fold_of.reshape(100, 3) == fold_of.reshape(100, 3)[:, :1]).all()
+    assert np.bincount(fold_of).tolist() == [60] * 5
+
+
+def test_pairs_that_share_one_text_are_different_pairs() -> None:
+    rows = [("the question that all of them share", f"answer {number} to the question") for number in range(100)]
+
+    assert np.bincount(folds_of(rows, [0, 1] * 50, N_FOLDS=5)).tolist() == [20] * 5

@@ -8,6 +8,7 @@ from pathlib import Path
 from generator.accelerators.small_training import cpu_seconds
 from generator.cli.table import table
 from generator.competition.facts import Medium
+from generator.competition.presets import Preset, preset_of
 from generator.competition.schema import families, keys_of
 from generator.files import read_bytes
 from generator.pair.generation import Draft
@@ -36,13 +37,26 @@ def pair_as_text(workspace: Workspace, draft: Draft, *, is_dry_run: bool, explai
     if draft.choices.pair["owner"].value == PLACEHOLDER_OWNER:
         lines.append("Pushing to Kaggle needs your user name: generate again with --owner NAME.")
     family, framework = (str(draft.choices.pair[key].value) for key in ("family", "framework"))
-    if (suggested := suggested_models(family, framework)) and "pretrained" not in draft.choices.task:
+    preset, chosen = _preset(draft), draft.choices.task.get("pretrained")
+    if preset and chosen and not chosen.by.is_the_users:
+        fetched = _command(workspace, "data", draft.proposal.competition.slug, to)
+        lines.append(
+            f"Training starts from the pretrained model {preset.handle}, which Kaggle attaches: {fetched} downloads it "
+            "for runs on this machine, and --set pretrained='' trains a small model from scratch instead."
+        )
+    elif not chosen and (suggested := suggested_models(family, framework)):
         lines.append(f"To start from a pretrained model: --set pretrained={'|'.join(suggested)}, docs/competitions.md.")
     lines += _on_a_cpu(workspace, draft)
     if not draft.proposal.has_data:
         whole = _command(workspace, "data", draft.proposal.competition.slug, to)
         lines.append(f"The data are not here: rehearse on a made-up miniature, or download all with: {whole}")
     return "\n".join([*lines, f"Next: {_next_command(workspace, draft, to)}"])
+
+
+def _preset(draft: Draft) -> Preset | None:
+    """The pretrained model of texts that training starts from."""
+    chosen = draft.choices.task.get("pretrained")
+    return preset_of(str(draft.choices.pair["family"].value), str(chosen.value)) if chosen else None
 
 
 def _choices(draft: Draft, *, explain: bool) -> str:
@@ -151,7 +165,8 @@ def pair_as_json(workspace: Workspace, draft: Draft, *, is_dry_run: bool, explai
 def _next_command(workspace: Workspace, draft: Draft, to: str | None) -> str:
     run = _command(workspace, "run", draft.folder.name)
     if draft.proposal.has_data:
-        return run
+        preset = _preset(draft)
+        return run if preset is None or (workspace.input / "models" / preset.handle).is_dir() else f"{run} --smoke"
     return f"{_command(workspace, 'specimen', draft.proposal.competition.slug, to)} && {run} --specimen"
 
 

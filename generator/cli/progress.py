@@ -20,6 +20,7 @@ from generator.run.events import (
     OutputKept,
     OutputLine,
     ReportWritten,
+    StandInMounted,
 )
 from generator.untrusted import printable
 
@@ -47,6 +48,10 @@ def timed_lines() -> Callable[[str], None]:
         click.echo(f"{clock(time.monotonic() - started):>7} {printable(line.expandtabs(4))}", err=True)
 
     return tell
+
+
+def _untrained(model: str) -> str:
+    return f"{printable(model)} is not on this machine: a small untrained model takes its place."
 
 
 def _kept(path: Path) -> str:
@@ -79,6 +84,8 @@ class PlainProgress:
                 self._tell(f"{printable(notebook)} {'done' if complete else 'stopped'} after {clock(seconds)}")
             case OutputKept(path=path):
                 self._tell(_kept(path))
+            case StandInMounted(model=model):
+                self._tell(_untrained(model))
             case BaselineAwaited(seconds=seconds):
                 self._tell(_awaited(seconds))
             case ReportWritten(path=path):
@@ -111,6 +118,8 @@ class TerminalProgress:
                 self._bar.update(self._task, description="Looking at what it wrote")
             case OutputKept(path=path):
                 self._print(_kept(path), style="")
+            case StandInMounted(model=model):
+                self._print(_untrained(model), style="")
             case BaselineAwaited(seconds=seconds):
                 self._bar.update(self._task, description=_awaited(seconds))
 

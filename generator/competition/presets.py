@@ -1,7 +1,7 @@
 """Pretrained models by short names, as `templates/families/<family>/presets.toml` declares them."""
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -21,12 +21,14 @@ class Preset:
         description: What it reads, and its size.
         learning_rate: For 128 examples a step.
         tokens: How many a replica reads in a step.
+        chosen_for: The language of texts for which it is taken unless the user says otherwise; "" for none.
     """
 
     handle: str
     description: str
     learning_rate: float
     tokens: int
+    chosen_for: str = ""
 
     @property
     def kind(self) -> str:
@@ -55,6 +57,18 @@ def presets_of(family: str) -> Mapping[str, Preset]:
         return {name: Preset(**values) for name, values in declared.items()}
     except (OSError, ValueError, TypeError) as error:
         raise SchemaError(path=path, problem=str(error)) from error
+
+
+def preset_for(family: str, *, language: str, kinds: Sequence[str]) -> str:
+    """Return the name of the model to start from for texts in a language; "" where a framework reads none.
+
+    Args:
+        family: The family of the task.
+        language: A language, or "".
+        kinds: What the framework reads models of, such as "keras".
+    """
+    fitting = (name for name, preset in presets_of(family).items() if preset.kind in kinds and preset.chosen_for)
+    return next((name for name in fitting if presets_of(family)[name].chosen_for == language), "")
 
 
 def preset_of(family: str, pretrained: str) -> Preset | None:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
+from generator.accelerators.catalog import Service
 from generator.competition import builtin
 from generator.competition.description import FactSource
 from generator.competition.facts import Value
@@ -26,7 +27,7 @@ from generator.pair.percent import Cell
 from generator.pair.proposal import Proposal, propose
 from generator.pair.sources import Known, look
 from generator.pair.spec import PairSpec, spec_of
-from generator.pair.template_catalog import check_offered, check_tpu
+from generator.pair.template_catalog import check_offered, check_tpu, frameworks
 from generator.pair.workspace import PairFolder, Role, Workspace
 from generator.untrusted import is_slug, printable
 
@@ -250,7 +251,14 @@ def _in_framework(kept: Choices, framework: Value | None) -> Choices:
 
 def _understood(known: Known, kept: Choices, options: GenerateOptions) -> Proposal:
     """What the kit makes of a competition, given what the user said now and before."""
-    return propose(known, decisions=decisions(kept, flags=options.flags, task_flags=options.task_flags))
+    chosen = {**{key: choice.value for key, choice in kept.pair.items()}, **options.flags}
+    framework = frameworks().get(str(chosen.get("framework", DEFAULT_FRAMEWORK)))
+    is_attached = chosen.get("platform", Service.KAGGLE) == Service.KAGGLE  # as Kaggle Models are nowhere else
+    return propose(
+        known,
+        decisions=decisions(kept, flags=options.flags, task_flags=options.task_flags),
+        models=framework.models if framework and is_attached else (),
+    )
 
 
 def _rendered_with_knobs(

@@ -1,6 +1,6 @@
 """The task that the kit proposes for a competition, from what is known of it."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -60,12 +60,13 @@ class Proposal:
         return unused_files(self.known.survey, self.task)
 
 
-def propose(known: Known, *, decisions: Mapping[str, Value]) -> Proposal:
+def propose(known: Known, *, decisions: Mapping[str, Value], models: Sequence[str] = ()) -> Proposal:
     """Makes a task of what is known of a competition.
 
     Args:
         known: What that is.
         decisions: What the user has decided, by key of the task; the rest is inferred given that.
+        models: Of Kaggle Models, those for what the notebooks can start from pretrained models of texts.
 
     Raises:
         CompetitionError: It does not make a task.
@@ -74,7 +75,7 @@ def propose(known: Known, *, decisions: Mapping[str, Value]) -> Proposal:
         built_in = builtin.require(known.slug)
         task = _fine_tuned(built_in.task, decisions)
         return Proposal(known, built_in.competition, task, source="the kit's own description")
-    return _read(known, known.survey, decisions)
+    return _read(known, known.survey, decisions, models)
 
 
 def _fine_tuned(task: Task, decisions: Mapping[str, Value]) -> Task:
@@ -88,13 +89,13 @@ def _fine_tuned(task: Task, decisions: Mapping[str, Value]) -> Task:
     return replace(task, details={**task.details, **fitting})
 
 
-def _read(known: Known, survey: "Survey", decisions: Mapping[str, Value]) -> Proposal:
+def _read(known: Known, survey: "Survey", decisions: Mapping[str, Value], models: Sequence[str]) -> Proposal:
     from generator.competition.introspection import Hints, read_task
     from generator.competition.pages import evaluation_text, read_rules
 
     description = known.description
     overrides = {key: value if isinstance(value, list) else str(value) for key, value in decisions.items()}
-    hints, competition = Hints(slug=known.slug, overrides=overrides), _nameless(known.slug, survey)
+    hints, competition = Hints(slug=known.slug, overrides=overrides, models=models), _nameless(known.slug, survey)
     if description is not None:
         rules = read_rules(description.pages)
         competition = _described(description, rules)

@@ -167,7 +167,7 @@ class _Rehearsing:
         self.result.hidden_test += hidden_test_trials(self.sessions, wish, self.stage, self._say)
 
     def _mounts(self, role: Role, outputs: Mapping[str, Path]) -> dict[PurePosixPath, Path]:
-        workspace, specimen = self.options.workspace, self.options.specimen
+        workspace, specimen, preset = self.options.workspace, self.options.specimen, self.pair.spec.preset
         data = self.options.data
         named = {} if data is None else {self.pair.spec.competition.slug: data}
         wanted = mounts(
@@ -175,6 +175,7 @@ class _Rehearsing:
             workspace,
             outputs={**outputs, **named},
             specimen=specimen,
+            stand_ins=[preset.handle] if preset and specimen else [],
             through_links=False,
         )
         return {mount.at: mount.source for mount in wanted}

@@ -56,6 +56,13 @@ class OutputKept:
 
 
 @dataclass(frozen=True)
+class StandInMounted:
+    """A small untrained model is attached in the place of a pretrained one that is not on this machine."""
+
+    model: str
+
+
+@dataclass(frozen=True)
 class BaselineAwaited:
     """The notebooks are done, and a plain baseline is not; it has so many seconds left."""
 
@@ -76,6 +83,7 @@ Event = (
     | CellFinished
     | NotebookFinished
     | OutputKept
+    | StandInMounted
     | BaselineAwaited
     | ReportWritten
 )

@@ -8,7 +8,7 @@ LinkedInputError       a source is reached by a link that may have come with the
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
@@ -18,6 +18,7 @@ from generator.files import read_bytes
 from generator.pair.mounted_data import ensure_data, is_reached_as_the_user_chose
 from generator.pair.packed_data import unpack_if_packed
 from generator.pair.workspace import PairFolder, Role, Workspace
+from generator.run.stand_in_model import write_stand_in
 from generator.untrusted import JsonObject, printable
 
 _PART = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
@@ -37,6 +38,9 @@ class InputMissingError(RunError):
         remedy = (
             ": `tandem data`, followed by the competition's name, downloads it" if kind in ("dataset", "model") else ""
         )
+        if kind == "model":
+            remedy += ". A pair of texts runs without it with --smoke, and trains from scratch after `tandem generate "
+            remedy += "--set pretrained=''`"
         data = f"`tandem data {printable(source)}` does that, and `tandem specimen` makes a miniature to rehearse on"
         shortcut = f": {data}" if kind == "competition" else remedy
         super().__init__(
@@ -140,12 +144,13 @@ def _checked(path: Path, key: str, value: object, *, parts: tuple[int, ...]) -> 
     return str(value)
 
 
-def mounts(
+def mounts(  # noqa: PLR0913 - what each kind of source may be taken from
     sources: KernelSources,
     workspace: Workspace,
     *,
     outputs: Mapping[str, Path],
     specimen: bool = False,
+    stand_ins: Collection[str] = (),
     through_links: bool = True,
 ) -> list[Mount]:
     """Finds the folder of this machine behind every source; the data of a built-in competition are written first.
@@ -156,6 +161,7 @@ def mounts(
         outputs: The outputs of kernels that run here, by the id of the kernel, or of the dataset that carries them; and
             the folder that the user named for the data of a competition, by its slug.
         specimen: Whether specimens are mounted in place of competitions' data.
+        stand_ins: The pretrained models of texts in whose place a small untrained one will do where they are not here.
         through_links: Whether sources below the workspace may be reached through links. Where they may not, those that
             `tandem generate --data` made for the user still may.
 
@@ -172,6 +178,8 @@ def mounts(
             folder = named or workspace.input / place
             if named is None and kind.key == "competition_sources":
                 folder = _data(source, workspace, specimen=specimen)
+            if kind.key == "model_sources" and source in stand_ins and not folder.is_dir():
+                folder = _stand_in(source, workspace)
             if place.parts[1:] == tuple(sources.ref.split("/")) and not folder.is_dir():
                 continue  # its own output, which it has only where it ran before
             if not (named or through_links or is_reached_as_the_user_chose(folder, workspace)):
@@ -193,6 +201,13 @@ def _data(competition: str, workspace: Workspace, *, specimen: bool) -> Path:
         ensure_data(built_in, workspace)
     unpack_if_packed(competition, None, workspace)
     return workspace.competition_data(competition)
+
+
+def _stand_in(model: str, workspace: Workspace) -> Path:
+    folder = workspace.specimen("models") / model
+    if not folder.is_dir():
+        write_stand_in(model, folder, workspace.files)
+    return folder
 
 
 def lay_out(wanted: list[Mount], input_root: Path) -> None:

@@ -25,7 +25,7 @@ from generator.pair.shared_cells import check_shared_cells
 from generator.pair.spec import PairSpec
 from generator.pair.workspace import PairFolder, Role, Workspace
 from generator.run.baseline import baseline_process
-from generator.run.events import Listener, OutputKept, ReportWritten
+from generator.run.events import Listener, OutputKept, ReportWritten, StandInMounted
 from generator.run.execution import Execution
 from generator.run.input_mounts import KernelSources, Mount, lay_out, mounts, read_sources
 from generator.run.kernel import KernelSetup, require_packages
@@ -278,8 +278,12 @@ class _PairRun:
             raise executed.failure
 
     def _mounts(self, role: Role, *, outputs: Mapping[str, Path]) -> list[Mount]:
-        sources, workspace = self.pair.sources[role], self.options.workspace
-        return mounts(sources, workspace, outputs=outputs, specimen=self.options.specimen)
+        sources, workspace, preset = self.pair.sources[role], self.options.workspace, self.pair.spec.preset
+        stand_ins = [preset.handle] if preset and (self.result.is_smoke or self.result.is_specimen) else []
+        wanted = mounts(sources, workspace, outputs=outputs, specimen=self.options.specimen, stand_ins=stand_ins)
+        if any(mount.source.is_relative_to(workspace.specimen("models").resolve()) for mount in wanted):
+            self.listener(StandInMounted(stand_ins[0]))
+        return wanted
 
     def _checked(self, submission: Path) -> SubmissionSummary:
         """Validates a submission against the sample, and returns the facts of it."""

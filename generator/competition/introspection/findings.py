@@ -3,7 +3,7 @@
 A weight of 1 is a hint, 2 speaks clearly, 4 would do alone; a negative one speaks against.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TypeVar, cast
@@ -78,6 +78,7 @@ class Hints:
         metric_text: The metric as Kaggle's API calls it.
         evaluation_text: The page that describes the evaluation.
         overrides: What the user decided, by the key of a task or of its details.
+        models: Of Kaggle Models, those for what the notebooks can start from pretrained models of texts.
         file_name: What the submission has to be called, if a page demands it.
     """
 
@@ -85,6 +86,7 @@ class Hints:
     metric_text: str = ""
     evaluation_text: str = ""
     overrides: Mapping[str, str | list[str]] = field(default_factory=dict)
+    models: Sequence[str] = ()
     file_name: Rule | None = None
 
 
@@ -140,6 +142,10 @@ class Findings(dict[str, Finding]):
             return kinds(value)
         except ValueError as error:
             raise UnusableValueError(key=key, value=value, wanted=f"one of {', '.join(kinds)}") from error
+
+    def text(self, key: str) -> str:
+        """The text that was settled for a key; "" where nothing was."""
+        return str(self[key].value) if key in self else ""
 
     def decided(self, key: str) -> str:
         """The text that the user decided on for a key; "" where there is none, or a list."""

@@ -13,6 +13,8 @@ _FEWEST_EPOCHS, _MOST_EPOCHS, _ROWS_FOR_MOST = 3, 40, 1_000
 # Up to so many texts train within so many CPU seconds: with inference, ten minutes on two idle cores.
 _FEW_TEXTS, _SECONDS, _FEWEST_EPOCHS_OF_TEXTS = 2_000, 450, 2
 _FOLDS = {5: 8, 3: 6, 2: 1}  # so many where each can have so many epochs
+# Five folds of a model of 85 million parameters that reads so many tokens take half an hour of a TPU v5e-8.
+_USUAL_FOLDS, _MOST_TOKENS = 5, 2e9
 
 
 def batch_size(examples: int) -> int:
@@ -37,10 +39,10 @@ def text_budget(examples: int, tokens: int, *, has_linear_member: bool) -> tuple
     A linear member needs other folds to say how much it counts, so that it has two at least.
     """
     affordable = _SECONDS / (max(1, examples) * text_seconds(tokens))  # passes over all texts
-    if not has_linear_member:
-        return 1, max(_FEWEST_EPOCHS_OF_TEXTS, min(epochs(examples), int(affordable / _SHARE_TRAINED_ON)))
     possible = {folds: int(affordable / (folds - 1)) for folds in _FOLDS}
     folds = next((folds for folds, least in _FOLDS.items() if possible[folds] >= least), min(_FOLDS))
+    if folds == min(_FOLDS) and not has_linear_member:
+        return 1, max(_FEWEST_EPOCHS_OF_TEXTS, min(epochs(examples), int(affordable / _SHARE_TRAINED_ON)))
     return folds, max(_FEWEST_EPOCHS_OF_TEXTS, min(epochs(examples), possible[folds]))
 
 
@@ -53,9 +55,12 @@ def settle_budget(family: str, examples: int, found: Findings, *, squares: int =
     channels, pixels = (found[key].value if key in found else None for key in ("channels", "image_size"))
     if are_photographs(channels, pixels, found.member("target_kind", TargetKind)):
         times, usual = max(_FEWEST_EPOCHS, times // 2), f"usual for fine-tuning with {examples:,} examples"
-    elif preset := preset_of(family, found.decided("pretrained")):
-        size, times = preset.batch_size(size, int(str(found["sequence_length"].value))), preset.epochs(times)
+    elif preset := preset_of(family, found.text("pretrained")):
+        length = int(found.text("sequence_length"))
+        size, times = preset.batch_size(size, length), preset.epochs(times)
         usual = f"usual for {examples:,} examples and a pretrained model"
+        if examples * length * times * (_USUAL_FOLDS - 1) <= _MOST_TOKENS:
+            found.settle("fold_count", _USUAL_FOLDS, "five models take at most half an hour of a TPU")
     elif families()[family].medium is Medium.TEXT:
         times, usual = _settle_folds_of_texts(examples, times, usual, found)
     steps = max(1, int(examples * squares * _SHARE_TRAINED_ON) // (_REPLICAS * size))
@@ -69,8 +74,9 @@ def _settle_folds_of_texts(examples: int, times: int, usual: str, found: Finding
     has_linear_member = "linear_member" in found and bool(found["linear_member"].value)
     tokens = int(str(found["sequence_length"].value))
     folds, fitting = text_budget(examples, tokens, has_linear_member=has_linear_member)
-    if has_linear_member:
-        found.settle("fold_count", folds, "a linear model is mixed in by what other folds say")
+    why = "a linear model is mixed in by what other folds say" if has_linear_member else "as many as ten minutes allow"
+    if has_linear_member or (folds > 1 and examples <= _FEW_TEXTS):
+        found.settle("fold_count", folds, why)
     if examples > _FEW_TEXTS or fitting == times:
         return times, usual
     return fitting, f"for {examples:,} texts about ten minutes on two cores, with N_FOLDS = {folds}"
