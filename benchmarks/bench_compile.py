@@ -74,8 +74,7 @@ CASES = (
     Case("image_to_image", "image_to_image", 128, ("IMAGE_SIZE=64",)),
     Case("image_classification", "image_classification", 128),
     Case("image_regression", "image_regression", 128),
-    Case(_FLAGSHIP, "", 72, frameworks=("keras", "torch")),  # as it is, with photographs of 448 pixels
-    Case(_FLAGSHIP, "", 16, frameworks=("jax",)),
+    Case(_FLAGSHIP, "", 16),  # as it is, with photographs of 512 pixels
     backbone("EfficientNetV2B0", topologies=_TPUS, frameworks=("keras",)),
     backbone("tf_efficientnetv2_b0", frameworks=("torch",)),
     backbone("ResNet50"),

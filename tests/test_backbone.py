@@ -43,7 +43,7 @@ IS_STARTED_FROM = """
 def test_a_misspelt_backbone_stops_before_anything_is_read(sessions: Sessions, mirror: Mirror) -> None:
     ended = sessions.run(TRAIN, mirror.parameters(TRAIN, BACKBONE="EfficientNetV2b0"))
 
-    assert ended.cell == "use-backbone"
+    assert ended.cell == "use-weights"
     known = {name: list(each.backbones) for name, each in frameworks().items()}
     assert known["keras"] == known["tensorflow"]
     assert f"did you mean 'EfficientNetV2B0'? It can be {known['keras']}." in ended.error
@@ -51,10 +51,47 @@ def test_a_misspelt_backbone_stops_before_anything_is_read(sessions: Sessions, m
 
 
 @pytest.mark.parametrize(
-    ("pretrained", "name", "rate"), [(HANDLE, "EfficientNetV2B0", 0.0005), ("", "MobileNetV2", 0.001)]
+    ("framework", "small", "large"),
+    [
+        ("keras", "EfficientNetV2B0", "EfficientNetV2S"),
+        pytest.param("torch", "tf_efficientnetv2_b0", "tf_efficientnetv2_s.in21k_ft_in1k", marks=needs_timm),
+    ],
 )
+def test_large_photographs_have_a_larger_backbone_and_their_smoke_run_a_small_one(
+    sessions: Sessions, mirror: Mirror, framework: str, small: str, large: str
+) -> None:
+    train = Notebook(framework, "train", task=digits_task(channels=3, image_size=512))
+
+    def backbone(**parameters: object) -> str:
+        ended = sessions.finished(
+            train,
+            mirror.parameters(train, **parameters),
+            before=WITHOUT_TORCHVISION if framework == "torch" else "",
+            look="backbone",
+            until="use-weights",
+        )
+        return str(ended.seen)
+
+    assert backbone(DEBUG=True) == small
+    assert backbone(DEBUG=False, WEIGHTS="") == large
+
+
+def test_an_untested_backbone_is_built_and_the_notebook_says_what_is_not_known(
+    sessions: Sessions, mirror: Mirror
+) -> None:
+    write_digits(mirror.competition)
+
+    ended = sessions.finished(
+        TRAIN, mirror.parameters(TRAIN, DEBUG=True, IMAGE_SIZE=32, BACKBONE="EfficientNetB0"), until="model-summary"
+    )
+
+    assert "EfficientNetB0 is not tested here: its memory" in ended.said("use-weights")
+    assert "efficientnetb0" in ended.said("model-summary")
+
+
+@pytest.mark.parametrize(("pretrained", "name"), [(HANDLE, "EfficientNetV2B0"), ("", "MobileNetV2")])
 def test_weights_are_those_of_the_attached_model_or_of_the_download(
-    sessions: Sessions, mirror: Mirror, pretrained: str, name: str, rate: float
+    sessions: Sessions, mirror: Mirror, pretrained: str, name: str
 ) -> None:
     write_digits(mirror.competition)
     folder = mirror.input / "models" / HANDLE
@@ -64,7 +101,7 @@ def test_weights_are_those_of_the_attached_model_or_of_the_download(
     if not pretrained:
         make += PUT_IN_THE_CACHE.format(path=path)
     train = replace(ON_A_TPU, task=digits_task(channels=3, image_size=96, pretrained=pretrained))
-    look = f"[learning_rate, starting_weights, {IS_STARTED_FROM}]"
+    look = f"[starting_weights, {IS_STARTED_FROM}]"
 
     ended = sessions.finished(
         train,
@@ -75,8 +112,8 @@ def test_weights_are_those_of_the_attached_model_or_of_the_download(
         environment=NOWHERE,
     )
 
-    assert ended.seen[:2] == [rate, path if pretrained else "imagenet"]
-    assert set(ended.seen[2]) == {True}
+    assert ended.seen[0] == (path if pretrained else "imagenet")
+    assert set(ended.seen[1]) == {True}
 
 
 @pytest.mark.parametrize(
@@ -164,6 +201,29 @@ def test_all_augmentation_comes_from_the_seed_and_mixes_targets_as_it_mixes_imag
     assert first != other
     assert all(sum(row) == pytest.approx(1, abs=1e-5) for row in first[1])
     assert any(0 < share < 1 for row in first[1] for share in row)
+
+
+@pytest.mark.parametrize("framework", ["keras", pytest.param("torch", marks=needs_timm)])
+def test_photographs_are_mixed_only_where_a_parameter_says_so(
+    sessions: Sessions, mirror: Mirror, framework: str
+) -> None:
+    write_digits(mirror.competition)
+    train = replace(TRAIN, framework=framework)
+    before = WITHOUT_TORCHVISION if framework == "torch" else ""
+
+    def augmented(**parameters: float) -> list[list[float]]:
+        look = "[[float(share) for share in row] for row in augment(decoded(np.arange(8)), targets[:8], [1, 2])[1]]"
+        values = mirror.parameters(train, DEBUG=True, IMAGE_SIZE=32, **parameters)
+        shares: list[list[float]] = sessions.finished(
+            train, values, before=before, look=look, until="augmentation"
+        ).seen
+        return shares
+
+    unmixed, mixed = augmented(), augmented(MIXUP=0.2, CUTMIX=1.0)
+
+    assert {share for row in unmixed for share in row} == {0, 1}
+    assert all(sum(row) == pytest.approx(1, abs=1e-5) for row in mixed)
+    assert any(0 < share < 1 for row in mixed for share in row)
 
 
 @pytest.mark.parametrize("framework", ["keras", "jax"])

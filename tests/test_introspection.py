@@ -24,12 +24,14 @@ from generator.competition.introspection.errors import (
     UnknownKeyError,
     UnusableValueError,
 )
+from generator.competition.introspection.findings import Findings
 from generator.competition.introspection.images import image_size
-from generator.competition.introspection.training_budget import batch_size, epochs
+from generator.competition.introspection.tfrecords import labelled_records, training_records
+from generator.competition.introspection.training_budget import batch_size, epochs, settle_budget
 from generator.competition.metrics import UnknownMetricError
 from generator.competition.survey import survey_folder
 from generator.competition.survey.columns import MISSING, column_of
-from generator.competition.survey.facts import Folder, ImageFormat, Survey, Table
+from generator.competition.survey.facts import Folder, ImageFormat, RecordFeature, Records, Survey, Table
 from generator.competition.tables.formats import TableFormat
 
 
@@ -753,6 +755,61 @@ def test_patients_of_whom_the_test_has_others_make_the_folds(tmp_path: Path) -> 
 )
 def test_images_are_brought_to_a_size_that_suits_them(width: int, height: int, size: int) -> None:
     assert image_size(width, height) == size
+
+
+@pytest.mark.parametrize(
+    ("examples", "pixels", "budget", "why"),
+    [
+        (16_465, 512, (5, 15, 16), "5 models train about 14 min on a TPU v5e-8"),  # tpu-getting-started
+        (16_465, 224, (5, 15, 128), "about 38 s"),
+        (300, 512, (5, 20, 8), "about 20 s"),
+        (1_000_000, 512, (1, 3, 16), "about 2.8 h"),
+    ],
+)
+def test_photographs_have_five_folds_unless_they_take_hours_of_a_tpu(
+    examples: int, pixels: int, budget: tuple[int, int, int], why: str
+) -> None:
+    found = Findings(Hints("flowers"))
+    for key, value in (("target_kind", "class"), ("channels", 3), ("image_size", pixels)):
+        found.settle(key, value, "")
+
+    settle_budget("image_classification", examples, found)
+
+    assert tuple(found[key].value for key in ("fold_count", "epochs", "batch_size")) == budget
+    assert why in found["fold_count"].evidence
+
+
+def records_at(path: str, *, names: Sequence[str] = ("0.tfrec",), label: str = "class", side: int = 64) -> Records:
+    image = ImageFormat(mode="RGB", width=side, height=side, is_uniform=True)
+    features = [RecordFeature("id", "bytes", 1, ("a", "b")), RecordFeature("image", "bytes", 1, (), True, image)]
+    features += [RecordFeature(label, "int64", 1, ("0", "1"))] if label else []
+    return Records(path, tuple(names), tuple(features), 10)
+
+
+@pytest.mark.parametrize(
+    ("groups", "folder", "examples"),
+    [
+        ([records_at("b/train"), records_at("b/val"), records_at("b/test", label="")], "b", 20),
+        ([records_at("train"), records_at("validation"), records_at("test", label="")], "", 20),
+        ([records_at("b", names=("train0.tfrec", "val0.tfrec")), records_at("b", label="")], "b", 10),
+        ([records_at("b/train"), records_at("b/test", label="")], "b/train", 10),
+        ([records_at("b/train"), records_at("b/val", label=""), records_at("b/test", label="")], "b/train", 10),
+        ([records_at("b/train"), records_at("b/val"), records_at("b/test")], "b/train", 10),
+        ([records_at("b/train"), records_at("b/val", side=32), records_at("b/test", label="")], "b/train", 10),
+        ([records_at("b/train"), records_at("b/val", label="class_id")], "b/train", 10),
+    ],
+    ids=["beside", "at the top", "in one folder", "none", "unlabelled", "test has labels", "other size", "other label"],
+)
+def test_training_has_the_labelled_validation_records_too(
+    groups: Sequence[Records], folder: str, examples: int
+) -> None:
+    survey = Survey((), (), tuple(groups))
+    train = training_records(survey)
+    assert train is not None
+
+    whole = labelled_records(train, survey)
+
+    assert (whole.path, whole.examples) == (folder, examples)
 
 
 @pytest.mark.parametrize("examples", [1, 100, 1_300, 12_000, 5_000_000])

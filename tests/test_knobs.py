@@ -160,11 +160,14 @@ def test_it_says_how_it_trains_and_what_it_leaves_aside_and_no_more(generate: Ta
         ("tensorflow", "convnext_tiny", 'Did you mean "ConvNeXtTiny"?'),
         ("jax", "resnet18", 'Did you mean "resnet'),
         ("jax", "nonsense", 'does not have here. Take another, such as "resnet50".'),
-        ("keras", "EfficientNetB7", "Of EfficientNet the second version, EfficientNetV2, is offered."),
         ("keras", "resnet50d", 'Did you mean "ResNet50" or "ResNet'),
         ("torch", "EfficientNetB7", "It takes the models of timm, whose names are in lower case."),
         ("keras", "resnet18.a1_in1k", 'Did you mean "ResNet'),
-        ("torch", "EfficientNetV2B0", 'torch does not have here. Take another, such as "tf_efficientnetv2_b0".'),
+        (
+            "torch",
+            "EfficientNetV2B0",
+            'torch does not have here. Take another, such as "tf_efficientnetv2_s.in21k_ft_in1k".',
+        ),
     ],
 )
 def test_a_backbone_of_another_framework_is_refused(framework: str, name: str, message: str) -> None:
@@ -176,6 +179,21 @@ def test_a_backbone_of_another_framework_is_refused(framework: str, name: str, m
     render_kernels(replace(pair, parameters=without_foreign_backbone(named, framework)))
     own = {"BACKBONE": Choice("resnet152" if framework in ("jax", "torch") else "ResNet50", MadeBy.HAND)}
     render_kernels(replace(pair, parameters=without_foreign_backbone(own, framework)))
+
+
+def test_an_untested_backbone_is_tried_with_a_sentence_on_what_is_not_known(
+    tandem: Tandem, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    generate = partial(tandem, "generate", "--competition", "digits", "--set", "channels=3", "--set", "image_size=96")
+
+    untested = generate("-P", "BACKBONE=EfficientNetB7")
+    tested = generate("-P", "BACKBONE=MobileNetV2")
+
+    sentence = "EfficientNetB7 is not tested here: its memory, its time and its LEARNING_RATE are not known"
+    assert (untested.code, tested.code) == (0, 0)
+    assert sentence in untested.err
+    assert "not tested" not in tested.err
 
 
 def test_another_framework_does_not_keep_the_backbone(generate: Tandem) -> None:

@@ -7,7 +7,7 @@ from enum import StrEnum
 Value = bool | int | float | str | list[str]
 
 _RGB = 3
-_SMALLEST_PHOTOGRAPH = 96  # pixels
+_SMALLEST_PHOTOGRAPH, _LARGE_PHOTOGRAPH = 96, 384  # pixels
 
 
 @dataclass(frozen=True)
@@ -82,6 +82,11 @@ class ServedAnswer(StrEnum):
     TABLE = "table"  # ids and answers
     TARGETS = "targets"  # answers alone
     VALUE = "value"  # the only answer, as a plain value
+
+
+def are_large_photographs(image_size: object) -> bool:
+    """Tells if photographs are as large as those that EfficientNetV2-S was made for, or larger."""
+    return isinstance(image_size, int) and image_size >= _LARGE_PHOTOGRAPH
 
 
 def are_photographs(channels: object, image_size: object, kind: TargetKind) -> bool:

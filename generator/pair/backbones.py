@@ -37,6 +37,15 @@ def check_backbone(spec: PairSpec, knobs: Mapping[str, Value], defaults: Mapping
         )
 
 
+def untested_backbone(knobs: Mapping[str, Choice], framework: str) -> tuple[str, ...]:
+    """Returns a sentence on what is not known of the backbone that the user chose; nothing of the others."""
+    name, known = str(knobs[KNOB].value) if KNOB in knobs else "", frameworks().get(framework)
+    if known is None or not name.startswith(tuple(known.untested)):
+        return ()
+    unknown = f"{printable(name)} is not tested here: its memory, its time and its LEARNING_RATE are not known"
+    return (f"{unknown}; `tandem plan` measures a step.",)
+
+
 def without_foreign_backbone(knobs: Mapping[str, Choice], framework: str) -> dict[str, Choice]:
     """Returns the knobs that a pair keeps in another framework: all but a backbone that this one does not have."""
     of_photographs, of_others = _names_in(framework)
@@ -58,8 +67,6 @@ def _reason(name: str, spec: PairSpec, of_photographs: Collection[str]) -> str:
         return f" It is offered for photographs with classes or numbers; this pair predicts {spec.task.target_kind}s."
     if having and spec.framework not in having:
         return f" It is a name of {' and '.join(having)}; other frameworks have other ones."
-    if name.lower().startswith("efficientnetb"):
-        return " Of EfficientNet the second version, EfficientNetV2, is offered."
     return ""
 
 

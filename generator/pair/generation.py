@@ -13,7 +13,7 @@ from generator.competition.schema import common, keys_of
 from generator.errors import TandemError
 from generator.files import read_text
 from generator.pair.assignments import Assignments, read_assignments, with_knobs
-from generator.pair.backbones import without_foreign_backbone
+from generator.pair.backbones import untested_backbone, without_foreign_backbone
 from generator.pair.choices import Choice, Choices, MadeBy, completed, decisions, merged, proposed
 from generator.pair.choices_toml import ChoicesError, check_storable, text_of
 from generator.pair.edits import edits
@@ -128,6 +128,8 @@ def draft(workspace: Workspace, options: GenerateOptions, *, ask: Ask | None = N
     source = "The command line" if {"family", "framework"} & set(options.flags) else str(folder.choices)
     _check_templates(choices, source=source)
     choices, cells = _rendered_with_knobs(choices, said, folder)
+    untested = untested_backbone(choices.parameters, str(choices.pair["framework"].value))
+    made = replace(made, warnings=(*made.warnings, *untested))
     existing = read_text(folder.choices) if folder.choices.exists() else None
     text = text_of(choices, existing=existing, may_leave_open=made.is_built_in)
     files = {Path(folder.choices.name): text.encode("utf-8"), **kernel_files(choices, cells)}

@@ -3,7 +3,15 @@
 from dataclasses import dataclass
 
 from generator.competition import metrics
-from generator.competition.facts import Medium, SubmissionKind, TargetKind, Task, Value, are_photographs
+from generator.competition.facts import (
+    Medium,
+    SubmissionKind,
+    TargetKind,
+    Task,
+    Value,
+    are_large_photographs,
+    are_photographs,
+)
 from generator.competition.schema import families, keys_of, values_of
 from generator.pair.file_formats import TaskFiles
 from generator.pair.workspace import Role
@@ -150,19 +158,24 @@ class TaskProperties:
         return are_photographs(details.get("channels"), details.get("image_size"), self.task.target_kind)
 
     @property
-    def has_crops(self) -> bool:
-        """True if training sees crops of images, as suits photographs."""
-        return self.has_backbone or self.has_mixes
+    def has_large_photographs(self) -> bool:
+        """True if the photographs are large enough for EfficientNetV2-S."""
+        return self.has_backbone and are_large_photographs(self.task.details.get("image_size"))
 
     @property
-    def has_mixes(self) -> bool:
-        """True if training changes colours, mixes images, and does whatever else there is."""
+    def has_crops(self) -> bool:
+        """True if training crops images, and may mix them, as suits photographs."""
+        return self.has_backbone or self.has_colours
+
+    @property
+    def has_colours(self) -> bool:
+        """True if training changes colours, and does whatever else there is."""
         return self.task.details.get("augmentation") == "all"
 
     @property
     def has_turns(self) -> bool:
         """True if training turns and moves images, as suits small ones."""
-        return not self.has_backbone or self.has_mixes
+        return not self.has_backbone or self.has_colours
 
     @property
     def has_mirrored_views(self) -> bool:

@@ -24,6 +24,7 @@ class Framework:
         models: Of Kaggle Models, those for what it reads pretrained models of texts from, such as "keras".
         tpu: The platforms whose TPU it can use.
         backbones: The names of those for photographs; none where they are too many to know.
+        untested: What the names of those begin with that no test and no measurement of this kit has run.
         encoders: The same for what is no photograph.
         weights: The library that downloads pretrained weights of backbones; "" where none does.
         several_hosts: Whether its training notebooks can run on several hosts at once.
@@ -36,6 +37,7 @@ class Framework:
     models: tuple[str, ...] = ()
     tpu: Sequence[str] = (Service.KAGGLE, Service.COLAB)
     backbones: Sequence[str] = ()
+    untested: Sequence[str] = ()
     encoders: Sequence[str] = ()
     weights: str = ""
     several_hosts: bool = False

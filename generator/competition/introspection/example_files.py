@@ -18,7 +18,7 @@ from generator.competition.introspection.errors import UnusableValueError
 from generator.competition.introspection.findings import Candidate, Confidence, Findings, best_first
 from generator.competition.introspection.label_sources import LabelSource, label_sources
 from generator.competition.introspection.table_roles import Tables
-from generator.competition.introspection.tfrecords import id_feature, test_records, training_records
+from generator.competition.introspection.tfrecords import id_feature, labelled_records, test_records, training_records
 from generator.competition.introspection.vocabulary import TEST, TRAIN, words
 from generator.competition.schema import families
 from generator.competition.survey.facts import AudioFormat, ImageFormat, Records, Survey
@@ -113,6 +113,7 @@ def find_example_files(survey: Survey, tables: Tables, id_column: str, found: Fi
     test = None
     if train_records is not None:
         test_ones = test_records(survey, train_records)
+        train_records = labelled_records(train_records, survey)
         records = (train_records, *([test_ones] if test_ones is not None else []))
     elif source.labels_from != "pixels":
         test = _test_match(survey, tables, medium, source, id_column)

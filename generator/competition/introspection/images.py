@@ -5,6 +5,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
+from generator.competition.facts import TargetKind, are_photographs
 from generator.competition.introspection.candidate_folders import FolderMatch
 from generator.competition.introspection.data_profile import Observations
 from generator.competition.introspection.errors import NotPixelsError, listed
@@ -20,7 +21,7 @@ _GREY_MODES = frozenset(("1", "L", "LA", "I", "F", "I;16", "I;16B", "I;16L", "I;
 _CHANNEL = re.compile(r"[._-](?:red|green|blue|yellow|[rgby]|(?:c|ch|channel|band|w)\d+)\.\w+", re.IGNORECASE)
 _PIXEL, _PIXEL_CHANNEL = re.compile(r"(.+)_\d+_\d+"), re.compile(r"(.+)_\d+_\d+_\d+")
 _COLOURS, _RGB = "rgb", 3
-_TINY, _VERY_TINY, _MULTIPLE, _LARGEST, _USUAL = 32, 12, 32, 224, 224
+_TINY, _VERY_TINY, _MULTIPLE, _LARGEST, _LARGEST_PHOTOGRAPH, _USUAL = 32, 12, 32, 224, 512, 224
 # A TPU lays out the few channels of whole images without waste where 128 squares are a core's batch.
 _LARGEST_SQUARE = 64
 _SMALL_SCAN = 64
@@ -44,10 +45,12 @@ def settle_images(seen: Observations, files: ExampleFiles, found: Findings) -> N
     form = files.images
     if files.source.labels_from == "pixels" and train is not None:
         form = _pixel_format(train, lists)
-    size = image_size(form.width, form.height) if form is not None else _USUAL
+    channels = 1 if form is not None and form.mode in _GREY_MODES else _RGB
+    has_backbone = are_photographs(channels, _LARGEST, found.member("target_kind", TargetKind))
+    largest = _LARGEST_PHOTOGRAPH if has_backbone else _LARGEST
+    size = image_size(form.width, form.height, largest=largest) if form is not None else _USUAL
     if "target_folder" in found:  # images that become images are cut into squares
         size = min(size, _LARGEST_SQUARE)
-    channels = 1 if form is not None and form.mode in _GREY_MODES else _RGB
     shown = f"{form.width} x {form.height} pixels" if form is not None else "unknown"
     sure = Confidence.SURE if form is not None else Confidence.THIN
     mode = f'the images are of mode "{form.mode}"' if form is not None else "no image could be read"
@@ -156,14 +159,14 @@ def are_coordinates(names: Sequence[str]) -> bool:
     return len(names) > 1 and stems[0] == stems[1] and stems[0].total() * 2 == len(names)
 
 
-def image_size(width: int, height: int) -> int:
-    """The side of the square that images are brought to: as it is if tiny, else a multiple of 32 up to 224."""
+def image_size(width: int, height: int, *, largest: int = _LARGEST) -> int:
+    """The side of the square that images are brought to: as it is if tiny, else a multiple of 32 up to the largest."""
     side = min(width, height)
     if side < _VERY_TINY:
         return 2 * side
     if side < _TINY:
         return side
-    return max(_TINY, min(_LARGEST, round(side / _MULTIPLE) * _MULTIPLE))
+    return max(_TINY, min(largest, round(side / _MULTIPLE) * _MULTIPLE))
 
 
 def squares_of_an_image(files: ExampleFiles, found: Findings) -> int:

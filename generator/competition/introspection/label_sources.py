@@ -23,7 +23,12 @@ from generator.competition.introspection.findings import Candidate, Reason, join
 from generator.competition.introspection.pixels import PixelLists, pixel_columns, pixel_lists
 from generator.competition.introspection.run_length import code_column
 from generator.competition.introspection.table_roles import Tables, has_target
-from generator.competition.introspection.tfrecords import further_records, label_feature, training_records
+from generator.competition.introspection.tfrecords import (
+    further_records,
+    label_feature,
+    labelled_records,
+    training_records,
+)
 from generator.competition.introspection.vocabulary import COMPANIONS, TEST, TRAIN, VALIDATION
 from generator.competition.survey.facts import Column, ColumnKind, Survey, Table
 
@@ -230,10 +235,11 @@ def _records(survey: Survey) -> Iterator[LabelSource]:
         return
     image = next((feature for feature in train.features if feature.is_image), None)
     if image is not None:
-        where = train.path or "the folder"
+        whole = labelled_records(train, survey)
+        where = whole.path or "the folder"
         label = label_feature(train, survey)
         evidence = f'the records of {where} have an image in "{image.name}" and a class in "{label}"'
-        left_out = further_records(train, survey)
+        left_out = further_records(whole, survey)
         evidence += f"; {joined(left_out)} is left out" if left_out else ""
         candidate = Candidate("records", evidence, 3.0 if label else 1.0)
         yield LabelSource(candidate, column=image.name, label=label)

@@ -2,10 +2,11 @@
 
 import math
 
-from generator.competition.facts import Medium, TargetKind, are_photographs
+from generator.competition.facts import Medium, TargetKind, are_large_photographs, are_photographs
 from generator.competition.introspection.findings import Findings
 from generator.competition.presets import preset_of
 from generator.competition.schema import families
+from generator.wording import duration
 
 _REPLICAS, _STEPS, _MULTIPLE, _LARGEST_BATCH = 8, 8, 8, 128
 _SHARE_TRAINED_ON = 0.8
@@ -15,6 +16,11 @@ _FEW_TEXTS, _SECONDS, _FEWEST_EPOCHS_OF_TEXTS = 2_000, 450, 2
 _FOLDS = {5: 8, 3: 6, 2: 1}  # so many where each can have so many epochs
 # Five folds of a model of 85 million parameters that reads so many tokens take half an hour of a TPU v5e-8.
 _USUAL_FOLDS, _MOST_TOKENS = 5, 2e9
+# EfficientNetV2-S takes few photographs at once: a large batch leaves fine-tuning few steps. docs/adr/0021.
+_BATCH_OF_LARGE, _MOST_EPOCHS_OF_PHOTOGRAPHS, _FOLDS_OF_PHOTOGRAPHS = 16, 20, 5
+# Milliseconds of a TPU v5e-8 for a photograph of 512 pixels, by Google's compiler: EfficientNetV2-S, and V2-B0.
+_MILLISECONDS_OF_LARGE, _MILLISECONDS, _PIXELS = 0.84, 0.2, 512
+_MOST_HOURS = 2.0  # a tenth of the 20 that Kaggle lends a TPU each week
 
 
 def batch_size(examples: int) -> int:
@@ -26,6 +32,19 @@ def batch_size(examples: int) -> int:
 def epochs(examples: int) -> int:
     """From 40 for a thousand examples down to 3: an epoch of many examples teaches more."""
     return max(_FEWEST_EPOCHS, min(_MOST_EPOCHS, round(_MOST_EPOCHS * math.sqrt(_ROWS_FOR_MOST / max(1, examples)))))
+
+
+def photograph_epochs(examples: int) -> int:
+    """Epochs of fine-tuning: 15 for the 16,465 flowers of tpu-getting-started, 20 at most."""
+    usual = round(1.5 * _MOST_EPOCHS * math.sqrt(_ROWS_FOR_MOST / max(1, examples)))
+    return max(_FEWEST_EPOCHS, min(_MOST_EPOCHS_OF_PHOTOGRAPHS, usual))
+
+
+def photograph_hours(examples: int, times: int, pixels: int) -> float:
+    """Hours of a TPU v5e-8 for the steps of five models of photographs, by the compiler's cycles."""
+    milliseconds = _MILLISECONDS_OF_LARGE if are_large_photographs(pixels) else _MILLISECONDS
+    seen = _FOLDS_OF_PHOTOGRAPHS * _SHARE_TRAINED_ON * examples * times
+    return seen * milliseconds * (pixels / _PIXELS) ** 2 / 3.6e6
 
 
 def text_seconds(tokens: int) -> float:
@@ -47,14 +66,19 @@ def text_budget(examples: int, tokens: int, *, has_linear_member: bool) -> tuple
 
 
 def settle_budget(family: str, examples: int, found: Findings, *, squares: int = 1) -> None:
-    """Settles both: what is fine-tuned needs fewer epochs, a backbone of ImageNet half of them.
+    """Settles both, and the folds of photographs and texts: a pretrained model of texts needs fewer epochs.
 
     Batches are of the squares that examples are cut into.
     """
     size, times, usual = batch_size(examples * squares), epochs(examples), f"usual for {examples:,} examples"
     channels, pixels = (found[key].value if key in found else None for key in ("channels", "image_size"))
     if are_photographs(channels, pixels, found.member("target_kind", TargetKind)):
-        times, usual = max(_FEWEST_EPOCHS, times // 2), f"usual for fine-tuning with {examples:,} examples"
+        times, usual = photograph_epochs(examples), f"usual for fine-tuning with {examples:,} examples"
+        size = min(size, _BATCH_OF_LARGE) if are_large_photographs(pixels) else size
+        hours = photograph_hours(examples, times, int(str(pixels)))
+        trained = f"{_FOLDS_OF_PHOTOGRAPHS} models train about {duration(3600 * hours)} on a TPU v5e-8"
+        evidence = f"{trained}, which Kaggle lends for 20 hours a week"
+        found.settle("fold_count", _FOLDS_OF_PHOTOGRAPHS if hours <= _MOST_HOURS else 1, evidence)
     elif preset := preset_of(family, found.text("pretrained")):
         length = int(found.text("sequence_length"))
         size, times = preset.batch_size(size, length), preset.epochs(times)
