@@ -28,7 +28,8 @@ BELOW["cli"] = {*BELOW, "cli"}
 
 TEMPLATES = PACKAGE.parent / "templates"
 FRAMEWORKS = {"tensorflow", "tf", "keras", "keras_hub", "jax", "jnp", "flax", "nnx", "optax", "torch", "torch_xla"}
-PLAIN = {"errors", "files", "installation", "local_server", "page_templates", "untrusted", "wording", "workspace_files"}
+PLAIN = {"errors", "files", "installation", "local_server", "page_templates", "template_files", "untrusted", "wording"}
+PLAIN |= {"workspace_files"}
 
 
 def module_name(path: Path) -> str:

@@ -5,7 +5,9 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import jinja2
 import pytest
+from miniature import write_tree
 
 from generator.competition import builtin
 from generator.errors import PairError
@@ -141,6 +143,56 @@ def test_a_broken_include_is_named_and_not_the_template_that_includes_it(miniatu
 
     with pytest.raises(PairError, match=r"The template part\.py\.j2, line 2 cannot be rendered"):
         render_kernels(choices())
+
+
+PARTS = "# {# section first #}\nx = 1\n\n\n# {# section second #}\nx = {{ pair.nothing }}\n"
+
+
+@pytest.mark.parametrize(
+    ("section", "message"),
+    [
+        ("second", r"The template part\.py\.j2, line 6 cannot be rendered: .*nothing"),
+        ("third", r"The template train\.py\.j2, line 2 cannot be rendered: there is no template part\.py\.j2#third"),
+    ],
+)
+def test_a_broken_or_misspelt_section_is_named_with_its_file_and_line(
+    miniature_templates: Path, section: str, message: str
+) -> None:
+    (miniature_templates / "train.py.j2").write_text(f'# %% name="a"\n# {{% include "part.py.j2#{section}" %}}\n')
+    (miniature_templates / "part.py.j2").write_text(PARTS)
+
+    with pytest.raises(PairError, match=message):
+        render_kernels(choices())
+
+
+def test_a_section_that_a_framework_lacks_is_that_of_the_one_it_extends_or_else_of_all(
+    miniature_templates: Path,
+) -> None:
+    of = {
+        "tensorflow": "# {# section a #}\nx = 1\n",
+        "keras": "# {# section a #}\nx = 2\n\n\n# {# section b #}\nx = 3\n",
+        "common": "# {# section b #}\nx = 4\n\n\n# {# section c #}\n",
+    }
+    write_tree(miniature_templates, {f"frameworks/{name}/train.py.j2": text for name, text in of.items()})
+    with (miniature_templates / "frameworks/tensorflow/framework.toml").open("a") as declared:
+        declared.write('extends = "keras"\n')
+    templates = environment(miniature_templates)
+
+    rendered = {
+        (name, section): templates.get_template(f"frameworks/{name}/train.py.j2#{section}").render()
+        for name in ("tensorflow", "torch")
+        for section in ("b", "c")
+    }
+
+    assert templates.get_template("frameworks/tensorflow/train.py.j2#a").render() == "x = 1\n"
+    assert rendered == {
+        ("tensorflow", "b"): "x = 3\n",
+        ("tensorflow", "c"): "",
+        ("torch", "b"): "x = 4\n",
+        ("torch", "c"): "",
+    }
+    with pytest.raises(jinja2.TemplateNotFound):
+        templates.get_template("frameworks/torch/train.py.j2#a")
 
 
 def test_a_wrong_cell_header_is_named_with_its_template_and_line(miniature_templates: Path) -> None:

@@ -116,9 +116,20 @@ def test_a_family_has_the_frameworks_that_it_has_a_model_in(family: Callable[...
         check_offered(family="waves", framework="keras", wanted={}, source="pair.toml")
 
 
+def test_a_framework_that_extends_another_is_had_by_every_family_that_has_the_other(
+    family: Callable[..., None],
+) -> None:
+    said = 'title = "T"\ndescription = "D."\n'
+    declared = {"frameworks/jax/framework.toml": said, "frameworks/beads/framework.toml": f'{said}extends = "jax"\n'}
+    family("", **{"families/waves/models/jax.py.j2": ""}, **declared)
+
+    assert families()["waves"].frameworks == ("beads", "jax")
+
+
 @pytest.mark.parametrize(
     ("head", "message"),
     [
+        (f'{HEAD}extends = "ripples"\n', '"extends" has to be one that extends nothing itself: '),
         (HEAD.replace("audio", "smell"), "'smell' is not a valid Medium"),
         (HEAD.replace("number", "chord"), "'chord' is not a valid TargetKind"),
         (HEAD.replace("title", "heading"), 'it needs the texts "title" and "description"'),

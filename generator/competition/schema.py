@@ -16,6 +16,7 @@ from generator.competition.facts import Medium, ServedAnswer, SubmissionKind, Ta
 from generator.competition.value_forms import FORMS
 from generator.errors import CompetitionError
 from generator.installation import template_folder
+from generator.template_files import SUFFIX
 from generator.untrusted import printable
 
 TYPE_NAMES: Mapping[type, str] = {
@@ -104,6 +105,7 @@ class Family:
         medium: What an example is, which says where introspection and specimens look for it.
         targets: The kinds of target that it has models for.
         frameworks: The frameworks that it has a model in.
+        extends: The family that its templates are taken from, as far as it has none of its own; "" for none.
         task: The keys that its tasks have beside the common ones.
         folds_by: The common keys that say by which columns folds are made, as far as its notebooks read them.
         aliases: What else people call it.
@@ -115,6 +117,7 @@ class Family:
     medium: Medium
     targets: tuple[TargetKind, ...]
     frameworks: tuple[str, ...]
+    extends: str = ""
     task: Mapping[str, Key] = field(default_factory=dict)
     folds_by: tuple[str, ...] = ("group_column", "time_column")
     aliases: tuple[str, ...] = ()
@@ -129,6 +132,15 @@ def common() -> Mapping[str, Mapping[str, Key]]:
     """
     path = template_folder() / "families" / "common.toml"
     return {section: _keys(path, described) for section, described in _read(path).items()}
+
+
+def extended_names() -> Mapping[str, str]:
+    """Returns what each family and framework extends, of those that do.
+
+    Raises:
+        SchemaError: A declaration is broken.
+    """
+    return _extended_names(template_folder())
 
 
 def families() -> Mapping[str, Family]:
@@ -234,6 +246,20 @@ _ATTRIBUTES = tuple(each.name for each in fields(Task) if each.name not in ("fam
 
 
 @cache
+def _extended_names(templates: Path) -> Mapping[str, str]:
+    extended: dict[str, str] = {}
+    for kind in ("families/*/family.toml", "frameworks/*/framework.toml"):
+        declared = {path: read_declaration(path).get("extends", "") for path in templates.glob(kind)}
+        whole = {path.parent.name for path, parent in declared.items() if not parent}
+        for path, parent in declared.items():
+            if parent and parent not in whole:
+                known = ", ".join(sorted(whole))
+                raise SchemaError(path=path, problem=f'"extends" has to be one that extends nothing itself: {known}')
+        extended |= {path.parent.name: parent for path, parent in declared.items() if parent}
+    return extended
+
+
+@cache
 def _families(templates: Path) -> Mapping[str, Family]:
     return {path.parent.name: _family(path) for path in sorted(templates.glob("families/*/family.toml"))}
 
@@ -241,7 +267,10 @@ def _families(templates: Path) -> Mapping[str, Family]:
 def _family(path: Path) -> Family:
     data = read_declaration(path)
     _check_names(path, data, {each.name for each in fields(Family)} - {"name", "frameworks"})
-    frameworks = tuple(sorted(model.name[: -len(".py.j2")] for model in path.parent.glob("models/*.py.j2")))
+    extended = _extended_names(path.parents[2])
+    folders = [path.parent, *(path.parents[1] / parent for own, parent in extended.items() if own == path.parent.name)]
+    models = {model.name.removesuffix(SUFFIX) for folder in folders for model in folder.glob(f"models/*{SUFFIX}")}
+    frameworks = tuple(sorted(models | {own for own, parent in extended.items() if parent in models}))
     try:
         data["medium"] = Medium(data.get("medium", ""))
         data["targets"] = tuple(map(TargetKind, data.get("targets", "")))

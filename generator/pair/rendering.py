@@ -2,7 +2,8 @@
 
 import os
 import traceback
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
@@ -10,6 +11,7 @@ from types import SimpleNamespace
 import jinja2
 from jinja2.bccache import Bucket
 
+from generator.competition.schema import extended_names
 from generator.errors import PairError
 from generator.installation import template_folder
 from generator.pair.imports import gathered
@@ -18,6 +20,7 @@ from generator.pair.percent import Cell, PercentError, read_cells
 from generator.pair.spec import PairSpec
 from generator.pair.template_catalog import frameworks
 from generator.pair.workspace import Role
+from generator.template_files import places, sections
 from generator.untrusted import markdown, markdown_code, printable, python_literal
 
 _OTHERS_MAY_WRITE = 0o022
@@ -76,7 +79,7 @@ def environment(templates: Path) -> jinja2.Environment:
     """The Jinja environment of all templates: statements stand in Python comments, so a template is Python."""
     # The text becomes Python and Markdown; HTML escaping would corrupt both. Values pass the filters below.
     made = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(templates),
+        loader=SectionLoader(templates),
         bytecode_cache=compiled_templates(),
         block_start_string="# {%",
         block_end_string="%}",
@@ -124,6 +127,23 @@ def _line_in_templates(text: str) -> str:
             if text.strip() and line == text:
                 return f"the template {path.relative_to(folder).as_posix()}, line {number}"
     return ""
+
+
+class SectionLoader(jinja2.FileSystemLoader):
+    """Loads templates, sections of them, and those of another family or framework that are extended."""
+
+    def get_source(self, environment: jinja2.Environment, template: str) -> tuple[str, str, Callable[[], bool]]:
+        """Return the text of a template or a section, the path of its file, and whether it is still the same.
+
+        Raises:
+            jinja2.TemplateNotFound: There is no such file, or it has no such section.
+        """
+        for place in places(template, extended_names()):
+            path, _, section = place.partition("#")
+            with suppress(jinja2.TemplateNotFound, KeyError):
+                text, file, is_unchanged = super().get_source(environment, path)
+                return sections(text)[section], file, is_unchanged
+        raise jinja2.TemplateNotFound(template)
 
 
 class CompiledTemplates(jinja2.FileSystemBytecodeCache):
