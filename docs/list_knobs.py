@@ -10,31 +10,22 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from generator.competition.schema import extended_names, families
+from generator.template_files import all_sections, places
+
 ROOT = Path(__file__).resolve().parent.parent
 TEMPLATES, PAGE, ADVICE = ROOT / "templates", ROOT / "docs/knobs.md", ROOT / "docs/knobs.toml"
 BEGINNING, END = "<!-- listed by docs/list_knobs.py -->\n", "<!-- end of the list -->\n"
 LINE = re.compile(r"(?P<name>[A-Z][A-Z0-9_]*) = (?P<value>.+?)(?:  # (?P<comment>.+))?")
 CHOSEN = re.compile(r"\{\{task\.(\w+) \| py\}\}|\{\{.*\}\}")
+PARTS = all_sections(TEMPLATES)
 SECTIONS = {
-    "Every training notebook": [
-        "shared/parameters.train.py.j2",
-        "shared/parameters.data.train.py.j2",
-        "shared/parameters.averages.train.py.j2",
-    ],
-    "Every inference notebook": [
-        "shared/parameters.infer.py.j2",
-        "shared/parameters.data.infer.py.j2",
-        "shared/serving/parameters.infer.py.j2",
-    ],
-    **{
-        f"`{folder.name}`": [f"families/{folder.name}/parameters.{role}.py.j2" for role in ("train", "infer")]
-        for folder in sorted((TEMPLATES / "families").iterdir())
-        if folder.is_dir()
-    },
+    "Every training notebook": [f"shared/parameters.py.j2#{part}" for part in ("train", "data_train", "averages")],
+    "Every inference notebook": [f"shared/parameters.py.j2#{part}" for part in ("infer", "data_infer", "serving")],
+    **{f"`{name}`": [f"families/{name}/{role}.py.j2#parameters" for role in ("train", "infer")] for name in families()},
     "By what is predicted, by framework and by platform": sorted(
-        path.relative_to(TEMPLATES).as_posix()
-        for axis in ("targets", "frameworks", "platforms")
-        for path in (TEMPLATES / axis).glob("*/parameters.*.py.j2")
+        (name for name in PARTS if "#parameters" in name and not name.startswith("families/")),
+        key=lambda name: name.startswith("frameworks/common/"),
     ),
 }
 
@@ -48,15 +39,16 @@ class Knob(NamedTuple):
     comment: str
 
 
-def knobs(paths: Iterable[str]) -> Iterator[Knob]:
-    """Yield the lines of parameters in some templates, and in those that they extend or include."""
-    for path in paths:
-        for line in (TEMPLATES / path).read_text(encoding="utf-8").splitlines():
+def knobs(names: Iterable[str]) -> Iterator[Knob]:
+    """Yield the lines of parameters in some sections of templates, and in those that they include."""
+    for name in names:
+        part = next(place for place in places(name, extended_names()) if place in PARTS)
+        for line in PARTS[part].splitlines():
             if found := LINE.fullmatch(line):
                 key = CHOSEN.search(found["value"])
                 default = "" if key else f"`{found['value']}`"
                 yield Knob(found["name"], default, (key and key[1]) or "", found["comment"] or "")
-            elif below := re.search(r"{% (?:extends|include) \"([^\"]*parameters[^\"]*)\"", line):
+            elif below := re.search(r"{% include \"([^\"]*#parameters[^\"]*)\"", line):
                 yield from knobs([below[1]])
 
 

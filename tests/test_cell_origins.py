@@ -20,8 +20,9 @@ from generator.pair.percent import Cell, CellKind
 from generator.pair.shared_cells import SHARED_MARK
 from generator.pair.workspace import Role
 
-_MARK = re.compile(r"^ *(?:# )?from (?P<template>\S+\.j2)\n?", re.MULTILINE)
+_MARK = re.compile(r"^ *(?:# )?from (?P<template>\S+\.j2(?:#\w+)?)\n?", re.MULTILINE)
 _HEADER = re.compile(r"# %%(?=\s)")
+_SECTION = re.compile(r"# \{# section (\w+) #\}")
 _STATEMENT = re.compile(r"# \{[%#]")
 _BRANCH = re.compile(r"\s*# \{% (?:block|else|elif) ?")
 # Of these cells only the header stands in the template; their text is each notebook's own.
@@ -55,9 +56,14 @@ def marked_templates(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def with_marks(lines: list[str], name: str) -> Iterator[str]:
-    """The lines of a template with a mark behind the header of a cell, and before text that enters an open cell."""
+    """The lines of a file with a mark behind the header of a cell, and before text that enters an open cell.
+
+    A mark names the file, and the section of it where there are some.
+    """
     mark, enters = f"# from {name}\n", True
     for line in lines:
+        if begun := _SECTION.match(line):
+            mark, enters = f"# from {name}#{begun[1]}\n", True
         if _HEADER.match(line):
             yield from (line, mark)
             enters = False
@@ -165,8 +171,9 @@ def test_a_cell_that_is_not_the_same_in_both_notebooks_is_noticed(marked_templat
     choices = gallery_choices("titanic", "keras")
     plain = origins(choices, changed)
     template = list(marked(plain[Role.TRAIN]).values())[-1].template
-    text = (changed / template).read_text()
-    (changed / template).write_text(f'{text}\n# {{% if role == "train" %}}\n# changed\n# {{% endif %}}\n')
+    mark, file = f"# from {template}\n", changed / template.partition("#")[0]
+    branch = '# {% if role == "train" %}\n# changed\n# {% endif %}\n'
+    file.write_text(file.read_text().replace(mark, f"{mark}{branch}"))
 
     found = origins(choices, changed)
 

@@ -18,15 +18,15 @@ DECISIONS = ["grades", "mask_threshold", "rounding", "threshold", "thresholds"] 
 GRADES = ["1", "2", "3", "4", "5", "6"]
 
 
-def rendered(name: str, classes: int = 0) -> str:
-    """The cells of a decision where the survey saw so many classes; 0 if it does not know."""
-    template = environment(template_folder()).get_template(f"decisions/{name}.py.j2")
+def rendered(name: str, part: str, classes: int = 0) -> str:
+    """The cells of a part of a decision where the survey saw so many classes; 0 if it does not know."""
+    template = environment(template_folder()).get_template(f"decisions/{name}.py.j2#{part}")
     return template.render(pair=SimpleNamespace(class_count=classes))
 
 
 def decision(name: str, metric: str, classes: int = 0, names: Sequence[str] = GRADES) -> SimpleNamespace:
     """The functions of a decision as a training notebook has them, and `score` of a decision that went over JSON."""
-    texts = [rendered(f"{name}{part}", classes) for part in ("", ".train")]
+    texts = [rendered(name, part, classes) for part in ("decide", "tune")]
     known: dict[str, Any] = {
         "np": np,
         "pd": pd,
@@ -275,7 +275,7 @@ def test_inference_decides_as_training_did(name: str, metric: str, example: Call
 
 @pytest.mark.parametrize("name", DECISIONS)
 def test_a_decision_is_short_cells_of_which_inference_needs_one(name: str) -> None:
-    both, training = read_cells(rendered(name)), read_cells(rendered(f"{name}.train"))
+    both, training = (read_cells(rendered(name, part)) for part in ("decide", "tune"))
 
     assert [cell.name for cell in both] == ["decide"]
     assert both[-1].source.startswith("# The same in both notebooks.\n")
@@ -286,5 +286,5 @@ def test_a_decision_is_short_cells_of_which_inference_needs_one(name: str) -> No
 def test_decisions_are_all_there_is() -> None:
     files = {path.name for path in (template_folder() / "decisions").iterdir()}
 
-    assert files == {f"{name}{part}.py.j2" for name in DECISIONS for part in ("", ".train")}
+    assert files == {f"{name}.py.j2" for name in DECISIONS}
     assert not {facts.name for facts in METRICS.values()} & set(DECISIONS)

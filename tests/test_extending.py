@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from miniature import python, write_tree
 
+from generator.template_files import sections
+
 ROOT = Path(__file__).resolve().parents[1]
 ROWS = [f"{n},{n * 7 % 10},{n * n % 13},{n / 3 + 1}" for n in range(60)]
 TABLES = {
@@ -31,8 +33,10 @@ def kit(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def add_metric(kit: Path) -> None:
-    own = (kit / "templates/metrics/mae.py.j2").read_text().replace("np.mean", "np.median")
-    (kit / "templates/metrics/median_error.py.j2").write_text(own)
+    metrics = kit / "templates/metrics/numbers.py.j2"
+    own = sections(metrics.read_text())["mae"].partition("#}\n")[2].replace("np.mean", "np.median")
+    with metrics.open("a") as file:
+        file.write(f"\n\n# {{# section median_error #}}\n{own}")
     with (kit / "generator/competition/metrics/catalog.toml").open("a") as catalog:
         catalog.write(
             '\n[metric.median_error]\ntitle = "median absolute error"\nnames = ["middling error"]\n'
@@ -41,11 +45,10 @@ def add_metric(kit: Path) -> None:
 
 
 def add_framework(templates: Path) -> None:
-    shutil.copytree(templates / "frameworks/tensorflow", templates / "frameworks/abacus")
-    described = 'title = "Abacus"\ndescription = "Beads on wires."\n'
-    (templates / "frameworks/abacus/framework.toml").write_text(described)
-    model = '# {% extends "families/tabular/models/keras.py.j2" %}\n'
-    (templates / "families/tabular/models/abacus.py.j2").write_text(model)
+    described = 'title = "Abacus"\ndescription = "Beads on wires."\nextends = "keras"\n'
+    parts = {"framework.toml": described, "train.py.j2": "# {# section facts #}\n# | framework | an abacus |\n"}
+    write_tree(templates / "frameworks/abacus", parts)
+    shutil.copy(templates / "families/tabular/models/keras.py.j2", templates / "families/tabular/models/abacus.py.j2")
 
 
 def add_family(families: Path) -> None:
@@ -54,8 +57,9 @@ def add_family(families: Path) -> None:
     declared = (own / "family.toml").read_text().replace('title = "Tables"', 'title = "Ledgers"')
     key = '\n[task.currency]\ntype = "str"\ndefault = "EUR"\nhelp = "what prices are in"\n'
     (own / "family.toml").write_text(declared + key)
-    with (own / "parameters.train.py.j2").open("a") as parameters:
-        parameters.write("CURRENCY = {{ task.currency | py }}\n")
+    train = (own / "train.py.j2").read_text()
+    begin = "# {# section parameters #}\n"
+    (own / "train.py.j2").write_text(train.replace(begin, f"{begin}CURRENCY = {{{{ task.currency | py }}}}\n"))
 
 
 def generate(kit: Path, *arguments: str) -> str:
@@ -79,12 +83,15 @@ def test_what_was_added_is_listed(kit: Path) -> None:
     assert all(name in listed for name in ("median_error", "Beads on wires.", "ledger"))
 
 
-def test_a_metric_is_a_file_and_an_entry_of_the_catalog(kit: Path) -> None:
+def test_a_metric_is_a_section_and_an_entry_of_the_catalog(kit: Path) -> None:
     assert "np.median" in training(kit, "medians", "--metric", "median_error")
 
 
-def test_a_framework_is_a_folder_and_a_model_in_each_family_that_has_it(kit: Path) -> None:
-    assert "build_model" in training(kit, "beads", "--framework", "abacus")
+def test_a_framework_has_what_it_does_not_write_itself_from_the_one_that_it_extends(kit: Path) -> None:
+    code = training(kit, "beads", "--framework", "abacus")
+
+    assert "| framework | an abacus |" in code
+    assert "build_model" in code
 
 
 def test_a_family_is_a_folder(kit: Path) -> None:

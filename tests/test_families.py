@@ -47,7 +47,9 @@ def test_every_family_has_a_layout() -> None:
 def renamed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The kit's families, each with another name."""
     for name in families():
-        shutil.copytree(template_folder() / "families" / name, tmp_path / "templates" / "families" / f"my_{name}")
+        own = shutil.copytree(template_folder() / "families" / name, tmp_path / "templates" / "families" / f"my_{name}")
+        declared = (own / "family.toml").read_text()
+        (own / "family.toml").write_text(declared.replace('extends = "', 'extends = "my_'))
     shutil.copy(template_folder() / "families" / "common.toml", tmp_path / "templates" / "families")
     monkeypatch.setattr(schema, "template_folder", lambda: tmp_path / "templates")
 

@@ -19,6 +19,7 @@ from generator.competition.metrics import (
 from generator.errors import CompetitionError
 from generator.installation import template_folder
 from generator.pair.percent import CellKind, read_cells
+from generator.template_files import all_sections
 
 WORDINGS: list[tuple[str, str | None]] = [
     ("Area Under Receiver Operating Characteristic Curve", "auc"),
@@ -267,12 +268,13 @@ def test_numbers_train_on_a_loss_for_their_metric_and_classes_on_cross_entropy()
 
 
 def test_every_metric_has_a_cell_and_every_cell_a_metric() -> None:
-    assert {path.name for path in (template_folder() / "metrics").iterdir()} == {f"{name}.py.j2" for name in METRICS}
+    parts = {name for name in all_sections(template_folder()) if name.startswith("metrics/")}
+    assert parts == {f"metrics/{facts.wants}.py.j2#{name}" for name, facts in METRICS.items()}
 
 
 @pytest.mark.parametrize("name", METRICS)
 def test_a_metric_is_a_cell_that_says_what_it_measures_and_which_way_is_better(name: str) -> None:
-    text = (template_folder() / "metrics" / f"{name}.py.j2").read_text()
+    text = all_sections(template_folder())[f"metrics/{METRICS[name].wants}.py.j2#{name}"].partition("#}\n")[2]
     prose, code = read_cells(text)
     said = " ".join(prose.source.split())
     sentences = re.findall(r"[.!?](?=\s[A-Z0-9`]|$)", said)

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from generator.competition import builtin
+from generator.competition.schema import extended_names
 from generator.installation import template_folder
 from generator.pair.choices import Choice, Choices, MadeBy, merged, proposed
 from generator.pair.kernel_files import render_kernels
@@ -20,8 +21,10 @@ from generator.pair.percent import read_cells
 from generator.pair.rendering import render_text
 from generator.pair.spec import spec_of
 from generator.pair.workspace import Role
+from generator.template_files import all_sections, places
 
 TEMPLATES = template_folder()
+PARTS = all_sections(TEMPLATES)
 FRAMEWORKS = ("jax", "keras", "tensorflow")
 COMPETITIONS = ("digits", "tumours")
 ALL = [(slug, framework, role) for slug in COMPETITIONS for framework in FRAMEWORKS for role in ("train", "infer")]
@@ -243,14 +246,15 @@ def test_jupytext_reads_hostile_columns_and_files_as_the_same_cells(slug: str, f
         ]
 
 
-@pytest.mark.parametrize("name", template_texts())
-def test_a_template_is_python_with_values_in_markdown_and_parameters_only(name: str) -> None:
-    text = template_texts()[name]
-    ast.parse(text)
+@pytest.mark.parametrize("file", template_texts())
+def test_a_template_is_python_with_values_in_markdown_and_parameters_only(file: str) -> None:
+    ast.parse(template_texts()[file])
 
-    if "/parameters." not in name:
-        _, *cells = re.split(r"^# %% ", re.sub(r"^ *# \{[%#].*\n", "", text, flags=re.MULTILINE), flags=re.MULTILINE)
-        assert [cell for cell in cells if "{{" in cell and not cell.startswith("[markdown]")] == []
+    for name, text in PARTS.items():
+        if name.partition("#")[0] == file and "parameters" not in name:
+            plain = re.sub(r"^ *# \{[%#].*\n", "", text, flags=re.MULTILINE)
+            _, *cells = re.split(r"^# %% ", plain, flags=re.MULTILINE)
+            assert [cell for cell in cells if "{{" in cell and not cell.startswith("[markdown]")] == [], name
 
 
 def test_the_templates_are_clean() -> None:
@@ -264,27 +268,42 @@ def test_the_templates_are_clean() -> None:
         assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_templates_stay_short_and_shallow() -> None:
+def test_templates_stay_few_short_and_plain() -> None:
+    assert len(template_texts()) <= 250
     for name, text in template_texts().items():
-        assert text.count("\n") <= 250, name
-        parents = re.findall(r'\{% extends "(.*?)" %\}', text)
-        assert all("{% extends" not in (TEMPLATES / parent).read_text() for parent in parents), name
-        assert "{% set" not in text, name
-        assert "{% macro" not in text, name
-        assert "{% for" not in text, name
+        assert text.count("\n") <= 400, name
+        assert not re.search("{% (set|macro|for|import|from) |ignore missing", text), name
 
 
-def test_every_template_is_part_of_some_notebook() -> None:
-    computed = re.compile(r'"\s*~\s*(?:\(.*?\)|[\w.]+)\s*~\s*"')
-    reached, waiting = set(), {TEMPLATES / "train.py.j2", TEMPLATES / "infer.py.j2"}
-    while waiting:
-        path = waiting.pop()
-        reached.add(path)
-        for statement in re.findall(r"\{% (?:include|extends) .*? %\}", path.read_text()):
-            names = re.findall(r'"([^"]+\.j2)"', computed.sub("*", statement))
-            waiting |= {found for name in names for found in TEMPLATES.glob(name)} - reached
+@cache
+def included(part: str) -> list[str]:
+    """The parts that a part of a template may include, whatever the variables in their names are."""
+    found = []
+    for statement in re.findall(r"\{% (?:include|extends) (.*?) %\}", PARTS[part]):
+        for name in statement.strip("[]").split(", "):
+            if " ~ " in name:
+                pattern = "".join(re.escape(one[1:-1]) if one[0] == '"' else r"\w+" for one in name.split(" ~ "))
+                parts = [other for other in PARTS if re.fullmatch(pattern, other)]
+            else:
+                parts = [place for place in places(name.strip('"'), extended_names()) if place in PARTS][:1]
+            assert parts or ".j2" not in name, f"{part} includes {name}, which is nowhere"
+            found += parts
+    return found
 
-    assert sorted(set(TEMPLATES.rglob("*.j2")) - reached) == []
+
+def chains(part: str, chain: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """What a template includes, what that includes, and so on: each chain by itself."""
+    yield chain
+    for other in included(part):
+        yield from chains(other, (*chain, other))
+
+
+def test_every_part_of_a_template_is_in_some_notebook_at_most_three_includes_below_it() -> None:
+    all_chains = {chain for top in ("train.py.j2", "infer.py.j2") for chain in chains(top)}
+
+    assert {chain for chain in all_chains if len(chain) > 3} == set()
+    reached = {part for chain in all_chains for part in chain}
+    assert PARTS.keys() - reached == {"train.py.j2", "infer.py.j2"}
 
 
 def test_every_stream_of_batches_ends_without_delay() -> None:

@@ -27,7 +27,7 @@ class TaskFiles:
 
     @property
     def table_reader(self) -> str:
-        """The file of the cell that reads tables."""
+        """The format of all tables, or "several" where they differ."""
         return self.table_formats[0] if len(self.table_formats) == 1 else "several"
 
     @property

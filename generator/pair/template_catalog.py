@@ -5,9 +5,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from generator.accelerators.catalog import AcceleratorKind, Service
-from generator.competition.schema import families, read_declaration
+from generator.competition.schema import extended_names, families, read_declaration
 from generator.errors import PairError, did_you_mean
 from generator.installation import template_folder
+from generator.template_files import SUFFIX, all_sections
 from generator.untrusted import printable
 
 _PARAMETER = re.compile(r"^([A-Z][A-Z0-9_]*) = ", re.MULTILINE)
@@ -21,6 +22,8 @@ class Framework:
         name: Its folder's name, such as "keras".
         title: What people call it.
         description: One sentence for those who choose.
+        extends: The framework that its templates, and what is not said here, are taken from; "" for none.
+        streams_with: The framework whose pipelines read its files; itself where nothing is said.
         models: Of Kaggle Models, those for what it reads pretrained models of texts from, such as "keras".
         tpu: The platforms whose TPU it can use.
         backbones: The names of those for photographs; none where they are too many to know.
@@ -34,6 +37,8 @@ class Framework:
     name: str
     title: str
     description: str
+    extends: str = ""
+    streams_with: str = ""
     models: tuple[str, ...] = ()
     tpu: Sequence[str] = (Service.KAGGLE, Service.COLAB)
     backbones: Sequence[str] = ()
@@ -53,13 +58,17 @@ def frameworks() -> dict[str, Framework]:
     described = {
         path.parent.name: read_declaration(path) for path in template_folder().glob("frameworks/*/framework.toml")
     }
-    return {name: Framework(name, **said) for name, said in sorted(described.items())}
+    extended = {name: described[parent] for name, parent in extended_names().items() if name in described}
+    return {
+        name: Framework(name, **({"streams_with": name} | extended.get(name, {}) | said))
+        for name, said in sorted(described.items())
+    }
 
 
 def knob_names() -> set[str]:
     """The names in the parameters cells of all templates."""
-    files = template_folder().rglob("*parameters*.py.j2")
-    return {name for file in files for name in _PARAMETER.findall(file.read_text(encoding="utf-8"))}
+    texts = [text for name, text in all_sections(template_folder()).items() if "parameters" in name]
+    return {name for text in texts for name in _PARAMETER.findall(text)}
 
 
 def check_tpu(*, framework: str, platform: str, accelerator: AcceleratorKind) -> None:
@@ -93,7 +102,7 @@ def check_several_hosts(*, framework: str) -> None:
 def check_backend(*, family: str, framework: str, backend: str) -> None:
     """Makes sure that inference can load the weights of a framework into another's model of the family.
 
-    That weights can be converted is said by a template in `frameworks/<framework>/<backend>`.
+    That weights can be converted is said by a template `frameworks/<framework>/<backend>.py.j2`.
 
     Args:
         family: A family's name.
@@ -105,7 +114,7 @@ def check_backend(*, family: str, framework: str, backend: str) -> None:
     """
     if backend == framework:
         return
-    converted = [path.parent.name for path in template_folder().glob(f"frameworks/{framework}/*/load.infer.py.j2")]
+    converted = [path.name.removesuffix(SUFFIX) for path in template_folder().glob(f"frameworks/{framework}/*{SUFFIX}")]
     known = [framework, *sorted(set(converted) & set(families()[family].frameworks))]
     if backend not in known:
         raise PairError(
@@ -143,7 +152,9 @@ def check_offered(*, family: str, framework: str, wanted: Mapping[str, str], sou
         )
     kinds = {
         "target_kind": list(map(str, offered[family].targets)),
-        "submission": sorted(path.name.split(".")[0] for path in template_folder().glob("submissions/*.infer.py.j2")),
+        "submission": sorted(
+            path.name.removesuffix(SUFFIX) for path in template_folder().glob(f"submissions/*{SUFFIX}")
+        ),
     }
     for what, known in kinds.items():
         if known and wanted.get(what, known[0]) not in known:

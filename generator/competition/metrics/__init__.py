@@ -2,7 +2,7 @@
 
 In: the words of a page or of Kaggle's API (`wording`). Out: a metric as catalog.toml declares it (`catalog`), what to
 train on and to decide for it (`choice`), and the function that computes it (`functions`), which is the notebooks' cell.
-A further metric is an entry of catalog.toml and a file in `templates/metrics`; anybody may import this package.
+A further metric is an entry of catalog.toml and a section in `templates/metrics`; anybody may import this package.
 """
 
 from generator.competition.metrics.catalog import METRICS, MetricFacts, UnknownMetricError, Wants, parsed

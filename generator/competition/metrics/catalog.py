@@ -36,7 +36,7 @@ class MetricFacts:
     """The facts of a metric, as catalog.toml declares them.
 
     Attributes:
-        name: Its key in `METRICS`, and the stem of its file in `templates/metrics`.
+        name: Its key in `METRICS`, and that of its section in the file of `templates/metrics` for what it wants.
         title: What people call it.
         names: How Kaggle's API and evaluation pages word it; `{K}` and `{Beta}` stand for its parameter.
         higher_is_better: Which way is better.

@@ -5,6 +5,7 @@ from typing import Any
 
 from generator.competition.metrics.catalog import parsed
 from generator.installation import template_folder
+from generator.template_files import SUFFIX, sections
 
 _CELL = '# %% name="metric" cell="scoring"\n'
 
@@ -32,8 +33,8 @@ def function_of(metric: str) -> Callable[[Any, Any], float]:
     import numpy as np
 
     facts, parameter = parsed(metric)
-    file = template_folder() / "metrics" / f"{facts.name}.py.j2"
-    _, _, cell = file.read_text(encoding="utf-8").partition(_CELL)
+    file = template_folder() / "metrics" / f"{facts.wants}{SUFFIX}"
+    _, _, cell = sections(file.read_text(encoding="utf-8"))[facts.name].partition(_CELL)
     names: dict[str, Any] = {"np": np, "METRIC_PARAMETER": parameter}
     exec(compile(cell, str(file), "exec"), names)  # noqa: S102 - the kit's own file, and one text for both uses
     function: Callable[[Any, Any], float] = names["competition_metric"]
