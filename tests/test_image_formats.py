@@ -197,7 +197,7 @@ def test_a_broken_image_of_a_rare_format_is_named(layout: Layout) -> None:
 
     ended = layout.run("train", task(train_table="train.csv", train_folder="train", image_column="id"))
 
-    named = "4.tif is damaged or no image. "
+    named = "4.tif is damaged or not an image. "
     assert f"1 of the image files of {layout.folder}/train cannot be read: {named}" in ended.error
 
 
@@ -281,7 +281,7 @@ def test_an_unreadable_training_image_stops_or_is_left_out_by_the_knob(
     went_on = layout.run("train", asked, until="decode-images", look=look, parameters={"SKIP_UNREADABLE": True})
 
     assert stopped.cell == "decode-images"
-    assert "4.jpg is damaged or no image. With SKIP_UNREADABLE = True training leaves" in stopped.error
+    assert "4.jpg is damaged or not an image. With SKIP_UNREADABLE = True training leaves" in stopped.error
     assert went_on.seen == [[f"{number}.jpg" for number in range(8) if number != 4], 7, 7, 7]
     assert "1 of the image files" in went_on.said("decode-images")
 

@@ -51,9 +51,9 @@ def test_inference_is_written_in_pytorch_and_training_says_no_more_that_both_hav
     assert not list(unused_names(infer))
     check_shared_cells(pair)
     changed = {name for name, source in before.items() if train[name] != source}
-    assert changed == {"define-model", "predict", "runtime"}
+    assert changed == {"define-model", "forward", "runtime"}
     assert "class Network" in train["define-model"]
-    assert SHARED_MARK not in train["define-model"] + train["predict"]
+    assert SHARED_MARK not in train["define-model"] + train["forward"]
     assert SHARED_MARK in train["load-image"] == infer["load-image"]
 
 

@@ -159,7 +159,7 @@ def test_the_output_of_the_other_framework_is_refused(sessions: Sessions, traine
         ("random_signs", "build-model", ("-1, 1,", "-2, 2,")),
         ("embed_inputs", "embed-inputs", ("stddev=0.5", "stddev=0.6")),
         ("activate", "activate", (".mean(axis=1)", ".max(axis=1)")),
-        ("predict", "predict", ("verbose=0", "verbose=2")),
+        ("forward", "forward", ("verbose=0", "verbose=2")),
         ("batches_in_order", "batches-in-order", ("prefetch(4)", "prefetch(2)")),
     ],
 )

@@ -35,8 +35,8 @@ def not_an_image(image: Path) -> None:
 BAD_IMAGES = [
     (missing, "is missing"),
     (empty, "is empty"),
-    (cut_off, "is damaged or no image"),
-    (not_an_image, "is damaged or no image"),
+    (cut_off, "is damaged or not an image"),
+    (not_an_image, "is damaged or not an image"),
 ]
 
 
@@ -97,7 +97,7 @@ def test_a_jpeg_is_whole_with_text_behind_its_end_and_not_without_its_end(sessio
     ended = sessions.run(TRAIN, mirror.parameters(TRAIN, IMAGE_SUFFIX=".jpg"))
 
     assert "1 of the image files" in ended.error
-    assert "0003.jpg is damaged or no image. " in ended.error
+    assert "0003.jpg is damaged or not an image. " in ended.error
 
 
 def test_bad_test_images_stop_inference_or_get_the_average_prediction_and_change_no_other(

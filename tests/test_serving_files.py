@@ -87,7 +87,7 @@ def test_an_image_that_cannot_be_read_is_named_or_gets_the_average(
 
     broken.write_bytes(whole)
     assert stopped.cell == "serve"
-    assert "1 of the image files of a batch cannot be read: im110.png is damaged or no image. " in stopped.error
+    assert "1 of the image files of a batch cannot be read: im110.png is damaged or not an image. " in stopped.error
     assert ended.is_done, ended
     assert submitted(mirror).keys() == right.keys()
 
