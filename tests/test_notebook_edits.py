@@ -56,14 +56,14 @@ def activate(logits):
     probability = 1 / (1 + np.exp(-logits.mean(axis=1)))
     return np.concatenate([1 - probability, probability], axis=-1)
 """
-BALANCED_ACCURACY = """
-HIGHER_IS_BETTER = True
+LOG_LOSS = """
+HIGHER_IS_BETTER = False
 
 
 def competition_metric(truth, predictions):
-    from sklearn.metrics import balanced_accuracy_score
+    from sklearn.metrics import log_loss
 
-    return float(balanced_accuracy_score(truth, predictions))
+    return float(log_loss(truth, predictions, labels=range(predictions.shape[1])))
 """
 
 
@@ -103,7 +103,7 @@ def test_loss_metric_splitter_image_size_and_early_stopping_are_edits_of_one_cel
     splitter = "splits = list(GroupKFold(5).split(strata, groups=np.arange(len(train)) // 7))"
     edits: Edits = {
         "loss": instead(FOCAL_LOSS[framework]),
-        "metric": instead(BALANCED_ACCURACY),
+        "metric": instead(LOG_LOSS),
         "assign-folds": replaced(
             "splits = list(splitter.split(strata, strata))",
             f"from sklearn.model_selection import GroupKFold\n{splitter}",
