@@ -22,7 +22,7 @@ _BINARY = 2
 _PICTURES = (TargetKind.MASK, TargetKind.IMAGE)
 _PREDICTED = {
     TargetKind.CLASS: "classification",
-    TargetKind.LABELS: "multilabel classification",
+    TargetKind.LABELS: "multi-label classification",
     TargetKind.NUMBER: "regression",
     TargetKind.MASK: "segmentation",
     TargetKind.IMAGE: "image to image",
@@ -304,7 +304,7 @@ class TaskProperties:
     def task_sentence(self) -> str:
         """A sentence on what is predicted, for the table at the top of the notebooks; untrusted text."""
         predicted = _PREDICTED[self.task.target_kind]
-        return f"{predicted}: {', '.join(self.task.targets)} for each {self.task.id_column}"
+        return f"{predicted}: predict {', '.join(self.task.targets)} for each {self.task.id_column}"
 
     @property
     def task_values(self) -> dict[str, Value]:
