@@ -71,7 +71,7 @@ def with_no_row(shops: Shops) -> None:
     shops.write_training([])
 
 
-NO_ID = "rows have no id, {} repeat one. Drop repeated rows, or generate the pair with --set group_column=id."
+NO_ID = "rows have no id, {} repeat one. Drop repeated rows, or generate with --set group_column=id."
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """The two kernels of a pair as files: what its choices render to."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -18,8 +19,10 @@ from generator.pair.shared_cells import SHARED_MARK, different_cells
 from generator.pair.spec import spec_of
 from generator.pair.template_catalog import check_backend, check_several_hosts
 from generator.pair.workspace import PairFolder, Role
+from generator.untrusted import markdown
 
 _RELATIVE = PairFolder(Path())
+_NAME = re.compile("`([A-Z][A-Z_]*)`")
 
 
 def render_kernels(choices: Choices, *, own: Mapping[Path, str] | None = None) -> dict[Path, bytes]:
@@ -95,7 +98,7 @@ def kernel_files(choices: Choices, rendered: Mapping[Role, list[Cell]]) -> dict[
     check_backbone(spec, overrides, known)
     files: dict[Path, bytes] = {}
     for role, cells in rendered.items():
-        overridden = [_overridden(cell, overrides) for cell in cells]
+        overridden = [_with_values(_overridden(cell, overrides), known | overrides) for cell in cells]
         check_syntax(overridden, notebook=role)
         files[_RELATIVE.notebook(role)] = notebook_text(overridden).encode("utf-8")
         files[_RELATIVE.metadata(role)] = metadata_text(spec, role).encode("utf-8")
@@ -114,6 +117,19 @@ def _marked(cell: Cell, in_both: set[str]) -> Cell:
     if cell.name in in_both:
         return cell
     return replace(cell, source=cell.source.replace(f"{SHARED_MARK}\n", ""))
+
+
+def _with_values(cell: Cell, parameters: Mapping[str, Value]) -> Cell:
+    """Return the title cell with values for the parameters that its table names, such as `N_FOLDS`."""
+    if cell.name != "title":
+        return cell
+
+    def value(found: re.Match[str]) -> str:
+        name = found.group(1)
+        return markdown(str(parameters[name])) if name in parameters else found.group()
+
+    rows = [_NAME.sub(value, line) if line.startswith("|") else line for line in cell.source.split("\n")]
+    return replace(cell, source="\n".join(rows))
 
 
 def _overridden(cell: Cell, overrides: Mapping[str, Value]) -> Cell:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from generator.accelerators.catalog import Accelerator, AcceleratorKind, Service, Status, catalog
+from generator.competition import builtin
 from generator.competition.facts import Competition
 from generator.competition.presets import Preset, preset_of
 from generator.competition.schema import keys_of, task_of
@@ -41,6 +42,11 @@ class PairSpec(TaskProperties):
     accelerator: AcceleratorKind
     platform: Service = Service.KAGGLE
     continues: bool = False
+
+    @property
+    def is_built_in(self) -> bool:
+        """True if the competition is one of the kit's own, which Kaggle does not have."""
+        return builtin.find(self.competition.slug) is not None
 
     @property
     def inference_backend(self) -> str:
