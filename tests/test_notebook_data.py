@@ -153,11 +153,11 @@ SAMPLE = "sample_submission.csv"
 @pytest.mark.parametrize(
     ("header", "ids", "sentence"),
     [
-        (("id", "thrives"), ["a", "b"], "test.csv lacks 2 ids of the sample, as 'a'."),
-        (("id", "thrives"), ["s083", "s083"], f"{SAMPLE} needs rows, one per id, below ['id', 'thrives']."),
-        (("name", "thrives"), ["s083"], f"{SAMPLE} needs rows, one per id, below ['name', 'thrives']."),
-        (("id",), ["s083"], f"{SAMPLE} needs rows, one per id, below ['id']."),
-        (("id", "thrives"), [], f"{SAMPLE} needs rows, one per id, below ['id', 'thrives']."),
+        (("id", "thrives"), ["a", "b"], "test.csv lacks 2 ids of the sample, such as 'a'."),
+        (("id", "thrives"), ["s083", "s083"], f"{SAMPLE} needs unique id and an answer column: ['id', 'thrives']."),
+        (("name", "thrives"), ["s083"], f"{SAMPLE} needs unique id and an answer column: ['name', 'thrives']."),
+        (("id",), ["s083"], f"{SAMPLE} needs unique id and an answer column: ['id']."),
+        (("id", "thrives"), [], f"{SAMPLE} needs unique id and an answer column: ['id', 'thrives']."),
     ],
 )
 def test_a_sample_that_does_not_ask_for_the_test_rows_is_refused(

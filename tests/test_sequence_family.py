@@ -223,7 +223,7 @@ def test_a_test_table_without_an_id_of_the_sample_stops_the_notebook(folder: Pat
     with (folder / "sample_submission.csv").open("a") as file:
         file.write("s999,rising\n")
 
-    with pytest.raises(ValueError, match=r"test\.csv lacks 1 ids of the sample, as 's999'"):
+    with pytest.raises(ValueError, match=r"test\.csv lacks 1 ids of the sample, such as 's999'"):
         prepared(folder, GROUPS, "infer", "test-rows")
 
 

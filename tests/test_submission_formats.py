@@ -300,7 +300,7 @@ def test_what_could_not_be_scored_never_gets_its_name_in_any_format(tmp_path: Pa
     (tmp_path / "sample.csv").write_text("id,height\n11,0\n12,0\n13,0\n")
     answers = ANSWERS.assign(height=[0.5, float("nan"), 0.5])
 
-    with pytest.raises(ValueError, match="height has values that are no numbers"):
+    with pytest.raises(ValueError, match="height has values that are not numbers"):
         written(task_of(file_name), tmp_path, answers)
 
     assert file_name not in names_below(tmp_path)

@@ -229,7 +229,7 @@ def test_a_probability_stays_one_where_the_metric_compares_labels(tmp_path: Path
 def test_a_probability_that_is_none_is_refused(tmp_path: Path, bad: float) -> None:
     task = table_task(TargetKind.CLASS, submission=SubmissionKind.PROBABILITY, metric="auc")
 
-    with pytest.raises(ValueError, match="label has values that are no probabilities"):
+    with pytest.raises(ValueError, match="label has values that are not probabilities"):
         text_of(tmp_path, task, "id,label\n1,0\n2,0\n", classes=["0", "1"], predictions=[[0.5, 0.5], [0.5, bad]])
 
     assert not (tmp_path / "submission.csv").exists()
@@ -238,11 +238,11 @@ def test_a_probability_that_is_none_is_refused(tmp_path: Path, bad: float) -> No
 @pytest.mark.parametrize(
     ("wrong", "problem"),
     [
-        ("submission.iloc[:-1]", "columns or ids are not the sample's, row by row"),
-        ("submission.iloc[::-1]", "columns or ids are not the sample's, row by row"),
-        ("submission.assign(label='')", "label has a value that is no class"),
-        ("submission.assign(label=11)", "label has a value that is no class"),
-        ("submission[['label', 'id']]", "columns or ids are not the sample's"),
+        ("submission.iloc[:-1]", "columns or ids differ from the sample submission"),
+        ("submission.iloc[::-1]", "columns or ids differ from the sample submission"),
+        ("submission.assign(label='')", "label has values that are not classes"),
+        ("submission.assign(label=11)", "label has values that are not classes"),
+        ("submission[['label', 'id']]", "columns or ids differ from the sample submission"),
     ],
 )
 def test_a_submission_that_could_not_be_scored_never_gets_its_name(tmp_path: Path, wrong: str, problem: str) -> None:
@@ -382,7 +382,7 @@ def test_a_row_for_each_label_gets_the_label_that_its_id_ends_in(tmp_path: Path)
 def test_a_row_for_a_label_that_nobody_learnt_is_refused(tmp_path: Path) -> None:
     task = table_task(TargetKind.LABELS, ["Label"], submission=SubmissionKind.KEYED_ROWS, label_separator=",")
 
-    with pytest.raises(ValueError, match="1 rows of the sample are not answered, as 'x_nose'"):
+    with pytest.raises(ValueError, match="1 ids of the sample have no prediction, such as 'x_nose'"):
         text_of(
             tmp_path,
             task,

@@ -205,7 +205,7 @@ def test_text_where_the_kit_saw_none_is_a_sentence(folder: Path) -> None:
     task = task_in(folder, "auc")
     write_shop(folder, {"price": range(MANY), "noise": ["loud"] * MANY})
 
-    with pytest.raises(ValueError, match=r"\['noise'\] are no numbers, and this notebook reads no text"):
+    with pytest.raises(ValueError, match=r"\['noise'\] are not numeric; this notebook supports only numeric features"):
         trained_on(folder, task)
 
 
@@ -393,7 +393,7 @@ def test_ids_of_the_sample_that_the_test_table_lacks_stop_inference(folder: Path
     write_shop(folder, shop_columns())
     table(folder / "sample_submission.csv", ["id", "sold"], [["t100", 0.5], ["t999", 0.5]])
 
-    with pytest.raises(ValueError, match=r"test.csv lacks 1 ids of the sample, as 't999'\."):
+    with pytest.raises(ValueError, match=r"test.csv lacks 1 ids of the sample, such as 't999'\."):
         known_after("test-rows", task_in(folder, "auc"), "infer", folder)
 
 
