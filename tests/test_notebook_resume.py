@@ -153,11 +153,11 @@ def test_a_session_ends_between_two_folds_where_a_fold_would_take_too_long(sessi
 
 # Ends the notebook when it has said which checkpoints it takes up.
 STOP = """
-take_up = Run.take_up
+copy_checkpoints = Run.copy_checkpoints
 def stop(run, identity):
-    take_up(run, identity)
+    copy_checkpoints(run, identity)
     raise SystemExit
-Run.take_up = stop
+Run.copy_checkpoints = stop
 """
 
 
