@@ -123,8 +123,8 @@ class Run(Session):
             problem = f"This notebook needs a {wanted.upper()}, and the session has {found}."
             remedy = remedy or (
                 "In the editor choose TPU v5e-8 under Settings > Accelerator, and Save & Run All. "
-                "If it is greyed out, verify your phone number. After a push by the API, "
-                "remove a docker_image from kernel-metadata.json."
+                "If it is greyed out, verify your identity (in Settings). After a push, remove "
+                "a docker_image pinned in kernel-metadata.json."
             )
             knob = "ALLOW_CPU = True" if is_cpu else f'ACCELERATOR = "{platform}"'
             raise RuntimeError(f"{problem} {remedy} To train on it anyway, set {knob}.")
