@@ -169,7 +169,7 @@ def said_of_checkpoints(
     ended = sessions.run(train, parameters)
     assert ended.error.startswith("SystemExit"), ended
     lines = ended.said("train").splitlines()
-    return lines[[line.startswith(("Resumes", "No matching")) for line in lines].index(True) :]
+    return lines[[line.startswith(("Resuming", "No matching")) for line in lines].index(True) :]
 
 
 def test_checkpoints_of_other_settings_or_other_data_are_left_aside(sessions: Sessions, shops: Mirror) -> None:
