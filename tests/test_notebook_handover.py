@@ -90,7 +90,7 @@ def test_a_changed_handoff_is_noticed(sessions: Sessions, handed_over: Mirror) -
 
     assert re.fullmatch(
         rf"ValueError: handoff\.json has SHA-256 [0-9a-f]{{64}}, expected [0-9a-f]{{64}}\. "
-        rf"Run {KERNEL} again, or attach its output afresh\.",
+        rf"Run {KERNEL} again, or attach its output again\.",
         error,
     )
 
