@@ -98,7 +98,7 @@ def test_a_mount_that_stays_empty_is_given_up_after_a_minute(sessions: Sessions,
         "read-training-table",
         (
             f"FileNotFoundError: There is no train.csv in {shops.competition}, {shops.input}/shops, {shops.input}. "
-            "Attach it with Add Input, run again."
+            "Attach it with Add Input and run again."
         ),
     )
 
@@ -120,7 +120,7 @@ def test_what_is_not_attached_is_said_at_once_with_what_is(sessions: Sessions, s
     folders = [str(shops.root / "train" if name == "../train" else shops.input / name) for name in looked_at]
     assert (ended.cell, ended.error) == (
         "verify",
-        (f"FileNotFoundError: There is no handoff.json in {', '.join(folders)}. Attach it with Add Input, run again."),
+        (f"FileNotFoundError: There is no handoff.json in {', '.join(folders)}. Attach it with Add Input and run again."),
     )
     assert names_below(shops.working) == []
 
