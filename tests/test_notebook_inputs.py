@@ -120,7 +120,10 @@ def test_what_is_not_attached_is_said_at_once_with_what_is(sessions: Sessions, s
     folders = [str(shops.root / "train" if name == "../train" else shops.input / name) for name in looked_at]
     assert (ended.cell, ended.error) == (
         "verify",
-        (f"FileNotFoundError: There is no handoff.json in {', '.join(folders)}. Attach it with Add Input and run again."),
+        (
+            f"FileNotFoundError: There is no handoff.json in {', '.join(folders)}. "
+            "Attach it with Add Input and run again."
+        ),
     )
     assert names_below(shops.working) == []
 
