@@ -54,6 +54,16 @@ class TpuCode:
         splits = any(call.last == "split" for call in self.code.below(loop.iter))
         return splits or any("fold" in name.lower() for name in names)
 
+    def counted(self, loop: ast.For | ast.While) -> str:
+        """The name of the number of a loop: `for step in range(n)`, `for step, batch in enumerate(data)`; "" if none."""
+        call = self.code.call(loop.iter) if isinstance(loop, ast.For) and not self.is_fold_loop(loop) else None
+        if call is None or not isinstance(loop, ast.For):
+            return ""
+        is_pair = isinstance(loop.target, ast.Tuple)
+        target = loop.target.elts[0] if isinstance(loop.target, ast.Tuple) else loop.target
+        is_number = call.name == "range" or (call.name == "enumerate" and is_pair)
+        return target.id if is_number and isinstance(target, ast.Name) else ""
+
     def spawned(self) -> list[Call]:
         """The calls that start a process for each core of PyTorch/XLA."""
         starts = "torch_xla.distributed.xla_multiprocessing.spawn", "torch_xla.launch"

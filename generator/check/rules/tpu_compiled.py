@@ -294,14 +294,5 @@ def _is_plain_tf_function(tpu: TpuCode, function: ast.AST) -> bool:
 
 
 def _counts(tpu: TpuCode, call: Call, name: ast.Name) -> bool:
-    """True for the number of a loop around a call: `for step in range(n)`, `for step, batch in enumerate(data)`."""
-    for loop in tpu.loops(call.node):
-        if tpu.is_fold_loop(loop):  # whose models are compiled anew in any case
-            continue
-        counted = tpu.code.call(loop.iter) if isinstance(loop, ast.For) else None
-        if isinstance(loop, ast.For) and counted is not None and counted.name in {"range", "enumerate"}:
-            target = loop.target.elts[0] if isinstance(loop.target, ast.Tuple) else loop.target
-            is_number = counted.name == "range" or isinstance(loop.target, ast.Tuple)
-            if is_number and isinstance(target, ast.Name) and target.id == name.id:
-                return True
-    return False
+    """True for the number of a loop around a call, but of folds, whose models are compiled anew in any case."""
+    return any(tpu.counted(loop) == name.id for loop in tpu.loops(call.node))

@@ -192,19 +192,12 @@ def _is_on_tpu(tpu: TpuCode, value: ast.expr) -> bool:
 
 def _moves(tpu: TpuCode, node: ast.Subscript, loop: ast.For | ast.While) -> bool:
     """True if a bound of the slice depends on the number that the loop counts."""
-    if not isinstance(loop, ast.For) or tpu.is_fold_loop(loop):
-        return False
     parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
     bounds = [each for part in parts if isinstance(part, ast.Slice) for each in (part.lower, part.upper) if each]
     names = [each for bound in bounds for each in ast.walk(bound) if isinstance(each, ast.Name)]
     for assigned in [tpu.code.resolved(each) for each in names]:  # as of start = step * batch_size
         names += [each for each in ast.walk(assigned) if isinstance(each, ast.Name)] if assigned is not None else []
-    counted = tpu.code.call(loop.iter)
-    target = loop.target.elts[0] if isinstance(loop.target, ast.Tuple) else loop.target
-    is_number = counted is not None and (
-        counted.name == "range" or (counted.name == "enumerate" and isinstance(loop.target, ast.Tuple))
-    )
-    return is_number and isinstance(target, ast.Name) and any(each.id == target.id for each in names)
+    return any(each.id == tpu.counted(loop) for each in names)
 
 
 @tpu_rule("T009", "spawn-addresses", Severity.WARNING)
