@@ -37,8 +37,6 @@ from generator.files import FileWriteError
 DECIDED = ("family", "metric", "target_kind", "submission", "id_column", "targets", "submission_file")
 FILES = ("train_table", "labels_table", "test_table", "sample_submission")
 BUDGET = {"batch_size", "epochs"}  # they follow from the number of rows
-# A gap: made-up cells do not share the parts and words by which these columns are told apart; the pair names them.
-OTHERWISE = {"titanic": {"text_columns", "short_text_columns"}, "nlp_getting_started": {"text_columns"}}
 
 
 def task_of(survey: Survey, layout: Layout) -> Task:
@@ -124,9 +122,8 @@ def test_a_specimen_has_the_files_and_the_columns_and_is_read_as_the_same_task(l
     assert [look(found) for found in again.folders if found.path] == [look(f) for f in real.folders if f.path]
     assert [features(found) for found in again.records] == [features(found) for found in real.records]
     assert {key: getattr(same, key) for key in DECIDED + FILES} == {key: getattr(task, key) for key in DECIDED + FILES}
-    left_out = BUDGET | OTHERWISE.get(layout.name, set())
-    details = {key: value for key, value in task.details.items() if key not in left_out}
-    assert {key: value for key, value in same.details.items() if key not in left_out} == details
+    details = {key: value for key, value in task.details.items() if key not in BUDGET}
+    assert {key: value for key, value in same.details.items() if key not in BUDGET} == details
 
 
 @pytest.mark.parametrize("name", ["dog_breeds", "petfinder_pawpularity", "blindness_grades"])

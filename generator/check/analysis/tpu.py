@@ -55,7 +55,7 @@ class TpuCode:
         return splits or any("fold" in name.lower() for name in names)
 
     def counted(self, loop: ast.For | ast.While) -> str:
-        """The name of the number of a loop: `for step in range(n)`, `for step, batch in enumerate(data)`; "" if none."""
+        """The name of the number of a loop over `range(n)` or `enumerate(data)`; "" for another loop."""
         call = self.code.call(loop.iter) if isinstance(loop, ast.For) and not self.is_fold_loop(loop) else None
         if call is None or not isinstance(loop, ast.For):
             return ""

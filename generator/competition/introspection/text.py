@@ -144,7 +144,7 @@ def _is_beside(column: Column) -> bool:
     """True for words beside a text, such as its keyword: neither ids, which hardly repeat, nor a few categories."""
     is_of_words = not looks_like_id(column.name) and len(column.distinct) > _SEVERAL
     parts = sum(len(value.split()) for value in column.present)
-    return is_of_words and (parts >= _SHORT * len(column.present) or len(column.distinct) < parts * _DIFFERENT)
+    return is_of_words and (parts >= _SHORT * len(column.present) or 2 * len(column.distinct) < parts)
 
 
 def _mean_words(column: Column) -> float:

@@ -77,6 +77,8 @@ def _maker(column: Column) -> Callable[[Column, Sequence[float], random.Random],
     numbers = _numbers_among_marks(column)
     if numbers is not None:
         return lambda _, quantiles, source: _maker(numbers)(numbers, quantiles, source)
+    if column.kind is ColumnKind.TEXT and len(column.distinct) <= len(column.present) / 2:
+        return _categories  # such as keywords: several rows share each
     if column.kind in NUMBERS:
         return _integers if column.kind is ColumnKind.INTEGER else _numbers
     if column.kind is ColumnKind.DATE:

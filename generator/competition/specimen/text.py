@@ -2,7 +2,7 @@
 
 import random
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from generator.competition.specimen.randomness import random_for
@@ -23,13 +23,13 @@ class Vocabulary:
 
     Attributes:
         texts: The texts, cut to 20,000 characters.
-        words: Their words in ASCII.
+        words: Their words in ASCII, by the mark that they end in.
         foreign: The others, in pieces of two characters where a language has no spaces.
         marking: Different plain words, from which those are taken that tell of a class.
     """
 
     texts: tuple[str, ...]
-    words: tuple[str, ...]
+    words: Mapping[str, Sequence[str]]
     foreign: tuple[str, ...]
     marking: tuple[str, ...]
 
@@ -45,13 +45,16 @@ class Vocabulary:
         like = self.texts[min(int(quantile * len(self.texts)), len(self.texts) - 1)]
         pieces = pieces_of(like)
         positions = [position for position, piece in enumerate(pieces) if piece and not piece.isspace()]
+        told = source.choice(positions) if telling and positions else -1  # at least one word tells
         for position in positions:
-            is_telling = telling and source.random() < _SHARE_OF_MARKS
-            # A language without spaces keeps its own characters, so that sentences stay of one language.
-            alike = self.words if pieces[position].isascii() else self.foreign
-            pieces[position] = source.choice(telling if is_telling else alike)
-        if telling and positions:
-            pieces[source.choice(positions)] = source.choice(telling)
+            piece = pieces[position]
+            # A word has the mark of the one in its place, so that names and sentences keep their form.
+            mark = _mark(piece) if piece.isascii() else ""
+            if telling and (position == told or source.random() < _SHARE_OF_MARKS):
+                pieces[position] = source.choice(telling) + mark
+            else:
+                # A language without spaces keeps its own characters, so that sentences stay of one language.
+                pieces[position] = source.choice(self.words.get(mark, (piece,)) if piece.isascii() else self.foreign)
         return "".join(_DIGIT.sub(lambda _: source.choice("0123456789"), piece) for piece in pieces)
 
     def _words_of(self, mark: int) -> list[str]:
@@ -69,14 +72,23 @@ def vocabulary_of(values: Sequence[str]) -> Vocabulary:
         words += (piece for piece in pieces_of(text) if piece and not piece.isspace())
         if len(words) > _PIECES_READ:
             break
+    by_mark: dict[str, list[str]] = {}
+    for word in words:
+        if word.isascii():
+            by_mark.setdefault(_mark(word), []).append(word)
     plain = sorted({word for word in words if _PLAIN_WORD.fullmatch(word)})
     random_for(0, "marking").shuffle(plain)
     return Vocabulary(
         texts=tuple(texts),
-        words=tuple(word for word in words if word.isascii()) or ("",),
+        words=by_mark,
         foreign=tuple(word for word in words if not word.isascii()) or ("",),
         marking=tuple(plain),
     )
+
+
+def _mark(word: str) -> str:
+    """Return the mark that a word ends in, such as a comma; "" if it ends in a letter or digit."""
+    return "" if word[-1].isalnum() else word[-1]
 
 
 def is_prose(values: Sequence[str]) -> bool:
