@@ -67,7 +67,7 @@ def test_the_only_group_of_a_fold_is_cut() -> None:
 
 def test_what_is_tuned_is_judged_on_the_other_half() -> None:
     task = table_task(TargetKind.CLASS, metric="f1")
-    cells = ["metric", "decide", "tune-decision"]
+    cells = ["metric", "decide", "tune-decision", "cross-decided"]
     names = executed_alone(cells, task, "train")
     random, tuned, crossed = np.random.default_rng(0), [], []
     for _ in range(200):  # what is predicted has nothing to do with the truth

@@ -43,7 +43,11 @@ def fitted(texts: Sequence[str | tuple[str, ...]], task: str = "classes", **colu
     train = pd.DataFrame(rows, columns=TASKS[task].details["text_columns"]).assign(**columns)
     joined = pd.Series(["\n".join(row) for row in rows])
     return executed_alone(
-        ["make-tokens", "make-inputs", "fit-preprocessing"], TASKS[task], "train", train=train, texts=joined
+        ["make-tokens", "weighted-terms", "make-inputs", "fit-preprocessing"],
+        TASKS[task],
+        "train",
+        train=train,
+        texts=joined,
     )
 
 
@@ -338,7 +342,9 @@ def test_a_second_text_column_is_one_more_name_in_the_parameters() -> None:
     train = pd.DataFrame({"title": ["sun", "snow"] * 9, "text": ["it is warm", "it is cold"] * 9})
     names = {"train": train, "texts": train.agg("\n".join, axis=1), "TEXT_COLUMNS": ["title", "text"]}
 
-    cells = executed_alone(["make-tokens", "make-inputs", "fit-preprocessing"], CLASSES, "train", **names)
+    cells = executed_alone(
+        ["make-tokens", "weighted-terms", "make-inputs", "fit-preprocessing"], CLASSES, "train", **names
+    )
 
     words = {word: token for token, word in enumerate(cells.words, start=3)}
     sun = [2, words["sun"], 2, *(words[word] for word in ("it", "is", "warm"))]

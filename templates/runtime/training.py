@@ -131,10 +131,7 @@ class Run(Session):
         return found
 
     def folds(self, count, train, truth):
-        """Yield the folds left to train, while there is time.
-
-        Code, settings, data and the number of devices identify a run.
-        """
+        """Yield the folds left to train, in time; code, settings, data, devices identify a run."""
         session = ["INPUT_ROOT", "WORKING_ROOT", "ALLOW_CPU", "SESSION_HOURS", "RESERVE_MINUTES"]
         session += ["RESULTS", "RELEASE_RUNTIME"]  # of Colab
         settings = {name: self.settings[name] for name in {*self.settings} - {*session}}
@@ -213,12 +210,12 @@ class Run(Session):
         compiles, done = not self.slowest, len(self.history)
         self.slowest = max(self.slowest, seconds)
         self.is_late = done < count and self.seconds_left() < 1.5 * self.slowest
-        score_text = f"val_{self.settings['METRIC']} {score:.4f}, {seconds:.1f} s"
-        said = f"loss {loss:.4f}, val_loss {val_loss:.4f}, {score_text}"
+        metric = f"val_{self.settings['METRIC']} {score:.4f}"
         todo = count * len(self.histories) - sum(map(len, self.histories))
         to_go = "" if compiles else f"about {math.ceil(seconds * todo / 60)} min to go, "
-        ends = f"{to_go}{self.seconds_left() / 60:.0f} min left in the session"
-        print(f"fold {self.fold}, epoch {done:2d}/{count}: {said}, {ends}", flush=True)
+        said = f"loss {loss:.4f}, val_loss {val_loss:.4f}, {metric}, {seconds:.1f} s, {to_go}"
+        ends = f"{self.seconds_left() / 60:.0f} min left in the session"
+        print(f"fold {self.fold}, epoch {done:2d}/{count}: {said}{ends}", flush=True)
 
     def trained(self):
         """Return the folds that are finished, or the first one if none is."""
