@@ -29,12 +29,14 @@ class Counts:
         lines: Of code.
         in_sight: Of the code that is not folded.
         cells: Cells of code.
+        before_training: Of these, before the one that trains; all of them if none does.
         picture_at: Lines in sight up to the end of the first cell that draws, or None if none does.
     """
 
     lines: int
     in_sight: int
     cells: int
+    before_training: int
     picture_at: int | None
 
 
@@ -68,6 +70,7 @@ def gallery_notebooks(name: str, framework: str) -> Mapping[Role, list[dict[str,
 def counts(cells: list[dict[str, Any]]) -> Counts:
     """Counts the code of a notebook, cells being as they stand in the file."""
     code = [cell for cell in cells if cell["cell_type"] == "code"]
+    trains = [cell["id"] == "train" for cell in code]
     lengths = [len(list(filter(str.strip, "".join(cell["source"]).splitlines()))) for cell in code]
     is_folded = [FOLDED_TAG in cell["metadata"].get("tags", []) for cell in code]
     shown = [0 if folded else length for length, folded in zip(lengths, is_folded, strict=True)]
@@ -76,6 +79,7 @@ def counts(cells: list[dict[str, Any]]) -> Counts:
         lines=sum(lengths),
         in_sight=sum(shown),
         cells=len(code),
+        before_training=[*trains, True].index(True),
         picture_at=None if first is None else sum(shown[: first + 1]),
     )
 
@@ -98,12 +102,13 @@ def _calls(statement: ast.stmt) -> set[str]:
 
 def main() -> None:
     """Prints the table."""
-    print("| pair | framework | lines of code | in sight | code cells | first picture at |")
-    print("|---|---|---|---|---|---|")
+    print("| pair | framework | lines of code | in sight | code cells | before training | first picture at |")
+    print("|---|---|---|---|---|---|---|")
     for name, framework in gallery():
         train, infer = (counts(cells) for cells in gallery_notebooks(name, framework).values())
         both = [(train.lines, infer.lines), (train.in_sight, infer.in_sight), (train.cells, infer.cells)]
-        columns = [name, framework, *(f"{one:,} / {other:,}" for one, other in both), f"{train.picture_at or 'none'}"]
+        columns = [name, framework, *(f"{one:,} / {other:,}" for one, other in both)]
+        columns += [f"{train.before_training}", f"{train.picture_at or 'none'}"]
         print(f"| {' | '.join(columns)} |")
 
 

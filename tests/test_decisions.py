@@ -223,8 +223,8 @@ def test_masks_get_the_threshold_that_recovers_them(metric: str) -> None:
 
     predictions = np.where(truth, random.uniform(0.21, 0.4, truth.shape), random.uniform(0, 0.19, truth.shape))
 
-    assert cells.tune(truth, predictions) == {"thresholds": [0.2], "least_shares": [0]}
-    assert cells.score(truth, predictions, {"thresholds": [0.2], "least_shares": [0]}) == 1.0
+    assert cells.tune(truth, predictions) == {"thresholds": [0.2], "min_areas": [0]}
+    assert cells.score(truth, predictions, {"thresholds": [0.2], "min_areas": [0]}) == 1.0
 
 
 @pytest.mark.parametrize("metric", ["dice", "iou", "iou_thresholds"])
@@ -237,7 +237,7 @@ def test_masks_of_every_class_get_a_threshold_and_a_least_area_of_their_own(metr
 
     chosen = cells.tune(truth, likely)
 
-    assert chosen == {"thresholds": [0.3, 0.7], "least_shares": [0.01, 0]}
+    assert chosen == {"thresholds": [0.3, 0.7], "min_areas": [0.01, 0]}
     assert cells.score(truth, likely, chosen) == 1.0
 
 

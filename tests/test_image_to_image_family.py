@@ -1,4 +1,4 @@
-"""Images that are to become others: squares that make whole images again, and pixels that go to their ids."""
+"""Images that are to become others: tiles that make whole images again, and pixels that go to their ids."""
 
 import re
 from pathlib import Path
@@ -63,16 +63,16 @@ def known(mirror: Mirror, role: str, *, until: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(("height", "width"), [(24, 24), (25, 100), (10, 50), (7, 7), (200, 31)])
-def test_squares_cover_every_pixel_and_are_put_together_again(mirror: Mirror, height: int, width: int) -> None:
+def test_tiles_cover_every_pixel_and_are_put_together_again(mirror: Mirror, height: int, width: int) -> None:
     write_scans(mirror.competition)
     names = known(mirror, "train", until="tiles-of")
     image = np.random.default_rng(0).integers(0, 256, (height, width, 1), dtype="uint8")
 
-    squares = names["tiles_of"](image, 24)
+    tiles = names["tiles_of"](image, 24)
     cells = rendered_cells("keras", "infer", SCANS)
     exec(compile(cells["whole-images"], "<cell>", "exec"), names)  # noqa: S102 - the cells are what is tested
 
-    (again,) = names["whole_images"](squares[..., 0], [(height, width)])
+    (again,) = names["whole_images"](tiles[..., 0], [(height, width)])
     assert (again == image[..., 0]).all()
 
 
@@ -130,7 +130,7 @@ def test_a_submission_of_colours_or_of_files_is_refused_before_anything_is_rende
         read_task(survey_folder(mirror.competition), Hints("scans", metric_text="RMSE"))
 
 
-def test_large_images_are_cut_into_squares_of_which_batches_are(tmp_path: Path) -> None:
+def test_large_images_are_cut_into_tiles_of_which_batches_are(tmp_path: Path) -> None:
     for folder in ("train", "train_cleaned", "test"):
         (tmp_path / folder).mkdir()
         for number in range(12):
@@ -143,7 +143,7 @@ def test_large_images_are_cut_into_squares_of_which_batches_are(tmp_path: Path) 
         "image_size": 64,
         "batch_size": 8,
     }
-    assert reading.findings["batch_size"].evidence == "with 8 replicas, 12 examples of 80 squares are 12 steps an epoch"
+    assert reading.findings["batch_size"].evidence == "with 8 replicas, 12 examples of 80 tiles are 12 steps an epoch"
 
 
 def test_a_view_is_put_back_by_the_same_flip(mirror: Mirror) -> None:

@@ -154,10 +154,10 @@ SAMPLE = "sample_submission.csv"
     ("header", "ids", "sentence"),
     [
         (("id", "thrives"), ["a", "b"], "test.csv lacks 2 ids of the sample, such as 'a'."),
-        (("id", "thrives"), ["s083", "s083"], f"{SAMPLE} needs unique id and an answer column: ['id', 'thrives']."),
-        (("name", "thrives"), ["s083"], f"{SAMPLE} needs unique id and an answer column: ['name', 'thrives']."),
-        (("id",), ["s083"], f"{SAMPLE} needs unique id and an answer column: ['id']."),
-        (("id", "thrives"), [], f"{SAMPLE} needs unique id and an answer column: ['id', 'thrives']."),
+        (("id", "thrives"), ["s083", "s083"], f"{SAMPLE} needs unique id and answers: ['id', 'thrives']."),
+        (("name", "thrives"), ["s083"], f"{SAMPLE} needs unique id and answers: ['name', 'thrives']."),
+        (("id",), ["s083"], f"{SAMPLE} needs unique id and answers: ['id']."),
+        (("id", "thrives"), [], f"{SAMPLE} needs unique id and answers: ['id', 'thrives']."),
     ],
 )
 def test_a_sample_that_does_not_ask_for_the_test_rows_is_refused(

@@ -309,4 +309,4 @@ def test_every_part_of_a_template_is_in_some_notebook_at_most_three_includes_bel
 def test_every_stream_of_batches_ends_without_delay() -> None:
     # tf.data's autotuning, where it is on, holds up the end of half of the epochs by seconds.
     text = "".join(template_texts().values())
-    assert text.count(".prefetch(4)") == text.count(".prefetch(4).with_options(steady)") > 0
+    assert text.count(".prefetch(4)") == text.count(".prefetch(4).with_options(no_autotune)") > 0

@@ -283,7 +283,7 @@ def test_masks_leave_the_context(tmp_path: Path, rows: str, sample: tuple[str, .
         WORKING_ROOT=str(tmp_path / "working"),
         classes=list(KINDS[:each]),
         predictions=predictions,
-        handoff={"decision": {"thresholds": [0.5] * each, "least_shares": [0.0] * each}},
+        handoff={"decision": {"thresholds": [0.5] * each, "min_areas": [0.0] * each}},
     )
 
     assert (task.details["mask_rows"], task.targets, task.id_column) == (rows, ("rle",), "id")

@@ -174,7 +174,7 @@ def codes_of_an_image(masks: str, probabilities: Any, tmp_path: Path, **names: A
 
     height, width, classes = probabilities.shape
     Image.new("L", (width, height)).save(tmp_path / "a.png")
-    known = {"handoff": {"decision": {"thresholds": [0.5] * classes, "least_shares": [0] * classes}}}
+    known = {"handoff": {"decision": {"thresholds": [0.5] * classes, "min_areas": [0] * classes}}}
     known |= {"classes": ["bright", "dark"][:classes], "path_of": {"a": str(tmp_path / "a.png")}} | names
     answers = inference(masks, **known)["answers_of"](probabilities[None], ["a"])
     return {
@@ -198,7 +198,7 @@ def test_a_class_that_the_model_has_not_learned_stops_inference(tmp_path: Path) 
 
     asked = pd.DataFrame({"id": ["a_dark", "a_grey"], "rle": ["1 1", "1 1"]})
     (tmp_path / "a.png").touch()
-    known = inference("ids", handoff={"decision": {"thresholds": [0.5] * 2, "least_shares": [0] * 2}})
+    known = inference("ids", handoff={"decision": {"thresholds": [0.5] * 2, "min_areas": [0] * 2}})
     known |= {"classes": ["bright", "dark"], "path_of": {"a": "nowhere"}, "sample": asked}
     known |= {"predictions": np.zeros((1, 2, 3, 2), dtype="float16"), "ids": ["a"]}
 

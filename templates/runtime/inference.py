@@ -47,7 +47,8 @@ class Inference(Session):
         for entry in [*handoff["folds"], *handoff["out_of_fold"].values(), *handoff.values()]:
             if isinstance(entry, dict) and "file" in entry:
                 path, expected = self.folder / Path(entry["file"]).name, entry["sha256"]
-                found = sha256(path.read_bytes()) if path.is_file() else "no file"
+                self.demand(path.is_file(), f"{path} is missing.")
+                found = sha256(path.read_bytes())
                 self.demand(found == expected, f"{path} has SHA-256 {found}, expected {expected}.")
         for name, found in self.shared_code().items():
             is_same, remedy = found == handoff["code"].get(name), "Copy its cell from there."

@@ -16,7 +16,7 @@ from generator.competition.introspection.images import (
     settle_images,
     settle_owners,
     settle_target_images,
-    squares_of_an_image,
+    tiles_of_an_image,
 )
 from generator.competition.introspection.masks import settle_masks
 from generator.competition.introspection.row_ids import settle_row_ids
@@ -70,7 +70,7 @@ def settle_details(family: Family, seen: Observations, found: Findings, *, is_se
     features, groups, train = seen.features, seen.groups, seen.tables.train
     has_table = files is None or files.source.is_table
     examples = files.examples if files is not None else train.rows if train is not None else 0
-    squares, folds = 1, Findings(found.hints)
+    tiles, folds = 1, Findings(found.hints)
     if features is not None and has_table:
         of_ids = seen.row_ids.columns[:1] if seen.row_ids else ()
         repeated = _repeated_ids(family, seen, found)
@@ -80,7 +80,7 @@ def settle_details(family: Family, seen: Observations, found: Findings, *, is_se
         if files.source.train is not None:  # a mask of each class may have a row of its own
             examples = min(examples, files.source.train.files)
         _settle_files(family, seen, files, found, is_served=is_served)
-        squares = squares_of_an_image(files, found)
+        tiles = tiles_of_an_image(files, found)
     elif family.medium is Medium.TEXT and features is not None:
         settle_texts(seen.texts, features, examples, found)
         missing = sorted({word for column in seen.targets.columns for word in column.null_words - column.distinct})
@@ -93,7 +93,7 @@ def settle_details(family: Family, seen: Observations, found: Findings, *, is_se
         group = str(folds["group_column"].value) if "group_column" in folds else ""
         settle_columns(features, found, family, group=group)
     found.update({key: finding for key, finding in folds.items() if key not in found})
-    settle_budget(family.name, examples, found, squares=squares)
+    settle_budget(family.name, examples, found, tiles=tiles)
     _settle_label_cells(seen, found)
     tables = seen.tables if has_table else replace(seen.tables, train=None, labels=None)
     settle_format(tables, str(found["id_column"].value), seen.targets, found)

@@ -22,8 +22,8 @@ _CHANNEL = re.compile(r"[._-](?:red|green|blue|yellow|[rgby]|(?:c|ch|channel|ban
 _PIXEL, _PIXEL_CHANNEL = re.compile(r"(.+)_\d+_\d+"), re.compile(r"(.+)_\d+_\d+_\d+")
 _COLOURS, _RGB = "rgb", 3
 _TINY, _VERY_TINY, _MULTIPLE, _LARGEST, _LARGEST_PHOTOGRAPH, _USUAL = 32, 12, 32, 224, 512, 224
-# A TPU lays out the few channels of whole images without waste where 128 squares are a core's batch.
-_LARGEST_SQUARE = 64
+# A TPU lays out the few channels of whole images without waste where 128 tiles are a core's batch.
+_LARGEST_TILE = 64
 _SMALL_SCAN = 64
 _CHARACTER_WORDS = frozenset(
     ("digit", "digits", "mnist", "letter", "letters", "character", "characters", "handwritten")
@@ -49,8 +49,8 @@ def settle_images(seen: Observations, files: ExampleFiles, found: Findings) -> N
     has_backbone = are_photographs(channels, _LARGEST, found.member("target_kind", TargetKind))
     largest = _LARGEST_PHOTOGRAPH if has_backbone else _LARGEST
     size = image_size(form.width, form.height, largest=largest) if form is not None else _USUAL
-    if "target_folder" in found:  # images that become images are cut into squares
-        size = min(size, _LARGEST_SQUARE)
+    if "target_folder" in found:  # images that become images are cut into tiles
+        size = min(size, _LARGEST_TILE)
     shown = f"{form.width} x {form.height} pixels" if form is not None else "unknown"
     sure = Confidence.SURE if form is not None else Confidence.THIN
     mode = f'the images are of mode "{form.mode}"' if form is not None else "no image could be read"
@@ -169,8 +169,8 @@ def image_size(width: int, height: int, *, largest: int = _LARGEST) -> int:
     return max(_TINY, min(largest, round(side / _MULTIPLE) * _MULTIPLE))
 
 
-def squares_of_an_image(files: ExampleFiles, found: Findings) -> int:
-    """How many squares the notebooks cut an image into that is to become another; they overlap by an eighth."""
+def tiles_of_an_image(files: ExampleFiles, found: Findings) -> int:
+    """How many tiles the notebooks cut an image into that is to become another; they overlap by an eighth."""
     form = files.images
     if form is None or "target_folder" not in found:
         return 1

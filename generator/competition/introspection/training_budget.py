@@ -65,12 +65,12 @@ def text_budget(examples: int, tokens: int, *, has_linear_member: bool) -> tuple
     return folds, max(_FEWEST_EPOCHS_OF_TEXTS, min(epochs(examples), possible[folds]))
 
 
-def settle_budget(family: str, examples: int, found: Findings, *, squares: int = 1) -> None:
+def settle_budget(family: str, examples: int, found: Findings, *, tiles: int = 1) -> None:
     """Settles both, and the folds of photographs and texts: a pretrained model of texts needs fewer epochs.
 
-    Batches are of the squares that examples are cut into.
+    Batches are of the tiles that examples are cut into.
     """
-    size, times, usual = batch_size(examples * squares), epochs(examples), f"usual for {examples:,} examples"
+    size, times, usual = batch_size(examples * tiles), epochs(examples), f"usual for {examples:,} examples"
     channels, pixels = (found[key].value if key in found else None for key in ("channels", "image_size"))
     if are_photographs(channels, pixels, found.member("target_kind", TargetKind)):
         times, usual = photograph_epochs(examples), f"usual for fine-tuning with {examples:,} examples"
@@ -87,8 +87,8 @@ def settle_budget(family: str, examples: int, found: Findings, *, squares: int =
             found.settle("fold_count", _USUAL_FOLDS, "five models take at most half an hour of a TPU")
     elif families()[family].medium is Medium.TEXT:
         times, usual = _settle_folds_of_texts(examples, times, usual, found)
-    steps = max(1, int(examples * squares * _SHARE_TRAINED_ON) // (_REPLICAS * size))
-    unit, cut = "step" if steps == 1 else "steps", f" of {squares} squares" if squares > 1 else ""
+    steps = max(1, int(examples * tiles * _SHARE_TRAINED_ON) // (_REPLICAS * size))
+    unit, cut = "step" if steps == 1 else "steps", f" of {tiles} tiles" if tiles > 1 else ""
     found.settle("batch_size", size, f"with 8 replicas, {examples:,} examples{cut} are {steps:,} {unit} an epoch")
     found.settle("epochs", times, usual)
 

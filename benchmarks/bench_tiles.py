@@ -1,4 +1,4 @@
-"""How well images to images learn on small squares in large batches, beside large squares in small batches.
+"""How well images to images learn on small tiles in large batches, beside large tiles in small batches.
 
 On made-up scans of stained pages, whose clean ones are hidden; every pixel is seen as often by either. On a CPU it
 takes ten minutes: a batch is that of 8 cores, and the networks are a quarter as wide as by default.
@@ -79,8 +79,8 @@ def main() -> None:
         made = ("--competition", "scans", "--data", str(folder / "data"), "--metric", "rmse", "--owner", "bench")
         subprocess.run([program("generate"), *made], cwd=folder, check=True, stdout=subprocess.DEVNULL)
         small, large = ([error(folder, truth, epochs, *each)] for each in (_SMALL, _LARGE))
-    rows = [Row("squares of 64, 56 a core", small, "RMSE"), Row("squares of 224, 8 a core", large, "RMSE")]
-    print_table([*rows, ratio_row("squares of 64 / of 224", small, large, Bar("<=", 1.0))])
+    rows = [Row("tiles of 64, 56 a core", small, "RMSE"), Row("tiles of 224, 8 a core", large, "RMSE")]
+    print_table([*rows, ratio_row("tiles of 64 / of 224", small, large, Bar("<=", 1.0))])
 
 
 if __name__ == "__main__":
