@@ -41,10 +41,19 @@ time.monotonic = lambda: monotonic() + time.passed
 """
 
 
-def killed(sessions: Sessions, mirror: Mirror, framework: str, *, fold: int, epoch: int, ema: float = 0.0) -> None:
+def killed(
+    sessions: Sessions,
+    mirror: Mirror,
+    framework: str,
+    *,
+    fold: int,
+    epoch: int,
+    ema: float = 0.0,
+    edits: Mapping[str, Callable[[str], str]] | None = None,
+) -> None:
     """Trains until the process dies at the end of an epoch, its history just written."""
     code = KILL_AT.format(fold=fold, epoch=epoch, next=epoch + 1)
-    watched = of_shops(framework, "train", {"runtime": lambda cell: cell + code}, ema=ema)
+    watched = of_shops(framework, "train", {"runtime": lambda cell: cell + code, **(edits or {})}, ema=ema)
     session = sessions.start(watched, mirror.parameters(watched, **SETTINGS))
     assert session.ended().status < 0
     assert "handoff.json" not in names_below(mirror.working)
@@ -114,6 +123,30 @@ def test_a_killed_training_ends_as_one_that_was_not_in_its_folder_and_with_its_o
     shutil.rmtree(mount)
     shops.working.rename(mount)
     sessions.finished(infer, shops.parameters(infer))
+
+
+FREEZE = """
+        if model.layers[-1].trainable == (epoch < 3):
+            model.layers[-1].trainable = epoch >= 3
+            model.compile(optimizer=make_optimizer(learning_rates), loss=loss)
+            model.optimizer.build(model.trainable_variables)
+        mean_loss = train_epoch(model, batches)
+"""
+
+
+@pytest.mark.parametrize("epoch", [2, 4])
+def test_a_training_that_freezes_layers_in_its_first_epochs_resumes(
+    sessions: Sessions, shops: Mirror, epoch: int
+) -> None:
+    write_shops(shops.competition)
+    edits = {"train": lambda cell: cell.replace("\n        mean_loss = train_epoch(model, batches)\n", FREEZE)}
+    train = of_shops("keras", "train", edits)
+    killed(sessions, shops, "keras", fold=0, epoch=epoch, edits=edits)
+
+    ended = sessions.run(train, shops.parameters(train, **SETTINGS), look=LOOK)
+
+    outcome(ended, shops)
+    assert epochs_in(ended)[0] == (0, epoch + 1)
 
 
 @pytest.mark.parametrize("mount", ["notebooks/ada/shops-tensorflow-train", "shops-tensorflow-train"])
