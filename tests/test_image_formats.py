@@ -64,6 +64,21 @@ def test_test_records_are_found_by_the_ids_of_the_sample(layout: Layout) -> None
     assert colours == [list(COLOURS[key[1:]]) for key in ids]
 
 
+def test_records_of_another_size_are_three_parameters(layout: Layout) -> None:
+    write_flowers(layout.folder)
+    (layout.folder / "flowers").rename(layout.folder / "large")
+    write_flowers(layout.folder)
+
+    look = "[{file.relative_to(competition_folder).parts[0] for file in files} == {'large'}, decoded([0, 1]).shape]"
+    parameters = {"TRAIN_FOLDER": "large", "IMAGE_SIZE": 16}
+    trained_on = layout.seen("train", OF_RECORDS, until="decode-images", look=look, parameters=parameters)
+    look = "[folder.relative_to(competition_folder).as_posix(), sorted(ids)]"
+    asked = layout.seen("infer", OF_RECORDS, until="load-image", look=look, parameters={"TEST_FOLDER": "large/test"})
+
+    assert trained_on == [True, [2, 16, 16, 3]]
+    assert asked == ["large/test", ["tblue", "tgreen", "tred"]]
+
+
 def cut_off(path: Path) -> None:
     path.write_bytes(path.read_bytes()[:-30])
 
