@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import accumulate, islice, takewhile
+from textwrap import dedent
 
 from generator.untrusted import JsonObject
 
@@ -129,7 +130,8 @@ def read_cell(name: str, source: str) -> CodeCell:
     """Take the text of a code cell apart: parsed as it is, or else without its commands and magics."""
     cell = CodeCell(name, source)
     commands: dict[int, str] = {}
-    lines = cell.lines
+    is_indented = source[:1].isspace() and source.lstrip().startswith("%%")
+    lines = dedent(source).split("\n") if is_indented else cell.lines
     for number, line in enumerate(lines):
         if line.startswith("%%"):
             commands[number + 1] = line[2:].strip()

@@ -376,7 +376,7 @@ class _Removals:
             # Put there by the notebook: np.float = float.
             is_own = any(f"{full}.".startswith(f"{each}.") for each in own)
             if not is_own and (entry := _entry(full)) is not None:
-                is_same = full == entry.name and stays_the_same(entry)
+                is_same = full == entry.name and stays_the_same(entry) and not _is_defined(self._code, entry.instead)
                 self._add(attribute, entry, fix=renamed(attribute, full, entry.instead) if is_same else None)
 
     def _is_imported(self, root: str, full: str) -> bool:
@@ -481,6 +481,12 @@ def _method_called(code: NotebookCode, node: ast.expr) -> tuple[str, ast.Call] |
 
 def _is_own_method(code: NotebookCode, name: str) -> bool:
     return any(each.name == name for each in code.nodes(ast.FunctionDef))
+
+
+def _is_defined(code: NotebookCode, name: str) -> bool:
+    """True if the notebook gives a name to something of its own in any scope, such as a parameter `float`."""
+    stores = any(each.id == name and not isinstance(each.ctx, ast.Load) for each in code.nodes(ast.Name))
+    return stores or any(each == name for each, _ in code.definitions())
 
 
 def _attributes_set(code: NotebookCode) -> Iterator[str]:

@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 
 from generator.check.code import NotebookCode
 from generator.check.finding import Place, Severity
-from generator.check.guards import is_called
+from generator.check.guards import is_called, is_elsewhere, is_optional, may_be_passed_by
 from generator.check.images import distributions_of
 from generator.check.rule import Problem, rule
 from generator.check.shell import shell_commands
@@ -128,10 +128,12 @@ def needs_internet(kernel: KernelSource) -> Iterator[Problem]:
     for call in kernel.code.calls:
         node, name = call.node, call.name
         what = _fetched(kernel.code, node, name)
-        is_run = not _is_optional(kernel.code, node) and is_called(kernel.code, node)
-        if what and is_run and not _is_offline(kernel.code, name):
+        if not what or _is_offline(kernel.code, name) or not is_called(kernel.code, node):
+            continue
+        if not is_optional(kernel.code, node) and not is_elsewhere(kernel.code, node):
             message = f"{what} needs the internet, which this notebook runs without."
-            yield Problem(kernel.code.place(node), message, _remedy(what, name))
+            severity = Severity.WARNING if may_be_passed_by(kernel.code, node) else None
+            yield Problem(kernel.code.place(node), message, _remedy(what, name), severity=severity)
 
 
 @rule("N023", "kagglehub-without-internet", Severity.WARNING)
@@ -373,8 +375,3 @@ def _of_hub(code: NotebookCode, node: ast.Call, name: str, arguments: Mapping[st
     weights = arguments.get("weights") if name.startswith("torchvision.models.") else None
     named = code.text(weights) or code.name(weights) if weights is not None else ""
     return f"weights={named.rpartition('.')[2]}" if named.rpartition(".")[2] in _TORCHVISION_WEIGHTS else ""
-
-
-def _is_optional(code: NotebookCode, node: ast.AST) -> bool:
-    """True for what may not be run, or whose failure is caught."""
-    return any(isinstance(each, ast.Try | ast.If | ast.IfExp) for each in code.ancestors(node))

@@ -11,6 +11,7 @@ from pathlib import PurePosixPath
 from generator.check.code import NotebookCode
 from generator.check.finding import Severity
 from generator.check.fix import Fix, with_text
+from generator.check.guards import is_optional
 from generator.check.rule import Problem, rule
 from generator.check.source import KernelSource
 from generator.check.text_value import UNKNOWN
@@ -128,11 +129,11 @@ def write_into_input(kernel: KernelSource) -> Iterator[Problem]:
     """
     for write in writes(kernel.code):
         path = _absolute(write.path)
-        is_optional = any(isinstance(each, ast.Try | ast.If) for each in kernel.code.ancestors(write.node))
-        if path is not None and path.is_relative_to(_INPUT) and path != PurePosixPath(_INPUT) and not is_optional:
+        is_tried = is_optional(kernel.code, write.node)
+        if path is not None and path.is_relative_to(_INPUT) and path != PurePosixPath(_INPUT) and not is_tried:
             message = f"{_shown(str(write.path))} is read-only on Kaggle."
             yield Problem(kernel.code.place(write.node), message, _to_working(write.path))
-        elif write.path and not write.path.startswith(("/", UNKNOWN, "..")) and not is_optional:
+        elif write.path and not write.path.startswith(("/", UNKNOWN, "..")) and not is_tried:
             folder = _folder_at(kernel.code, write.node)
             if folder.startswith(f"{_INPUT}/"):
                 message = f"{_shown(write.path)} is written in {_shown(folder)}, which is read-only on Kaggle."

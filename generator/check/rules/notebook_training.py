@@ -30,6 +30,7 @@ _WRITES_MODEL = {"save", "save_weights", "save_model", "ModelCheckpoint"}
 _OWN_TRAINERS = {"Trainer", "SFTTrainer", "Seq2SeqTrainer", "Learner", "TabularPredictor", "YOLO", "AutoModel", "tuner"}
 _ONE_UNIT = {"softmax", "keras.activations.softmax", "tensorflow.nn.softmax", "tensorflow.keras.activations.softmax"}
 _ENOUGH_EPOCHS = 3
+_OWN_STEPS = {"train_step", "test_step", "compute_metrics", "get_metrics_result", "metrics"}  # of a model's class
 
 
 @rule("N033", "format-that-keras-refuses")
@@ -73,6 +74,8 @@ def watched_name_does_not_exist(kernel: KernelSource) -> Iterator[Problem]:
     code = kernel.code
     fits = [call for call in code.calls if call.last in {"fit", "fit_generator"} and is_keras_fit(code, call)]
     if not fits or not {"keras", "tensorflow"} & code.modules or code.stars - keras_stars(code):
+        return
+    if _writes_logs(code):
         return
     validates = [
         call for call in fits if call.is_open or call.keyword("validation_data", "validation_split") is not None
@@ -262,7 +265,7 @@ def _metric_names(code: NotebookCode) -> set[str] | None:
     """What the metrics of every compile are called, or None where that is not certain."""
     names: set[str] = set()
     compiles = [call for call in code.calls if call.last == "compile" and call.receiver is not None]
-    if not compiles:
+    if not compiles or any(name in _OWN_STEPS for _, name in code.methods):
         return None
     for call in compiles:
         metrics = code.resolved(call.argument(2, "metrics"))
@@ -278,6 +281,20 @@ def _metric_names(code: NotebookCode) -> set[str] | None:
                 return None
             names.update(name)
     return names if code.called.isdisjoint({"add_metric", "add_loss"}) else None
+
+
+def _writes_logs(code: NotebookCode) -> bool:
+    """True if a callback of the notebook adds metrics to those that Keras gives it: `logs["val_f1"] = …`."""
+    changed = [each.value for each in code.nodes(ast.Subscript) if isinstance(each.ctx, ast.Store)]
+    changed += [call.receiver for call in code.calls if call.last in {"update", "setdefault"} and call.receiver]
+    return any(isinstance(each, ast.Name) and each.id in _names_of_logs(code, each) for each in changed)
+
+
+def _names_of_logs(code: NotebookCode, node: ast.AST) -> set[str]:
+    """What the metrics of an epoch or a batch are called where a node is: `logs`, or the last parameter of `on_…`."""
+    function = code.function(node)
+    arguments = function.args.args if function is not None and getattr(function, "name", "").startswith("on_") else []
+    return {"logs", *(each.arg for each in arguments[-1:])}
 
 
 def _metric_name(code: NotebookCode, node: ast.expr) -> set[str] | None:
