@@ -63,6 +63,12 @@ class CodeCell:
     is_analysed: bool = True  # else there was too much: its text and commands are there, and its first statements
     lines_analysed: int = 0  # of a cell that is not analysed as a whole
 
+    @property
+    def is_of_shell(self) -> bool:
+        """True for a cell that a shell runs as a whole, such as one of `%%bash`."""
+        magic = re.match(r"\s*%%\s*(\S+)", self.source)
+        return magic is not None and magic[1] in _SHELL_MAGICS
+
     @cached_property
     def lines(self) -> list[str]:
         """The lines of the text."""

@@ -153,12 +153,12 @@ def _compared_on_kaggle(code: NotebookCode, left: ast.expr, op: ast.cmpop, right
         constant = (text or other or "").lower()
         asked = right if text is not None else left
         name = code.name(asked.func if isinstance(asked, ast.Call) else asked)
-        if constant in _ELSEWHERE or (name in _SYSTEMS and constant in _SYSTEMS[name]):
+        kind_of_run = constant if "KAGGLE_KERNEL_RUN_TYPE" in _text(asked) else ""
+        is_elsewhere = constant in _ELSEWHERE or (name in _SYSTEMS and constant in _SYSTEMS[name])
+        if is_elsewhere or kind_of_run == "interactive":
             known = False
-        elif constant == "kaggle":
+        elif constant == "kaggle" or kind_of_run == "batch":  # as whatever is pushed
             known = True
-        elif constant in ("batch", "interactive") and "KAGGLE_KERNEL_RUN_TYPE" in _text(asked):
-            known = constant == "batch"  # as all that is pushed
         elif constant == "" and (asked_call := code.call(asked)) is not None and asked_call.last in ("get", "getenv"):
             known = _of_variable(code.text(asked_call.argument(0)))
             known = None if known is None else not known
@@ -259,10 +259,10 @@ def is_optional(code: NotebookCode, node: ast.AST) -> bool:
         if isinstance(around, ast.Try):
             return True
         if isinstance(around, ast.If | ast.IfExp) and inner is not around.test:
-            parameters_around = (each.arg for function in code.functions_around(around) for each in parameters(function))
             words = set(re.findall(r"\w+", _text(around.test)))
-            is_left_open = bool(_ASKS_FIRST.search(_text(around.test))) or not words.isdisjoint(parameters_around)
-            if is_left_open and on_kaggle(code, around.test) is None:
+            given = {each.arg for function in code.functions_around(around) for each in parameters(function)}
+            asks_first = _ASKS_FIRST.search(_text(around.test)) is not None
+            if (asks_first or words & given) and on_kaggle(code, around.test) is None:
                 return True
         inner = around
     return False

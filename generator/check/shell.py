@@ -48,11 +48,12 @@ def _of_calls(code: NotebookCode) -> Iterator[ShellCommand]:
         if call.name not in _RUNNING and call.last not in ("system", "getoutput"):
             continue
         given = code.resolved(call.argument(0, "args", "command", "cmd"))
+        is_tried = is_optional(code, call.node)
         if isinstance(given, ast.List | ast.Tuple):
             words = tuple(code.text(each) or UNKNOWN for each in given.elts)
-            yield ShellCommand(" ".join(words), (words,) if words else (), code.place(call.node), is_optional(code, call.node))
+            yield ShellCommand(" ".join(words), (words,) if words else (), code.place(call.node), is_tried)
         elif (text := code.text(given)) is not None:
-            yield ShellCommand(text, _words(text), code.place(call.node), is_optional(code, call.node))
+            yield ShellCommand(text, _words(text), code.place(call.node), is_tried)
 
 
 def _words(line: str) -> tuple[tuple[str, ...], ...]:

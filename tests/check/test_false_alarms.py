@@ -100,7 +100,10 @@ def test_what_asks_somebody_still_does() -> None:
     assert rules_found("get_ipython().run_line_magic('pip', 'install trl==0.2')", **OFFLINE) == {"N021"}
 
 
-KERAS = "import keras\nlogs = {}\nmodel = keras.Sequential()\n"
+KERAS = "import keras\nmodel = keras.Sequential()\n"
+SCORE = "class Score(keras.callbacks.Callback):\n    def on_epoch_end(self, epoch, {}):\n        {}"
+NET = "class Net(keras.Model):\n    def {}(self, data):\n        return {{'kappa': 1.0}}\nmodel = Net()\n"
+VALIDATED = "model.fit([1], [1], validation_data=([1], [1]))"
 FIT = """model.compile("adam", "mse", metrics=["mae"])
 stop = keras.callbacks.EarlyStopping(monitor="val_kappa", mode="max")
 model.fit([1], [1], epochs=2, callbacks=[stop])
@@ -110,16 +113,13 @@ model.save_weights("model.weights.h5")"""
 @pytest.mark.parametrize(
     ("cell", "is_found"),
     [
-        ("class Score(keras.callbacks.Callback):\n    def on_epoch_end(self, epoch, logs=None):\n"
-         "        logs['val_kappa'] = 1.0", False),
-        ("class Score(keras.callbacks.Callback):\n    def on_epoch_end(self, epoch, scores):\n"
-         "        scores.update(val_kappa=1.0)", False),
-        ("class Net(keras.Model):\n    def test_step(self, data):\n        return {'kappa': 1.0}\n"
-         "model = Net()\nmodel.fit([1], [1], validation_data=([1], [1]))", False),
-        ("class Score(keras.callbacks.Callback):\n    def on_epoch_end(self, epoch, logs=None):\n"
-         "        self.best = {}\n        self.best['val_kappa'] = logs['loss']", True),
+        (SCORE.format("logs=None", "logs['val_kappa'] = 1.0"), False),
+        (SCORE.format("scores", "scores.update(val_kappa=1.0)"), False),
+        (SCORE.format("logs=None", "self.best['val_kappa'] = logs['loss']"), True),
+        (NET.format("test_step") + VALIDATED, False),
+        (NET.format("predict_step") + VALIDATED, True),
     ],
-)  # fmt: skip
+)
 def test_a_metric_that_the_notebook_computes_itself_may_be_watched(cell: str, *, is_found: bool) -> None:
     assert ("N034" in rules_found(KERAS + cell, FIT)) == is_found
 
@@ -153,7 +153,7 @@ def test_a_condition_that_holds_on_kaggle_is_no_guard_against_a_missing_network(
     cells = (read_cell("a", "import os, timm"), read_cell("b", code))
     kernel = KernelSource(NotebookCode(Path("n.ipynb"), cells), metadata=JsonObject(OFFLINE))
 
-    found = [each.severity for each in check([kernel]) if each.rule in {'N021', 'N022'}]
+    found = [each.severity for each in check([kernel]) if each.rule in {"N021", "N022"}]
     assert found == ([severity] if severity else [])
 
 

@@ -94,9 +94,9 @@ def install_needs_internet(kernel: KernelSource) -> Iterator[Problem]:
 
     Source (2026-11-23): the code requirements of competitions.
     """
-    for place, arguments, is_optional in _installs(kernel.code):
+    for place, arguments, may_be_left_out in _installs(kernel.code):
         asks_nobody = _asks_nobody(kernel, arguments)
-        if kernel.has_no_internet and not asks_nobody and not is_optional:
+        if kernel.has_no_internet and not asks_nobody and not may_be_left_out:
             message = "pip asks an index on the internet here, which this notebook runs without."
             wanted = _packages(arguments)
             names = " ".join(wanted[:3]) or "NAME"
@@ -113,7 +113,8 @@ def needs_internet(kernel: KernelSource) -> Iterator[Problem]:
     """The notebook downloads something, and runs without the internet.
 
     Commands (wget, git clone, apt-get), requests, hubs of models and data sets by name, and the pretrained weights that
-    `weights="imagenet"` or `pretrained=True` stand for: all of them end the session.
+    `weights="imagenet"` or `pretrained=True` stand for: all of them end the session. What is tried, or done only if a file
+    is missing or the network is there, is fine.
     Attach what is needed as a dataset or a Kaggle Model; where weights come from training, build the model without.
 
     Source (2026-11-23): the code requirements of competitions.
