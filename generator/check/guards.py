@@ -9,6 +9,7 @@ from typing import TypeVar, cast
 from generator.check.cell_text import CodeCell
 from generator.check.code import NotebookCode
 from generator.check.syntax import parameters
+from generator.check.text_value import UNKNOWN
 
 AnswerT = TypeVar("AnswerT")
 NodeT = TypeVar("NodeT", bound=ast.AST)
@@ -110,6 +111,9 @@ def _on_kaggle(code: NotebookCode, test: ast.expr, depth: int) -> bool | None:  
             return decisive
         return None if None in known_parts else not decisive
     if isinstance(test, ast.Compare) and len(test.ops) == 1:
+        left, right = code.text(test.left), code.text(test.comparators[0])
+        if isinstance(test.ops[0], ast.Eq | ast.NotEq) and left and right and UNKNOWN not in left + right:
+            return (left == right) is isinstance(test.ops[0], ast.Eq)
         return _compared_on_kaggle(code, test.left, test.ops[0], test.comparators[0], depth)
     if isinstance(test, ast.Name | ast.Attribute):
         value = code.resolved(test)

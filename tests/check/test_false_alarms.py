@@ -140,6 +140,8 @@ DOWNLOAD = "timm.create_model('resnet18', pretrained=True)"
         ("folds = len(os.sep)\nif folds > 1:\n    !pip install einops-exts==0.0.4", Severity.WARNING),
         (f"DEBUG = False\nif DEBUG:\n    m = {DOWNLOAD}", None),
         (f"DEBUG = False\nm = {DOWNLOAD} if DEBUG else None", None),
+        (f"MODE = 'infer'\nif MODE == 'train':\n    m = {DOWNLOAD}", None),
+        (f"MODE = 'infer'\nif MODE != 'train':\n    m = {DOWNLOAD}", Severity.ERROR),
         (f"if os.environ.get('KAGGLE_KERNEL_RUN_TYPE') == 'Interactive':\n    m = {DOWNLOAD}", None),
         (f"try:\n    m = {DOWNLOAD}\nexcept OSError:\n    m = None", None),
         (f"if not os.path.exists('/kaggle/input/datasets/a/b/m.pth'):\n    m = {DOWNLOAD}", None),

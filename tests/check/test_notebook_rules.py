@@ -234,6 +234,8 @@ def test_a_search_that_is_not_deep_enough_for_the_mounts_is_found(search: str, *
         ([f"%%bash\ncd {DATA}\nunzip -l train.zip\ncd /kaggle/working\nmkdir out"], False),
         ([f"%%bash\ncd {DATA}\nls", "%%bash\nmkdir out", "!mkdir out", "open('a.txt', 'w')"], False),
         ([f"!cd {DATA}", "open('a.txt', 'w')"], False),
+        ([f"!tar -xf a.tar -C {DATA}/more"], True),
+        ([f"%%bash\nif [ -d {DATA} ]; then\n  ls -d {DATA}/*\nfi\ntar czf a.tgz -C {DATA} ."], False),
     ],
 )
 def test_a_shell_that_writes_where_it_is_below_the_inputs_is_found(cells: list[str], *, is_found: bool) -> None:

@@ -38,7 +38,8 @@ _IN_COMMAND = re.compile(r"(?:/kaggle/input|(?<![\w.])\.\./input)/[\w./-]*[\w-]"
 _LOOKING = re.compile(r"\s*(?:ls|tree|du|find|head|wc|cat|stat|echo|#)\b|^\s*#")
 _WRITES_INPUT = re.compile(
     r"^(?:mkdir|touch|rm)\b[^|;&]*?\s(?P<path>/kaggle/input/\S+)"
-    r"|(?:>|\s-d|\s-O|\s-C|\s--directory|\s--output-document)[ =]?\s*(?P<to>/kaggle/input/\S+)"
+    r"|(?:>|\bunzip\b[^|;&]*?\s-d|\btar\s+(?!--exclude)-{0,2}\w*x[^|;&]*?\s(?:-C|--directory)|\s-O|\s--output-document)"
+    r"[ =]?\s*(?P<to>/kaggle/input/\S+)"
 )
 _SEARCHES = ("?.rglob", "?.glob", "?.walk")
 _LONGEST_COMMAND = 10_000
