@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import accumulate, islice, takewhile
+from textwrap import dedent
 
 from generator.untrusted import JsonObject
 
@@ -61,6 +62,12 @@ class CodeCell:
     script: "CodeCell | None" = None  # the Python that `%%writefile NAME.py` writes, under the name of the file
     is_analysed: bool = True  # else there was too much: its text and commands are there, and its first statements
     lines_analysed: int = 0  # of a cell that is not analysed as a whole
+
+    @property
+    def is_of_shell(self) -> bool:
+        """True for a cell that a shell runs as a whole, such as one of `%%bash`."""
+        magic = re.match(r"\s*%%\s*(\S+)", self.source)
+        return magic is not None and magic[1] in _SHELL_MAGICS
 
     @cached_property
     def lines(self) -> list[str]:
@@ -129,7 +136,8 @@ def read_cell(name: str, source: str) -> CodeCell:
     """Take the text of a code cell apart: parsed as it is, or else without its commands and magics."""
     cell = CodeCell(name, source)
     commands: dict[int, str] = {}
-    lines = cell.lines
+    is_indented = source[:1].isspace() and source.lstrip().startswith("%%")
+    lines = dedent(source).split("\n") if is_indented else cell.lines
     for number, line in enumerate(lines):
         if line.startswith("%%"):
             commands[number + 1] = line[2:].strip()

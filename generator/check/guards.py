@@ -6,10 +6,18 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import TypeVar, cast
 
+from generator.check.cell_text import CodeCell
 from generator.check.code import NotebookCode
+from generator.check.syntax import parameters
+from generator.check.text_value import UNKNOWN
 
 AnswerT = TypeVar("AnswerT")
 NodeT = TypeVar("NodeT", bound=ast.AST)
+_ASKS_FIRST = re.compile(
+    r"exists|is_?dir|is_?file|listdir|glob|find_spec|modules|installed|which|version|hasattr|internet|network|online"
+    r"|offline|connect|download|cache",
+    re.IGNORECASE,
+)
 _VERSION_CHECK = re.compile(r"version|hasattr|colab|is_local|getattr", re.IGNORECASE)
 
 _NAMED = (ast.FunctionDef, ast.AsyncFunctionDef)
@@ -103,6 +111,9 @@ def _on_kaggle(code: NotebookCode, test: ast.expr, depth: int) -> bool | None:  
             return decisive
         return None if None in known_parts else not decisive
     if isinstance(test, ast.Compare) and len(test.ops) == 1:
+        left, right = code.text(test.left), code.text(test.comparators[0])
+        if isinstance(test.ops[0], ast.Eq | ast.NotEq) and left and right and UNKNOWN not in left + right:
+            return (left == right) is isinstance(test.ops[0], ast.Eq)
         return _compared_on_kaggle(code, test.left, test.ops[0], test.comparators[0], depth)
     if isinstance(test, ast.Name | ast.Attribute):
         value = code.resolved(test)
@@ -146,9 +157,11 @@ def _compared_on_kaggle(code: NotebookCode, left: ast.expr, op: ast.cmpop, right
         constant = (text or other or "").lower()
         asked = right if text is not None else left
         name = code.name(asked.func if isinstance(asked, ast.Call) else asked)
-        if constant in _ELSEWHERE or (name in _SYSTEMS and constant in _SYSTEMS[name]):
+        kind_of_run = constant if "KAGGLE_KERNEL_RUN_TYPE" in _text(asked) else ""
+        is_elsewhere = constant in _ELSEWHERE or (name in _SYSTEMS and constant in _SYSTEMS[name])
+        if is_elsewhere or kind_of_run == "interactive":
             known = False
-        elif constant == "kaggle":
+        elif constant == "kaggle" or kind_of_run == "batch":  # as whatever is pushed
             known = True
         elif constant == "" and (asked_call := code.call(asked)) is not None and asked_call.last in ("get", "getenv"):
             known = _of_variable(code.text(asked_call.argument(0)))
@@ -167,16 +180,16 @@ def is_elsewhere_at(code: NotebookCode, cell: str, line: int) -> bool:
 def may_be_passed_by_at(code: NotebookCode, cell: str, line: int) -> bool:
     """True if a session may pass by what begins on a line of a cell."""
     found = code.statements.get((cell, line), [])
-    return bool(found) and _may_be_passed_by(code, found[-1])
+    return bool(found) and may_be_passed_by(code, found[-1])
 
 
-def _may_be_passed_by(code: NotebookCode, node: ast.AST, depth: int = 0) -> bool:
+def may_be_passed_by(code: NotebookCode, node: ast.AST, depth: int = 0) -> bool:
     """True for code below a condition, in an `except`, or in a function that is called only there or not at all."""
     inner: ast.AST = node
     for around in code.ancestors(node):
         if isinstance(around, ast.ExceptHandler | ast.match_case):
             return True
-        if isinstance(around, ast.If) and not _is_taken(code, around, inner):
+        if isinstance(around, ast.If | ast.IfExp) and not _is_taken(code, around, inner):
             return True
         if isinstance(around, _NAMED):
             is_plain = not around.decorator_list and code.class_of(around) is None
@@ -187,17 +200,18 @@ def _may_be_passed_by(code: NotebookCode, node: ast.AST, depth: int = 0) -> bool
 
 
 def _may_be_left_out(code: NotebookCode, function: ast.FunctionDef | ast.AsyncFunctionDef, depth: int) -> bool:
-    return all(_may_be_passed_by(code, use, depth + 1) for use in _uses_outside(code, function))
+    return all(may_be_passed_by(code, use, depth + 1) for use in _uses_outside(code, function))
 
 
-def _is_taken(code: NotebookCode, around: ast.If, inner: ast.AST) -> bool:
+def _is_taken(code: NotebookCode, around: ast.If | ast.IfExp, inner: ast.AST) -> bool:
     """True for a branch that every session takes: of a script's own guard, or by where or what it asks."""
     test = around.test
     if inner is test:
         return True
     is_main = isinstance(test, ast.Compare) and "__name__" in _text(test)
     known = True if is_main else on_kaggle(code, test)
-    return known is not None and known is (inner in around.body)
+    body = around.body if isinstance(around.body, list) else [around.body]
+    return known is not None and known is (inner in body)
 
 
 def _place_named(name: str) -> bool | None:
@@ -240,6 +254,30 @@ def is_guarded(code: NotebookCode, node: ast.AST, *, any_if: bool = False) -> bo
             return True
         inner = around
     return False
+
+
+def is_optional(code: NotebookCode, node: ast.AST) -> bool:
+    """True for what is tried, or done only if a condition says so that asks for a file, a network or the caller."""
+    inner = node
+    for around in code.ancestors(node):
+        if isinstance(around, ast.Try):
+            return True
+        if isinstance(around, ast.If | ast.IfExp) and inner is not around.test:
+            words = set(re.findall(r"\w+", _text(around.test)))
+            given = {each.arg for function in code.functions_around(around) for each in parameters(function)}
+            asks_first = _ASKS_FIRST.search(_text(around.test)) is not None
+            if (asks_first or words & given) and on_kaggle(code, around.test) is None:
+                return True
+        inner = around
+    return False
+
+
+def is_optional_at(code: NotebookCode, cell: CodeCell, line: int) -> bool:
+    """True for a command on a line of a cell that is tried, or done only if a condition says so, as `is_optional`."""
+    statement = code.statement(cell, line)
+    if statement is None:
+        return cell.lines[line - 1][:1].isspace()  # mostly in an `if` or an `except`
+    return is_optional(code, statement)
 
 
 @lru_cache(maxsize=1_000)  # conditions around many calls

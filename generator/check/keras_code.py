@@ -7,6 +7,8 @@ from generator.check.analysis.platform import is_keras
 from generator.check.code import NotebookCode
 from generator.check.syntax import Call
 
+_ENOUGH_EPOCHS = 3
+
 
 def keras_stars(code: NotebookCode) -> set[str]:
     """The modules of which the notebook imports every name, and that bring no framework of somebody's own."""
@@ -34,3 +36,11 @@ def is_keras_fit(code: NotebookCode, call: Call) -> bool:
     """True for `fit` of a Keras model: one that is compiled, or that is given epochs or callbacks."""
     named = call.keyword("epochs", "steps_per_epoch", "validation_data", "callbacks") is not None
     return call.receiver is not None and (named or call.is_open or is_keras_model(code, call))
+
+
+def is_long_keras_fit(code: NotebookCode, call: Call) -> bool:
+    """True for `fit` of a Keras model for several epochs."""
+    if call.last not in {"fit", "fit_generator"} or not {"keras", "tensorflow"} & code.modules:
+        return False
+    epochs = code.number(call.argument(5, "epochs"))
+    return is_keras_fit(code, call) and epochs is not None and epochs >= _ENOUGH_EPOCHS

@@ -9,6 +9,7 @@ from functools import lru_cache
 
 from generator.check.code import NotebookCode
 from generator.check.finding import Place
+from generator.check.guards import is_optional, is_optional_at
 from generator.check.text_value import UNKNOWN
 
 _RUNNING = {"os.system", "subprocess.run", "subprocess.call", "subprocess.check_call", "subprocess.check_output"}
@@ -39,8 +40,7 @@ def shell_commands(code: NotebookCode) -> tuple[ShellCommand, ...]:
 
 def _of_cells(code: NotebookCode) -> Iterator[ShellCommand]:
     for cell, line, text in code.commands():
-        is_indented = cell.lines[line - 1][:1].isspace()  # mostly in an `if` or an `except`
-        yield ShellCommand(text, _words(text), code.place(cell, line), is_indented)
+        yield ShellCommand(text, _words(text), code.place(cell, line), is_optional_at(code, cell, line))
 
 
 def _of_calls(code: NotebookCode) -> Iterator[ShellCommand]:
@@ -48,12 +48,12 @@ def _of_calls(code: NotebookCode) -> Iterator[ShellCommand]:
         if call.name not in _RUNNING and call.last not in ("system", "getoutput"):
             continue
         given = code.resolved(call.argument(0, "args", "command", "cmd"))
-        is_optional = any(isinstance(each, ast.Try | ast.If | ast.IfExp) for each in code.ancestors(call.node))
+        is_tried = is_optional(code, call.node)
         if isinstance(given, ast.List | ast.Tuple):
             words = tuple(code.text(each) or UNKNOWN for each in given.elts)
-            yield ShellCommand(" ".join(words), (words,) if words else (), code.place(call.node), is_optional)
+            yield ShellCommand(" ".join(words), (words,) if words else (), code.place(call.node), is_tried)
         elif (text := code.text(given)) is not None:
-            yield ShellCommand(text, _words(text), code.place(call.node), is_optional)
+            yield ShellCommand(text, _words(text), code.place(call.node), is_tried)
 
 
 def _words(line: str) -> tuple[tuple[str, ...], ...]:

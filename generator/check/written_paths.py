@@ -14,13 +14,14 @@ _METHODS = {
 _ON_PATHS = {"write_text", "write_bytes", "mkdir", "touch"}
 _FIRST = {
     *("os.makedirs", "os.mkdir", "numpy.save", "numpy.savez", "numpy.savez_compressed", "numpy.savetxt"),
-    *("matplotlib.pyplot.savefig", "keras.models.save_model", "tensorflow.keras.models.save_model"),
+    "matplotlib.pyplot.savefig",
     *("keras.callbacks.ModelCheckpoint", "tensorflow.keras.callbacks.ModelCheckpoint"),
     *("keras.callbacks.CSVLogger", "tensorflow.keras.callbacks.CSVLogger", "pandas.ExcelWriter"),
 }
 _SECOND = {
     *("torch.save", "joblib.dump", "shutil.copy", "shutil.copy2", "shutil.copyfile", "shutil.move", "shutil.copytree"),
     *("os.rename", "os.replace", "cv2.imwrite", "safetensors.torch.save_file", "safetensors.numpy.save_file"),
+    *("keras.models.save_model", "tensorflow.keras.models.save_model", "keras.saving.save_model"),
     *("torch_xla.core.xla_model.save", "shutil.unpack_archive", "soundfile.write", "imageio.imwrite"),
 }
 _KEYWORDS = ("path_or_buf", "path", "fname", "filename", "filepath", "file", "dst", "extract_dir", "save_directory")

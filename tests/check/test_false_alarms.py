@@ -27,7 +27,8 @@ def rules_found(*sources: str, **metadata: Any) -> set[str]:
     "source",
     [
         "cd ..", "cp ../input/x .", "ls -l", "time sum(range(3))", "rm -rf out", "    x = 1\n    y = 2", "alias l ls",
-        "x = [1]\n/len x", ",print a b", ";print a b",
+        "x = [1]\n/len x", ",print a b", ";print a b", "    %%time\n    x = 1\n    y = x + 1",
+        "\n  %%bash\n  ls -l | wc\n",
     ],
 )  # fmt: skip
 def test_what_ipython_takes_is_no_fault_of_syntax(source: str) -> None:
@@ -97,6 +98,65 @@ def test_what_asks_somebody_still_does() -> None:
     assert rules_found("import wandb\nwandb.init(project='x')", **OFFLINE) == {"N022"}
     assert rules_found("!pip install -U torch==2.9", **OFFLINE) == {"N021"}
     assert rules_found("get_ipython().run_line_magic('pip', 'install trl==0.2')", **OFFLINE) == {"N021"}
+
+
+KERAS = "import keras\nmodel = keras.Sequential()\n"
+SCORE = "class Score(keras.callbacks.Callback):\n    def on_epoch_end(self, epoch, {}):\n        {}"
+NET = "class Net(keras.Model):\n    def {}(self, data):\n        return {{'kappa': 1.0}}\nmodel = Net()\n"
+VALIDATED = "model.fit([1], [1], validation_data=([1], [1]))"
+FIT = """model.compile("adam", "mse", metrics=["mae"])
+stop = keras.callbacks.EarlyStopping(monitor="val_kappa", mode="max")
+model.fit([1], [1], epochs=2, callbacks=[stop])
+model.save_weights("model.weights.h5")"""
+
+
+@pytest.mark.parametrize(
+    ("cell", "is_found"),
+    [
+        (SCORE.format("logs=None", "logs['val_kappa'] = 1.0"), False),
+        (SCORE.format("scores", "scores.update(val_kappa=1.0)"), False),
+        (SCORE.format("logs=None", "self.best['val_kappa'] = logs['loss']"), True),
+        (NET.format("test_step") + VALIDATED, False),
+        (NET.format("predict_step") + VALIDATED, True),
+    ],
+)
+def test_a_metric_that_the_notebook_computes_itself_may_be_watched(cell: str, *, is_found: bool) -> None:
+    assert ("N034" in rules_found(KERAS + cell, FIT)) == is_found
+
+
+DOWNLOAD = "timm.create_model('resnet18', pretrained=True)"
+
+
+@pytest.mark.parametrize(
+    ("code", "severity"),
+    [
+        (f"DEBUG = False\nif not DEBUG:\n    m = {DOWNLOAD}", Severity.ERROR),
+        (f"if os.path.exists('/kaggle/input'):\n    m = {DOWNLOAD}", Severity.ERROR),
+        (f"if os.environ.get('KAGGLE_KERNEL_RUN_TYPE') == 'Batch':\n    m = {DOWNLOAD}", Severity.ERROR),
+        ("if os.path.exists('/kaggle'):\n    !wget https://example.org/x", Severity.ERROR),
+        (f"folds = len(os.sep)\nif folds > 1:\n    m = {DOWNLOAD}", Severity.WARNING),
+        (f"folds = len(os.sep)\nm = {DOWNLOAD} if folds > 1 else None", Severity.WARNING),
+        ("folds = len(os.sep)\nif folds > 1:\n    os.system('wget https://example.org/x')", Severity.WARNING),
+        ("folds = len(os.sep)\nif folds > 1:\n    !pip install einops-exts==0.0.4", Severity.WARNING),
+        (f"DEBUG = False\nif DEBUG:\n    m = {DOWNLOAD}", None),
+        (f"DEBUG = False\nm = {DOWNLOAD} if DEBUG else None", None),
+        (f"MODE = 'infer'\nif MODE == 'train':\n    m = {DOWNLOAD}", None),
+        (f"MODE = 'infer'\nif MODE != 'train':\n    m = {DOWNLOAD}", Severity.ERROR),
+        (f"if os.environ.get('KAGGLE_KERNEL_RUN_TYPE') == 'Interactive':\n    m = {DOWNLOAD}", None),
+        (f"try:\n    m = {DOWNLOAD}\nexcept OSError:\n    m = None", None),
+        (f"if not os.path.exists('/kaggle/input/datasets/a/b/m.pth'):\n    m = {DOWNLOAD}", None),
+        (f"def build(with_weights):\n    return {DOWNLOAD} if with_weights else None\nbuild(False)", None),
+        ("if not os.path.isdir('work'):\n    !git clone https://example.org/work", None),
+    ],
+)
+def test_a_condition_that_holds_on_kaggle_is_no_guard_against_a_missing_network(
+    code: str, severity: Severity | None
+) -> None:
+    cells = (read_cell("a", "import os, timm"), read_cell("b", code))
+    kernel = KernelSource(NotebookCode(Path("n.ipynb"), cells), metadata=JsonObject(OFFLINE))
+
+    found = [each.severity for each in check([kernel]) if each.rule in {"N021", "N022"}]
+    assert found == ([severity] if severity else [])
 
 
 STEP = "    g = {}jax.grad(lambda w: jnp.mean((x @ w) ** 2))(w){}\n    return jax.tree.map(lambda a, b: a - b, w, g)\n"

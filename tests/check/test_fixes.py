@@ -250,6 +250,8 @@ def test_the_rules_fixes_are_shown_and_then_written(tmp_path: Path, tandem: Tand
         # What stands in the place of these is something else.
         ("import numpy as np\nx = np.NINF", None),
         ("import jax\nf = jax.linear_util.wrap_init", None),
+        ("import numpy as np\ndef f(x, float=None):\n    return x.astype(np.float)", None),
+        ("import numpy as np\nfrom torch import int\nx = np.zeros(3, np.int)", None),
         ("import pandas as pd\nx = pd.date_range(a, b, closed='left')", None),
     ],
 )

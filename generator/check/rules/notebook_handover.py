@@ -14,7 +14,7 @@ from generator.check.guards import is_guarded
 from generator.check.rule import Problem, rule
 from generator.check.shell import shell_commands
 from generator.check.source import KernelSource, Purpose
-from generator.check.syntax import Call, is_true
+from generator.check.syntax import Call, is_true, walk
 from generator.check.text_value import UNKNOWN
 from generator.check.written_paths import Write, writes
 from generator.pair.shared_cells import differing
@@ -178,17 +178,37 @@ def submissions_of_other_kernels(kernel: KernelSource) -> Iterator[Problem]:
     if not kernel.has_no_internet or kernel.purpose is Purpose.TRAINING:
         return
     for call in kernel.code.calls:
-        path = kernel.code.text(call.argument(0)) or ""
-        name = PurePosixPath(path).name.lower()
-        is_submission = _SUB.search(name) and "sample" not in name and name.endswith(_TABLES)
-        is_input = path.startswith(("/kaggle/input/", "../input/")) and "/competitions/" not in path
-        if call.name.startswith(("pandas.read_", "polars.read_", "polars.scan_")) and is_input and is_submission:
+        if not call.name.startswith(("pandas.read_", "polars.read_", "polars.scan_")):
+            continue
+        path = next(filter(_is_submission_of_another, _paths_read(kernel.code, call)), None)
+        if path is not None:
             message = f"{_name(path)} has the rows of the visible test, and a code competition runs on the hidden one."
             yield Problem(
                 kernel.code.place(call.node),
                 message,
                 "Attach that kernel's weights by kernel_sources, and predict the rows of the hidden test here.",
             )
+
+
+def _is_submission_of_another(path: str) -> bool:
+    name = PurePosixPath(path).name.lower()
+    is_submission = _SUB.search(name) is not None and "sample" not in name and name.endswith(_TABLES)
+    return is_submission and path.startswith(("/kaggle/input/", "../input/")) and "/competitions/" not in path
+
+
+def _paths_read(code: NotebookCode, call: Call) -> Iterator[str]:
+    """The path that a call reads, or the texts that the loop around it goes through for that."""
+    given = call.argument(0)
+    if (path := code.text(given)) is not None:
+        yield path
+    names = {each.id for each in walk(given) if isinstance(each, ast.Name)} if given is not None else set()
+    loops: list[ast.For | ast.comprehension] = []
+    for around in code.ancestors(call.node):
+        loops += [around] if isinstance(around, ast.For) else getattr(around, "generators", [])
+    for loop in loops:
+        if not names.isdisjoint(each.id for each in walk(loop.target) if isinstance(each, ast.Name)):
+            parts = [code.resolved(each) or each for each in walk(loop.iter) if isinstance(each, ast.expr)]
+            yield from (text for part in parts for each in walk(part) if (text := code.text(each)) is not None)
 
 
 @rule("N067", "submission-of-a-fixed-length", Severity.WARNING)

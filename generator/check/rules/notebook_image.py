@@ -4,6 +4,7 @@ import ast
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import cache, lru_cache
 from pathlib import PurePosixPath
 
@@ -34,7 +35,7 @@ _PATHS = {"sys.path.append", "sys.path.insert", "sys.path.extend", "site.addsite
 _COPIES = {"shutil.copy", "shutil.copytree", "shutil.copy2", "shutil.copyfile", "shutil.unpack_archive", "os.symlink"}
 _COPIES |= {"?.extractall", "?.write_text", "os.chdir"}
 _SCRIPT = re.compile(
-    r"(?:^|&&|;|\|\|?)\s*(?:time\s+)?(?:python3?|torchrun|accelerate\s+launch|deepspeed|bash|sh)\s+(.*)"
+    r"(?:^|&&|;|\|\|?)\s*(?:time\s+)?(?:python3?|torchrun|accelerate\s+launch|deepspeed|bash|sh|run)\s+(.*)"
 )
 _COMMAND_LINES = {"parse_args", "parse_args_into_dataclasses"}
 _EVENT_LOOPS = {"run", "run_until_complete"}
@@ -57,6 +58,7 @@ _APPEND = Removed("pandas.DataFrame.append", "2.0", "pandas.concat([a, b])")
 _LABELS_AND_AXIS = 2  # arguments of DataFrame.drop
 _LONGEST_NAME = 200  # of a file
 _NOT_PUSHED = "{} lies beside the notebook, and is not pushed with it."
+_DATASET = "/kaggle/input/datasets/OWNER/DATASET"
 _COLAB_TEXTS = ("COLAB_TPU_ADDR", "COLAB_GPU", "COLAB_BACKEND_VERSION")
 _OF_MODELS = {"eval", "train", "parameters", "named_parameters", "state_dict", "load_state_dict", "modules", "children"}
 _MOVES_MODELS = {"to", "cuda", "cpu", "float", "half", "double"}  # and returns them
@@ -77,7 +79,7 @@ def module_not_in_image(kernel: KernelSource) -> Iterator[Problem]:
     """
     code = kernel.code
     missing = missing_modules(kernel)
-    if kernel.refs("kernel_sources") or _brings_modules(code):  # a utility script may be among them
+    if kernel.refs("kernel_sources") or _brings_modules(kernel):  # a utility script may be among them
         return
     pip = installed_modules(code)
     for node, names in code.import_statements:
@@ -126,14 +128,16 @@ def file_is_not_pushed(kernel: KernelSource) -> Iterator[Problem]:
     Source (2026-11-27): kaggle-cli kernels_push, which uploads code_file only; Kaggle/kaggle-cli#225, #372.
     """
     code = kernel.code
-    if kernel.metadata is None or _brings_modules(code):
+    if kernel.metadata is None or _brings_modules(kernel):
         return
     for node, names in code.import_statements:
         for name in sorted({each.partition(".")[0] for each in names}):
-            is_beside = _lies_beside(kernel, f"{name}.py") or _lies_beside(kernel, f"{name}/__init__.py")
-            if is_beside and not is_guarded(code, node):
-                remedy = f"Write it in a cell that begins with %%writefile {name}.py, or attach it as a utility script."
-                yield Problem(code.place(node), _NOT_PUSHED.format(f"{name}.py"), remedy)
+            file = _module_beside(kernel, name)
+            if file and not is_guarded(code, node):
+                in_cell = f"Write it in a cell that begins with %%writefile {file}, or attach it as a utility script."
+                in_dataset = f'Attach {file} as a dataset, and write sys.path.append("{_DATASET}") above.'
+                remedy = in_dataset if file.endswith("/") else in_cell
+                yield Problem(code.place(node), _NOT_PUSHED.format(file), remedy)
     for command in shell_commands(code):
         for script in _scripts(command.text):
             if _lies_beside(kernel, script):
@@ -141,9 +145,7 @@ def file_is_not_pushed(kernel: KernelSource) -> Iterator[Problem]:
                 yield Problem(command.place, _NOT_PUSHED.format(script), remedy)
     for call, name in _read_files(code):
         if _lies_beside(kernel, name) and not is_guarded(code, call.node):
-            remedy = (
-                f'Attach it as a dataset, and read "/kaggle/input/datasets/OWNER/DATASET/{PurePosixPath(name).name}".'
-            )
+            remedy = f'Attach it as a dataset, and read "{_DATASET}/{PurePosixPath(name).name}".'
             yield Problem(code.place(call.node), _NOT_PUSHED.format(name), remedy)
 
 
@@ -376,7 +378,7 @@ class _Removals:
             # Put there by the notebook: np.float = float.
             is_own = any(f"{full}.".startswith(f"{each}.") for each in own)
             if not is_own and (entry := _entry(full)) is not None:
-                is_same = full == entry.name and stays_the_same(entry)
+                is_same = full == entry.name and stays_the_same(entry) and not _is_defined(self._code, entry.instead)
                 self._add(attribute, entry, fix=renamed(attribute, full, entry.instead) if is_same else None)
 
     def _is_imported(self, root: str, full: str) -> bool:
@@ -483,6 +485,12 @@ def _is_own_method(code: NotebookCode, name: str) -> bool:
     return any(each.name == name for each in code.nodes(ast.FunctionDef))
 
 
+def _is_defined(code: NotebookCode, name: str) -> bool:
+    """True if the notebook gives a name to something of its own in any scope, such as a parameter `float`."""
+    stores = any(each.id == name and not isinstance(each.ctx, ast.Load) for each in code.nodes(ast.Name))
+    return stores or any(each == name for each, _ in code.definitions())
+
+
 def _attributes_set(code: NotebookCode) -> Iterator[str]:
     """The names that the notebook gives to a module: `np.float = float`, `setattr(np, "float", float)`."""
     for node in code.nodes(ast.Attribute):
@@ -505,13 +513,19 @@ def _pinned(command: str) -> Iterator[tuple[str, str]]:
             yield module_named(name), version
 
 
-def _brings_modules(code: NotebookCode) -> bool:
+def _brings_modules(kernel: KernelSource) -> bool:
     """True if the notebook itself puts modules or files somewhere, or looks for them elsewhere."""
-    if code.writer is not None and _brings_modules(code.writer):
+    code = kernel.code
+    if code.writer is not None and _brings_modules(replace(kernel, code=code.writer)):
         return True
     if any(_BRINGS_FILES.search(command.text) for command in shell_commands(code)):
         return True
-    if any(command.startswith(("writefile", "cd ", "file ", "run ")) for _, _, command in code.commands()):
+    commands = [command for _, _, command in code.commands()]
+    if any(command.startswith(("writefile", "cd ", "file ")) for command in commands):
+        return True
+    # What `%run` executes may do so, unless it is not there.
+    run = [command for command in commands if command.startswith("run ")]
+    if any(kernel.metadata is None or not any(_lies_beside(kernel, each) for each in _scripts(one)) for one in run):
         return True
     return any(
         call.name in _PATHS | _COPIES or call.name.endswith(("sys.path.append", "sys.path.insert"))
@@ -523,11 +537,18 @@ def _scripts(command: str) -> Iterator[str]:
     """The scripts that a command of a shell runs."""
     for rest in _SCRIPT.findall(command):
         words = rest.split()
-        script = next((word for word in words if word.endswith((".py", ".sh"))), None)
+        script = next((word for word in words if word.endswith((".py", ".sh", ".ipynb"))), None)
         if script is not None and "-c" not in words:
             yield script.removeprefix("./")
     if command.startswith("./") and command.split(maxsplit=1)[0].endswith((".sh", ".py")):
         yield command.split(maxsplit=1)[0].removeprefix("./")
+
+
+def _module_beside(kernel: KernelSource, name: str) -> str:
+    """The file or the folder of a module of this name in the kernel's folder, or nothing."""
+    if _lies_beside(kernel, f"{name}/__init__.py"):
+        return f"{name}/"
+    return f"{name}.py" if _lies_beside(kernel, f"{name}.py") else ""
 
 
 def _lies_beside(kernel: KernelSource, name: str) -> bool:

@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 
 from generator.check.code import NotebookCode
 from generator.check.finding import Place, Severity
-from generator.check.guards import is_called
+from generator.check.guards import is_called, is_elsewhere, is_optional, may_be_passed_by
 from generator.check.images import distributions_of
 from generator.check.rule import Problem, rule
 from generator.check.shell import shell_commands
@@ -94,9 +94,9 @@ def install_needs_internet(kernel: KernelSource) -> Iterator[Problem]:
 
     Source (2026-11-23): the code requirements of competitions.
     """
-    for place, arguments, is_optional in _installs(kernel.code):
+    for place, arguments, may_be_left_out in _installs(kernel.code):
         asks_nobody = _asks_nobody(kernel, arguments)
-        if kernel.has_no_internet and not asks_nobody and not is_optional:
+        if kernel.has_no_internet and not asks_nobody and not may_be_left_out:
             message = "pip asks an index on the internet here, which this notebook runs without."
             wanted = _packages(arguments)
             names = " ".join(wanted[:3]) or "NAME"
@@ -113,7 +113,8 @@ def needs_internet(kernel: KernelSource) -> Iterator[Problem]:
     """The notebook downloads something, and runs without the internet.
 
     Commands (wget, git clone, apt-get), requests, hubs of models and data sets by name, and the pretrained weights that
-    `weights="imagenet"` or `pretrained=True` stand for: all of them end the session.
+    `weights="imagenet"` or `pretrained=True` stand for: all of them end the session. What is tried, or done only where
+    a file is missing or the network is there, is fine.
     Attach what is needed as a dataset or a Kaggle Model; where weights come from training, build the model without.
 
     Source (2026-11-23): the code requirements of competitions.
@@ -128,10 +129,12 @@ def needs_internet(kernel: KernelSource) -> Iterator[Problem]:
     for call in kernel.code.calls:
         node, name = call.node, call.name
         what = _fetched(kernel.code, node, name)
-        is_run = not _is_optional(kernel.code, node) and is_called(kernel.code, node)
-        if what and is_run and not _is_offline(kernel.code, name):
+        if not what or _is_offline(kernel.code, name) or not is_called(kernel.code, node):
+            continue
+        if not is_optional(kernel.code, node) and not is_elsewhere(kernel.code, node):
             message = f"{what} needs the internet, which this notebook runs without."
-            yield Problem(kernel.code.place(node), message, _remedy(what, name))
+            severity = Severity.WARNING if may_be_passed_by(kernel.code, node) else None
+            yield Problem(kernel.code.place(node), message, _remedy(what, name), severity=severity)
 
 
 @rule("N023", "kagglehub-without-internet", Severity.WARNING)
@@ -373,8 +376,3 @@ def _of_hub(code: NotebookCode, node: ast.Call, name: str, arguments: Mapping[st
     weights = arguments.get("weights") if name.startswith("torchvision.models.") else None
     named = code.text(weights) or code.name(weights) if weights is not None else ""
     return f"weights={named.rpartition('.')[2]}" if named.rpartition(".")[2] in _TORCHVISION_WEIGHTS else ""
-
-
-def _is_optional(code: NotebookCode, node: ast.AST) -> bool:
-    """True for what may not be run, or whose failure is caught."""
-    return any(isinstance(each, ast.Try | ast.If | ast.IfExp) for each in code.ancestors(node))

@@ -11,7 +11,9 @@ from pathlib import PurePosixPath
 from generator.check.code import NotebookCode
 from generator.check.finding import Severity
 from generator.check.fix import Fix, with_text
+from generator.check.guards import is_guarded, is_optional
 from generator.check.rule import Problem, rule
+from generator.check.shell import shell_commands
 from generator.check.source import KernelSource
 from generator.check.text_value import UNKNOWN
 from generator.check.written_paths import writes
@@ -36,7 +38,8 @@ _IN_COMMAND = re.compile(r"(?:/kaggle/input|(?<![\w.])\.\./input)/[\w./-]*[\w-]"
 _LOOKING = re.compile(r"\s*(?:ls|tree|du|find|head|wc|cat|stat|echo|#)\b|^\s*#")
 _WRITES_INPUT = re.compile(
     r"^(?:mkdir|touch|rm)\b[^|;&]*?\s(?P<path>/kaggle/input/\S+)"
-    r"|(?:>|\s-d|\s-O|\s-C|\s--directory|\s--output-document)[ =]?\s*(?P<to>/kaggle/input/\S+)"
+    r"|(?:>|\bunzip\b[^|;&]*?\s-d|\btar\s+(?!--exclude)-{0,2}\w*x[^|;&]*?\s(?:-C|--directory)|\s-O|\s--output-document)"
+    r"[ =]?\s*(?P<to>/kaggle/input/\S+)"
 )
 _SEARCHES = ("?.rglob", "?.glob", "?.walk")
 _LONGEST_COMMAND = 10_000
@@ -49,7 +52,7 @@ def flat_input_path(kernel: KernelSource) -> Iterator[Problem]:
 
     Since 2026 inputs are mounted by kind: /kaggle/input/competitions/SLUG, datasets/OWNER/SLUG, notebooks/OWNER/SLUG,
     models/OWNER/MODEL/FRAMEWORK/VARIATION/VERSION. Some sessions still have the old layout, so that a notebook that
-    worked yesterday finds nothing today.
+    worked yesterday finds nothing today. A search by `/kaggle/input/*/train.csv` is of that layout, too.
     Try the new path, then the old one; a notebook that has both is fine.
 
     Source (2026-11-23): real listings of 2026; Kaggle/kaggle-cli#1140.
@@ -74,6 +77,14 @@ def flat_input_path(kernel: KernelSource) -> Iterator[Problem]:
             new = f"{_INPUT}/{mount}" if mount else f"{_INPUT}/competitions/SLUG (datasets/OWNER/SLUG, …)"
             place = kernel.code.place(cell, line)
             yield Problem(place, f"{_shown(path)} is a path of the layout of old.", f"Write {new}.")
+    globs = _globs(kernel.code)
+    if nested or {"walk", "rglob"} & kernel.code.called or any(_is_of_mounts(pattern) for _, pattern in globs):
+        return
+    for node, pattern in globs:
+        if _is_of_old(kernel, pattern) and not is_guarded(kernel.code, node, any_if=True):
+            _, _, rest = pattern.partition("*/")
+            remedy = f'Write "{_INPUT}/*/*/{rest}" for a competition, "{_INPUT}/*/*/*/{rest}" for a dataset.'
+            yield Problem(kernel.code.place(node), f"{_shown(pattern)} is a path of the layout of old.", remedy)
 
 
 @rule("N041", "hard-coded-input-path", Severity.NOTE)
@@ -128,15 +139,16 @@ def write_into_input(kernel: KernelSource) -> Iterator[Problem]:
     """
     for write in writes(kernel.code):
         path = _absolute(write.path)
-        is_optional = any(isinstance(each, ast.Try | ast.If) for each in kernel.code.ancestors(write.node))
-        if path is not None and path.is_relative_to(_INPUT) and path != PurePosixPath(_INPUT) and not is_optional:
+        is_tried = is_optional(kernel.code, write.node)
+        if path is not None and path.is_relative_to(_INPUT) and path != PurePosixPath(_INPUT) and not is_tried:
             message = f"{_shown(str(write.path))} is read-only on Kaggle."
             yield Problem(kernel.code.place(write.node), message, _to_working(write.path))
-        elif write.path and not write.path.startswith(("/", UNKNOWN, "..")) and not is_optional:
-            folder = _folder_at(kernel.code, write.node)
+        elif write.path and not write.path.startswith(("/", UNKNOWN, "..")) and not is_tried:
+            folder = _folder_at(kernel.code, kernel.code.order(write.node))
             if folder.startswith(f"{_INPUT}/"):
                 message = f"{_shown(write.path)} is written in {_shown(folder)}, which is read-only on Kaggle."
                 yield Problem(kernel.code.place(write.node), message, _to_working(write.path))
+    yield from _commands_in_input(kernel.code)
     for cell, line, command in kernel.code.commands():
         written = _WRITES_INPUT.search(command)
         if written is not None and cell.lines[line - 1][:1].strip():
@@ -210,6 +222,38 @@ def input_not_attached(kernel: KernelSource) -> Iterator[Problem]:
             yield Problem(kernel.code.place(node), message, f'Add "{name}" to "{source}" in kernel-metadata.json.')
 
 
+def _globs(code: NotebookCode) -> list[tuple[ast.AST, str]]:
+    """The patterns below the inputs by which files are looked for."""
+    found: list[tuple[ast.AST, str]] = []
+    for call in code.calls:
+        if call.last not in ("glob", "iglob", "list_files"):
+            continue
+        pattern = code.text(call.argument(0, "pathname", "pattern", "file_pattern"))
+        folder = code.text(call.receiver) if call.last == "glob" and call.receiver is not None else None
+        path = (pattern or "") if folder is None else f"{folder}/{pattern or ''}"
+        path = re.sub(r"^(?:\./)?\.\./input/", f"{_INPUT}/", path)
+        if path.startswith(f"{_INPUT}/") and _parts(path):
+            found.append((call.node, path))
+    return found
+
+
+def _is_of_mounts(pattern: str) -> bool:
+    """True for a pattern that goes as deep as inputs are mounted today."""
+    parts = _parts(pattern)
+    return parts[0] in _SOURCES or parts[:2] == ("*", "*") or "**" in pattern
+
+
+def _is_of_old(kernel: KernelSource, pattern: str) -> bool:
+    """True for `/kaggle/input/*/train.csv`: files stand deeper today, below the kind and the name of an input."""
+    kind, *below = _parts(pattern)
+    if kind != "*" or not below or "**" in pattern or UNKNOWN in pattern:
+        return False
+    if len(below) == 1:
+        return "." in below[0]
+    attached = {part for source, _ in _SOURCES.values() for ref in kernel.refs(source) for part in ref.split("/")}
+    return kernel.metadata is not None and below[0] not in attached and "*" not in below[0]
+
+
 def _to_working(path: str | None) -> str:
     return f'Write to "/kaggle/working/{PurePosixPath(_shown(path or "")).name}".'
 
@@ -271,10 +315,46 @@ def _in_command(command: str) -> list[str]:
     return [path for path in known if len(_parts(path)) > 1 or command.startswith("cd ")]
 
 
-def _folder_at(code: NotebookCode, node: ast.AST) -> str:
-    """The folder that a notebook is in at a node, as far as `%cd` and `os.chdir` outside of functions tell."""
+def _commands_in_input(code: NotebookCode) -> Iterator[Problem]:
+    """The commands that write where they are, in a shell that is in a folder below the inputs."""
+    numbers = {cell.name: number for number, cell in enumerate(code.cells)}
+    before, folder = "", ""
+    for command in shell_commands(code):
+        if command.is_optional:
+            continue
+        name, number = command.place.cell, numbers[command.place.cell]
+        if name != before or not code.cells[number].is_of_shell:  # else the `cd` of a line above holds
+            before, folder = name, _folder_at(code, (number, command.place.line))
+        for each in command.words:
+            words = each[1:] if each[0] in ("do", "then", "else") else each
+            if words[:1] == ("cd",):
+                target = "".join(words[1:2])
+                path = None if "$" in target or target in ("", "-") else _absolute(str(PurePosixPath(folder, target)))
+                folder = UNKNOWN if path is None else str(path)
+            elif folder.startswith(f"{_INPUT}/") and _writes_here(words):
+                message = f"{words[0]} writes to {_shown(folder)}, which is read-only on Kaggle."
+                where = "unzip FILE -d /kaggle/working" if words[0] == "unzip" else "cd /kaggle/working"
+                yield Problem(command.place, message, f"Write to /kaggle/working: {where}.")
+                break
+
+
+def _writes_here(words: tuple[str, ...]) -> bool:
+    """True for a command that writes to the folder that it is in."""
+    program, rest = words[0] if words else "", words[1:]
+    options = {*"".join(word for word in rest if word.startswith("-"))}
+    if program == "unzip":  # but for what lists, tests and prints, or says where to
+        return not options & {*"dlptvZ"}
+    if program == "tar":
+        is_unpacking = bool(rest) and (rest[0] == "--extract" or ("x" in rest[0] and not rest[0].startswith("--")))
+        return is_unpacking and not any(word.startswith(("-C", "--directory", "--to-")) for word in rest)
+    named = [word for word in rest if not word.startswith("-")]
+    return program in {"mkdir", "touch"} and bool(named) and not named[0].startswith(("/", "~", "$", "..", UNKNOWN))
+
+
+def _folder_at(code: NotebookCode, order: tuple[int, int]) -> str:
+    """The folder that a notebook is in at a line, as far as `%cd` and `os.chdir` outside of functions tell."""
     moves = _moves(code)
-    after = bisect_right(moves, code.order(node), key=lambda move: move[0])
+    after = bisect_right(moves, order, key=lambda move: move[0])
     return _normal(moves[after - 1][1]) or UNKNOWN
 
 
@@ -283,7 +363,8 @@ def _moves(code: NotebookCode) -> list[tuple[tuple[int, int], str]]:
     """Where a notebook goes to another folder outside of functions, in the order of its text."""
     moves: list[tuple[tuple[int, int], str]] = [((-1, 0), "/kaggle/working")]
     for cell, line, command in code.commands():
-        if command.startswith("cd ") and cell.lines[line - 1][:1].strip():
+        is_of_shell = cell.is_of_shell or cell.lines[line - 1].startswith("!")  # whose `cd` ends with it
+        if command.startswith("cd ") and cell.lines[line - 1][:1].strip() and not is_of_shell:
             moves.append(((code.cells.index(cell), line), command[3:].strip().strip("\"'")))
     changes = [call for call in code.calls if call.name == "os.chdir" and code.function(call.node) is None]
     moves += [(code.order(call.node), code.text(call.argument(0)) or UNKNOWN) for call in changes]

@@ -10,11 +10,11 @@ from generator.check.code import NotebookCode
 from generator.check.finding import Severity
 from generator.check.guards import is_guarded
 from generator.check.images import gpu_keywords, gpu_modules
-from generator.check.keras_code import is_keras_fit, keras_stars
+from generator.check.keras_code import is_keras_fit, is_long_keras_fit, keras_stars
 from generator.check.rule import Problem, rule
 from generator.check.shell import installed_modules, strings_and_commands
 from generator.check.source import KernelSource
-from generator.check.syntax import Call, FunctionNode
+from generator.check.syntax import Call, FunctionNode, is_true
 
 _STEPS = {
     "fit": (12, "steps_per_epoch"),
@@ -23,7 +23,7 @@ _STEPS = {
     "predict": (3, "steps"),
 }
 _ENDINGS = {"sys.exit", "exit", "quit", "os._exit", "os.abort", "os.kill", "next", "_exit"}
-_SERVES = {"serve", "serve_forever", "wait", "run_forever", "get", "recv", "accept", "poll", "input", "join", "read"}
+_SERVES = {"serve", "serve_forever", "wait", "run_forever", "recv", "accept", "poll", "input", "join", "read"}
 _LONGEST_SLEEP = 600  # seconds
 _BOUNDED = {"take"}
 _DATASETS = {
@@ -50,7 +50,7 @@ _HIGHER_LEVEL = {
     "vllm",
     "unsloth",
 }
-_CUDA = ("cuda", "cuda:0", "cuda:1")
+_KERAS_ON_TWO = "Build and compile the model within tf.distribute.MirroredStrategy().scope()"
 
 
 @rule("N080", "loop-without-end", Severity.WARNING)
@@ -65,7 +65,7 @@ def loop_without_end(kernel: KernelSource) -> Iterator[Problem]:
     """
     code = kernel.code
     for loop in code.nodes(ast.While):
-        is_endless = isinstance(loop.test, ast.Constant) and bool(loop.test.value) and not code.script  # a server
+        is_endless = _is_always(code, loop.test, truth=True) and not code.script  # a server
         if is_endless and not _leaves(code, loop) and _is_called(code, loop) and not _asks_where(code, loop):
             message = "Nothing ends this loop, so that the session runs until its time is over."
             yield Problem(code.place(loop), message, "Leave it by `break` after a count or a time, or remove the cell.")
@@ -271,11 +271,14 @@ def one_gpu_of_two(kernel: KernelSource) -> Iterator[Problem]:
     if any(word in text for text in texts for word in ("torchrun", "accelerate", "nproc_per_node", "CUDA_VISIBLE")):
         return
     is_on_gpu = any("cuda" in text for text in texts) or "cuda" in names
+    has_strategy = "scope" in names or any(".distribute." in call.name for call in code.calls)
     for call in code.calls:
-        if is_on_gpu and call.last == "backward" and _trains_torch(code, call):
+        is_torch = is_on_gpu and call.last == "backward" and _trains_torch(code, call)
+        is_keras = not has_strategy and is_long_keras_fit(code, call)
+        if is_torch or is_keras:
             message = "This trains on one of the session's two T4."
-            remedy = "Write model = torch.nn.DataParallel(model), or train a fold on each."
-            yield Problem(code.place(call.node), message, remedy)
+            way = "Write model = torch.nn.DataParallel(model)" if is_torch else _KERAS_ON_TWO
+            yield Problem(code.place(call.node), message, f"{way}, or train a fold on each.")
             return
 
 
@@ -291,10 +294,30 @@ def _leaves(code: NotebookCode, loop: ast.While) -> bool:
         call = code.call(node)
         if call is not None and (call.name in _ENDINGS or call.last in _SERVES or call.name.endswith(".exit")):
             return True
+        if call is not None and call.last == "get" and (not call.node.args or is_true(call.node.args[0])):  # of a queue
+            return True
         is_inner = isinstance(node, ast.While | ast.For | ast.AsyncFor)
         if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef):
             stack += [(child, own and not is_inner) for child in ast.iter_child_nodes(node)]
     return False
+
+
+def _is_always(code: NotebookCode, test: ast.expr, *, truth: bool) -> bool:
+    """True for a condition that stays as it is: a constant, or a name that is given constants of this truth alone."""
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        return _is_always(code, test.operand, truth=not truth)
+    if isinstance(test, ast.Name):
+        return _truths(code).get(test.id) == {truth}
+    return isinstance(test, ast.Constant) and bool(test.value) is truth
+
+
+@lru_cache(maxsize=1)
+def _truths(code: NotebookCode) -> Mapping[str, set[bool | None]]:
+    """Of each name whether what it is given, in any scope, is true or false; None stands for what is no constant."""
+    truths: dict[str, set[bool | None]] = defaultdict(set)
+    for name, value in code.definitions():
+        truths[name].add(bool(value.value) if isinstance(value, ast.Constant) else None)
+    return truths
 
 
 def _is_called(code: NotebookCode, node: ast.AST) -> bool:
@@ -330,7 +353,7 @@ def _is_endless(code: NotebookCode, node: ast.expr, depth: int = 0) -> bool:
         return _is_endless(code, call.receiver, depth + 1)
     if call.last == "experimental_distribute_dataset" and call.node.args:
         return _is_endless(code, call.node.args[0], depth + 1)
-    return isinstance(call.node.func, ast.Name) and _function_is_endless(code, call, depth)
+    return _function_is_endless(code, call, depth)
 
 
 def _repeats_without_end(code: NotebookCode, call: Call) -> bool:
@@ -381,7 +404,7 @@ def _chain_is_endless(code: NotebookCode, values: list[ast.expr], name: str, dep
             state = _is_endless(code, value, depth + 1) if not isinstance(value, ast.Name) else False
             continue
         for method in reversed(methods):
-            if method.last == "repeat" and not method.node.args and not method.node.keywords:
+            if method.last == "repeat" and _repeats_without_end(code, method):
                 state = True
             elif method.last in _BOUNDED:
                 state = False
@@ -393,25 +416,42 @@ def _function_is_endless(code: NotebookCode, call: Call, depth: int) -> bool:
 
     A `repeat` under an `if` of one of its parameters counts where the call, or the default, makes it true.
     """
-    functions = [each for each in code.nodes(ast.FunctionDef) if each.name == call.name]
-    if len(functions) != 1:
+    function = _function_called(code, call)
+    if function is None:
         return False
-    function = functions[0]
     returned = [each.value for each in code.nodes(ast.Return) if code.function(each) is function and each.value]
     if len(returned) != 1:
         return False
-    value = returned[0]
-    if not isinstance(value, ast.Name):
-        return _is_endless(code, value, depth + 1)
+    value = begin = returned[0]
+    while (method := code.call(begin)) is not None and method.receiver is not None:
+        begin = method.receiver
+    name = begin.id if isinstance(begin, ast.Name) else ""
     assigned = [
         each
         for each in code.nodes(ast.Assign)
-        if code.function(each) is function and isinstance(each.targets[0], ast.Name) and each.targets[0].id == value.id
+        if code.function(each) is function and isinstance(each.targets[0], ast.Name) and each.targets[0].id == name
     ]
+    if not assigned:
+        return _is_endless(code, value, depth + 1)
     kept = [
         each.value for each in sorted(assigned, key=lambda each: each.lineno) if _is_taken(code, each, function, call)
     ]
-    return _chain_is_endless(code, kept, value.id, depth)
+    return _chain_is_endless(code, kept if value is begin else [*kept, value], name, depth)
+
+
+def _function_called(code: NotebookCode, call: Call) -> ast.FunctionDef | None:
+    """The one function of the notebook that a call means, or the one method of its object's class."""
+    functions = code.functions_named.get(call.last, [])
+    function = functions[0] if len(functions) == 1 else None
+    if not isinstance(function, ast.FunctionDef):
+        return None
+    owner = code.class_of(function)
+    if owner is None or call.receiver is None:
+        return function if owner is None and call.receiver is None else None
+    made = code.call(code.resolved(call.receiver))
+    is_instance = made is not None and made.name == owner.name
+    is_named = isinstance(call.receiver, ast.Name) and call.receiver.id in {"self", "cls", owner.name}
+    return function if is_instance or is_named else None
 
 
 def _is_taken(code: NotebookCode, node: ast.AST, function: ast.FunctionDef, call: Call) -> bool:
@@ -435,7 +475,7 @@ def _truth(test: ast.expr, function: ast.FunctionDef, call: Call) -> bool | None
         return None if inner is None else not inner
     if not isinstance(test, ast.Name):
         return None
-    names = [each.arg for each in function.args.args]
+    names = [each.arg for each in function.args.args if each.arg not in {"self", "cls"}]
     if test.id not in names:
         return None
     at = names.index(test.id)

@@ -1,7 +1,8 @@
 """Rules of trainings whose result is lost or wrong: what is saved, watched, split and computed at the end."""
 
 import ast
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from itertools import pairwise
 
@@ -9,11 +10,11 @@ from generator.check.analysis.platform import is_keras
 from generator.check.code import NotebookCode
 from generator.check.finding import Severity
 from generator.check.guards import is_guarded
-from generator.check.keras_code import is_keras_fit, is_keras_model, keras_stars
+from generator.check.keras_code import is_keras_fit, is_keras_model, is_long_keras_fit, keras_stars
 from generator.check.rule import Problem, rule
 from generator.check.shell import installed_modules
 from generator.check.source import KernelSource, Purpose
-from generator.check.syntax import Call, is_true
+from generator.check.syntax import Call, FunctionNode, is_true, walk
 from generator.check.text_value import UNKNOWN
 
 _LEGACY = "TF_USE_LEGACY_KERAS"
@@ -29,7 +30,7 @@ _SAVES = (
 _WRITES_MODEL = {"save", "save_weights", "save_model", "ModelCheckpoint"}
 _OWN_TRAINERS = {"Trainer", "SFTTrainer", "Seq2SeqTrainer", "Learner", "TabularPredictor", "YOLO", "AutoModel", "tuner"}
 _ONE_UNIT = {"softmax", "keras.activations.softmax", "tensorflow.nn.softmax", "tensorflow.keras.activations.softmax"}
-_ENOUGH_EPOCHS = 3
+_OWN_STEPS = {"train_step", "test_step", "compute_metrics", "get_metrics_result", "metrics"}  # of a model's class
 
 
 @rule("N033", "format-that-keras-refuses")
@@ -49,8 +50,8 @@ def format_that_keras_refuses(kernel: KernelSource) -> Iterator[Problem]:
     for call in code.calls:
         if call.last not in _WRITES_MODEL:
             continue
-        first = call.argument(0, "filepath", "filename")
-        name = code.text(first)
+        is_function = call.name.endswith(".save_model") and is_keras(call.name, code)
+        name = code.text(call.argument(1 if is_function else 0, "filepath", "filename"))
         end = (name or "").rpartition("/")[2] if name else ""
         is_known = bool(end) and not end.endswith(UNKNOWN)
         if not is_known or is_guarded(code, call.node):
@@ -73,6 +74,8 @@ def watched_name_does_not_exist(kernel: KernelSource) -> Iterator[Problem]:
     code = kernel.code
     fits = [call for call in code.calls if call.last in {"fit", "fit_generator"} and is_keras_fit(code, call)]
     if not fits or not {"keras", "tensorflow"} & code.modules or code.stars - keras_stars(code):
+        return
+    if _writes_logs(code):
         return
     validates = [
         call for call in fits if call.is_open or call.keyword("validation_data", "validation_split") is not None
@@ -133,27 +136,40 @@ def nothing_is_saved(kernel: KernelSource) -> Iterator[Problem]:
 
 @rule("N036", "one-optimizer-for-several-models", Severity.WARNING)
 def one_optimizer_for_several_models(kernel: KernelSource) -> Iterator[Problem]:
-    """An optimizer that was made once is given to the model of every fold.
+    """An optimizer that was made once is given to the model of every fold, or to several models.
 
-    Keras 3 builds an optimizer for the variables of its first model: the second fold ends with "The optimizer cannot
+    Keras 3 builds an optimizer for the variables of its first model: the second one ends with "The optimizer cannot
     recognize variable". In PyTorch it goes on training the first model.
     Make it in the loop, or hand in its name: `compile(optimizer="adam")`.
 
     Source (2026-11-26): Keras 3.13 and 3.15, tried.
     """
     code = kernel.code
-    for call in code.calls:
-        if call.last != "compile" or call.receiver is None or is_guarded(code, call.node):
+    if _is_keras_legacy(code):
+        return
+    compiled: dict[tuple[ast.AST, FunctionNode | None], list[Call]] = defaultdict(list)
+    compiles = [call for call in code.calls if call.last == "compile"]
+    for call in sorted(compiles, key=lambda each: code.order(each.node)):
+        if call.receiver is None or is_guarded(code, call.node):
             continue
         optimizer = call.argument(0, "optimizer")
         made = code.call(code.resolved(optimizer)) if isinstance(optimizer, ast.Name | ast.Attribute) else None
         if made is None or ".optimizers." not in made.name or not is_keras(made.name, code):
             continue
         loop = _model_loop(code, call)
-        if loop is not None and not _is_within(code, made.node, loop) and not _is_keras_legacy(code):
+        if loop is not None and not _is_within(code, made.node, loop):
             message = "The models of all folds share this optimizer, which Keras 3 refuses from the second one on."
             remedy = f"Make it here: compile(optimizer={ast.unparse(made.node)[:60]}, …)."
             yield Problem(code.place(call.node), message, remedy)
+            continue
+        model = None if is_guarded(code, call.node, any_if=True) else _model_trained(code, call)
+        others = compiled[made.node, code.function(call.node)]
+        if model is not None and others and model not in others and _has_own_weights(code, model):
+            message = "This optimizer is another model's already, and Keras 3 refuses it when this one is trained."
+            remedy = f"Make one for each: compile(optimizer={ast.unparse(made.node)[:60]}, …)."
+            yield Problem(code.place(call.node), message, remedy)
+        if model is not None:
+            others.append(model)
 
 
 @rule("N037", "softmax-over-one-unit", Severity.WARNING)
@@ -175,23 +191,20 @@ def softmax_over_one_unit(kernel: KernelSource) -> Iterator[Problem]:
             if is_softmax and _belongs_to(code, call, {"keras", "tensorflow", "tf_keras"}):
                 message = "A softmax over one unit is always 1."
                 yield Problem(code.place(call.node), message, 'Write activation="sigmoid".')
+        layers: list[Call | None] = []
         if call.name in {"torch.nn.Sequential", "keras.Sequential", "tensorflow.keras.Sequential"}:
             parts = call.node.args
             if len(parts) == 1 and isinstance(parts[0], ast.List):
                 parts = parts[0].elts
             layers = [code.call(each) for each in parts]
-            for before, after in pairwise(layers):
-                if before is None or after is None:
-                    continue
-                is_linear = before.name == "torch.nn.Linear" and code.number(before.argument(1, "out_features")) == 1
-                is_dense = before.last == "Dense" and code.number(before.argument(0, "units")) == 1
-                if (is_linear or is_dense) and after.last in {"Softmax", "LogSoftmax"}:
-                    message = "A softmax over one unit is always 1."
-                    yield Problem(
-                        code.place(after.node),
-                        message,
-                        'Write torch.nn.Sigmoid() or activation="sigmoid", for which one unit is right.',
-                    )
+        elif isinstance(call.node.func, ast.Call) and len(call.node.args) == 1:  # keras.layers.Softmax()(x)
+            made = code.call(_in_force(code, call.node.args[0]))
+            layers = [code.call(made.node.func) if made is not None else None, code.call(call.node.func)]
+        for before, after in pairwise(layers):
+            if before is not None and after is not None and _has_one_unit(code, before) and _is_softmax(code, after):
+                message = "A softmax over one unit is always 1."
+                remedy = 'Write torch.nn.Sigmoid() or activation="sigmoid", for which one unit is right.'
+                yield Problem(code.place(after.node), message, remedy)
 
 
 @rule("N038", "split-after-shuffle", Severity.WARNING)
@@ -207,16 +220,10 @@ def split_after_shuffle(kernel: KernelSource) -> Iterator[Problem]:
     code = kernel.code
     if not {"tensorflow", "tensorflow_datasets", "keras"} & code.modules:
         return
-    splits = [call for call in code.calls if call.last in {"take", "skip"} and call.receiver is not None]
-    for call in splits:
-        if call.last != "skip":
-            continue
-        shuffled = _shuffle_of(code, call.receiver)
-        if shuffled is None:
-            continue
-        root = ast.unparse(call.receiver) if call.receiver is not None else ""
-        taken = [each for each in splits if each.last == "take" and each.receiver is not None]
-        if any(ast.unparse(each.receiver or each.node) == root for each in taken):
+    taken = {_shuffle_of(code, call.receiver) for call in code.calls if call.last == "take"}
+    for call in code.calls:
+        shuffled = _shuffle_of(code, call.receiver) if call.last == "skip" else None
+        if shuffled is not None and shuffled in taken:
             message = "This dataset is shuffled anew each time it is read, so that what take and skip give overlaps."
             remedy = "Split before the shuffle, or write shuffle(…, reshuffle_each_iteration=False)."
             yield Problem(code.place(call.node), message, remedy)
@@ -262,7 +269,7 @@ def _metric_names(code: NotebookCode) -> set[str] | None:
     """What the metrics of every compile are called, or None where that is not certain."""
     names: set[str] = set()
     compiles = [call for call in code.calls if call.last == "compile" and call.receiver is not None]
-    if not compiles:
+    if not compiles or any(name in _OWN_STEPS for _, name in code.methods):
         return None
     for call in compiles:
         metrics = code.resolved(call.argument(2, "metrics"))
@@ -278,6 +285,20 @@ def _metric_names(code: NotebookCode) -> set[str] | None:
                 return None
             names.update(name)
     return names if code.called.isdisjoint({"add_metric", "add_loss"}) else None
+
+
+def _writes_logs(code: NotebookCode) -> bool:
+    """True if a callback of the notebook adds metrics to those that Keras gives it: `logs["val_f1"] = …`."""
+    changed = [each.value for each in code.nodes(ast.Subscript) if isinstance(each.ctx, ast.Store)]
+    changed += [call.receiver for call in code.calls if call.last in {"update", "setdefault"} and call.receiver]
+    return any(isinstance(each, ast.Name) and each.id in _names_of_logs(code, each) for each in changed)
+
+
+def _names_of_logs(code: NotebookCode, node: ast.AST) -> set[str]:
+    """What the metrics of an epoch or a batch are called where a node is: `logs`, or the last parameter of `on_…`."""
+    function = code.function(node)
+    arguments = function.args.args if function is not None and getattr(function, "name", "").startswith("on_") else []
+    return {"logs", *(each.arg for each in arguments[-1:])}
 
 
 def _metric_name(code: NotebookCode, node: ast.expr) -> set[str] | None:
@@ -305,9 +326,8 @@ def _stem(name: str) -> str:
 
 def _is_long_training(code: NotebookCode, call: Call) -> bool:
     """True for what trains a network for several epochs: a fit of Keras, or a loop around `backward`."""
-    if call.last in {"fit", "fit_generator"} and {"keras", "tensorflow"} & code.modules:
-        epochs = code.number(call.argument(5, "epochs"))
-        return is_keras_fit(code, call) and epochs is not None and epochs >= _ENOUGH_EPOCHS
+    if is_long_keras_fit(code, call):
+        return True
     if call.last == "backward" and "torch" in code.modules:
         loops = [each for each in code.ancestors(call.node) if isinstance(each, ast.For | ast.While)]
         return bool(loops) and "step" in code.called
@@ -328,6 +348,36 @@ def _model_loop(code: NotebookCode, call: Call) -> ast.AST | None:
     return around if made and all(_is_within(code, each, around) for each in made) else None
 
 
+def _model_trained(code: NotebookCode, compiled: Call) -> Call | None:
+    """The call that makes the model of a `compile`, if that model is trained as well."""
+    name = compiled.receiver
+    meant = code.meant(name) if isinstance(name, ast.Name) else []
+    if not isinstance(name, ast.Name) or len(meant) != 1:
+        return None
+    trained = (code.meant(each) for each in _trained(code).get(name.id, []))
+    return code.call(meant[0]) if meant in trained else None
+
+
+@lru_cache(maxsize=2)  # asked for each compile
+def _trained(code: NotebookCode) -> Mapping[str, list[ast.Name]]:
+    """Where a name stands of which `fit` or `train_on_batch` is called."""
+    trained: dict[str, list[ast.Name]] = defaultdict(list)
+    for call in code.calls:
+        if call.last in {"fit", "train_on_batch"} and isinstance(call.receiver, ast.Name):
+            trained[call.receiver.id].append(call.receiver)
+    return trained
+
+
+def _has_own_weights(code: NotebookCode, made: Call) -> bool:
+    """True for a model that is made of constants alone, so that it shares no layer with another one."""
+    arguments = [*made.node.args, *(each.value for each in made.node.keywords)]
+    names = [each for argument in arguments for each in walk(argument) if isinstance(each, ast.Name)]
+    return all(
+        each.id in code.imported or isinstance(code.resolved(each), ast.Constant | ast.Tuple | ast.List)
+        for each in names
+    )
+
+
 def _is_within(code: NotebookCode, node: ast.AST, around: ast.AST) -> bool:
     return any(each is around for each in code.ancestors(node)) or code.function(node) is not code.function(around)
 
@@ -336,11 +386,33 @@ def _belongs_to(code: NotebookCode, call: Call, modules: set[str]) -> bool:
     return bool(modules & code.modules) and (call.name.partition(".")[0] in modules or "." not in call.name)
 
 
+def _in_force(code: NotebookCode, node: ast.expr | None) -> ast.expr | None:
+    """The expression that a name stands for where it is, which may be given another one elsewhere."""
+    for _ in range(20):
+        meant = code.meant(node) if isinstance(node, ast.Name) else []
+        if len(meant) != 1 or not isinstance(meant[0], ast.expr):
+            break
+        node = meant[0]
+    return code.resolved(node)
+
+
+def _has_one_unit(code: NotebookCode, layer: Call) -> bool:
+    is_linear = layer.name == "torch.nn.Linear" and code.number(layer.argument(1, "out_features")) == 1
+    return is_linear or (layer.last == "Dense" and code.number(layer.argument(0, "units")) == 1)
+
+
+def _is_softmax(code: NotebookCode, layer: Call) -> bool:
+    """True for a softmax over the last axis; over another one it weighs the steps of a sequence."""
+    if layer.last == "Activation":
+        return code.text(layer.argument(0, "activation")) == "softmax"
+    axis = layer.argument(0, "axis", "dim")
+    return layer.last in {"Softmax", "LogSoftmax"} and (axis is None or code.number(axis) == -1)
+
+
 def _shuffle_of(code: NotebookCode, node: ast.expr | None) -> Call | None:
     """The shuffle that a dataset went through last, if it draws anew each time and nothing keeps its order."""
     for _ in range(20):
-        node = code.resolved(node)
-        call = code.call(node)
+        call = code.call(_in_force(code, node))
         if call is None or call.receiver is None:
             return None
         if call.last == "shuffle":

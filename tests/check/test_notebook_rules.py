@@ -1,0 +1,242 @@
+"""Faults of notebooks in the forms that people write, each beside sound code that is close to it."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from generator.check.cell_text import read_cell
+from generator.check.checking import check
+from generator.check.code import NotebookCode
+from generator.check.source import KernelSource
+from generator.untrusted import JsonObject
+
+T4 = {"machine_shape": "NvidiaTeslaT4", "enable_gpu": True}
+DATA = "/kaggle/input/competitions/titanic"
+
+
+def has(rule: str, *sources: str, folder: Path = Path(), **metadata: Any) -> bool:
+    """True if a rule finds something in cells."""
+    cells = tuple(read_cell(f"cell {number}", source) for number, source in enumerate(sources, start=1))
+    kernel = KernelSource(NotebookCode(folder / "notebook.ipynb", cells), metadata=JsonObject(metadata))
+    return rule in {finding.rule for finding in check([kernel])}
+
+
+DATASET = """import tensorflow as tf
+def get_data(files, training=True):
+    ds = tf.data.TFRecordDataset(files)
+    if training:
+        ds = ds.shuffle(9).repeat()
+    return ds.batch(8).prefetch(2)
+class Data:
+    def rows(self, again):
+        ds = tf.data.Dataset.range(9)
+        if again:
+            ds = ds.repeat(-1)
+        return ds.batch(2)
+data = Data()
+model = tf.keras.Sequential()
+"""
+
+
+@pytest.mark.parametrize(
+    ("fit", "is_found"),
+    [
+        ("model.fit(get_data(['a']), epochs=3)", True),
+        ("model.fit(get_data(['a'], training=False), epochs=3)", False),
+        ("model.fit(get_data(['a']).take(9), epochs=3)", False),
+        ("model.fit(data.rows(True), epochs=3)", True),
+        ("model.fit(Data().rows(again=True), epochs=3)", True),
+        ("model.fit(data.rows(False), epochs=3)", False),
+        ("model.fit(other.rows(True), epochs=3)", False),
+    ],
+)
+def test_a_dataset_that_a_function_or_a_method_repeats_has_no_end(fit: str, *, is_found: bool) -> None:
+    assert has("N081", DATASET, fit) == is_found
+
+
+@pytest.mark.parametrize(
+    ("loop", "is_found"),
+    [
+        (
+            "while True:\n    try:\n        requests.get(url)\n    except OSError:\n        pass\n    time.sleep(5)",
+            True,
+        ),
+        ("while True:\n    settings.get('x')\n    time.sleep(5)", True),
+        ("running = True\nwhile running:\n    time.sleep(5)", True),
+        ("done = False\nwhile not done:\n    time.sleep(5)", True),
+        ("while True:\n    page = requests.get(url).json()\n    if not page:\n        break", False),
+        ("while True:\n    job = jobs.get()\n    print(job)", False),
+        ("while True:\n    job = jobs.get(timeout=9)\n    print(job)", False),
+        ("running = True\nwhile running:\n    running = print()", False),
+        ("running = True\ndef stop():\n    global running\n    running = False\nwhile running:\n    stop()", False),
+        ("def wait(running):\n    while running:\n        time.sleep(5)\nwait(True)", False),
+    ],
+)
+def test_a_loop_that_nothing_ends_is_found(loop: str, *, is_found: bool) -> None:
+    assert has("N080", f"import requests, time\nurl, settings, jobs = print(), print(), print()\n{loop}") == is_found
+
+
+@pytest.mark.parametrize(("place", "is_found"), [("cuda", True), ("cuda:0", True), ("auto", False), ("cpu", False)])
+def test_a_model_that_is_put_on_a_gpu_needs_one(place: str, *, is_found: bool) -> None:
+    load = f"from transformers import AutoModel\nmodel = AutoModel.from_pretrained('m', device_map='{place}')"
+
+    assert has("N091", load) == is_found
+    assert has("N091", load, machine_shape="TpuV5E8") == is_found
+    assert not has("N091", load, **T4)
+
+
+@pytest.mark.parametrize(
+    ("strategy", "fit", "is_found"),
+    [
+        ("", "model.fit([1], [1], epochs=9)", True),
+        ("", "model.fit([1], [1], epochs=1)", False),
+        ("two = tf.distribute.MirroredStrategy()\n", "model.fit([1], [1], epochs=9)", False),
+        ("keras.distribution.set_distribution(two)\n", "model.fit([1], [1], epochs=9)", False),
+    ],
+)
+def test_keras_on_one_of_two_gpus_is_found(strategy: str, fit: str, *, is_found: bool) -> None:
+    code = f"import keras\nimport tensorflow as tf\n{strategy}model = keras.Sequential()\n{fit}"
+
+    assert has("N094", code, **T4) == is_found
+    assert not has("N094", code, enable_gpu=True, machine_shape="NvidiaTeslaP100")
+
+
+@pytest.mark.parametrize(
+    ("save", "is_found"),
+    [
+        ("keras.models.save_model(model, '/kaggle/working/model')", True),
+        ("keras.saving.save_model(model, filepath='model.pb')", True),
+        ("keras.models.save_model(model, '/kaggle/working/model.keras')", False),
+        ("booster.save_model('model.bin')", False),
+    ],
+)
+def test_keras_refuses_a_folder_as_a_name(save: str, *, is_found: bool) -> None:
+    assert has("N033", f"import keras\nmodel, booster = keras.Sequential(), print()\n{save}") == is_found
+
+
+TWO_MODELS = """import keras
+adam = keras.optimizers.Adam(1e-3)
+a = keras.Sequential([keras.layers.Dense(1)])
+a.compile(adam, "mse")
+a.fit([1], [1])
+"""
+
+
+@pytest.mark.parametrize(
+    ("second", "is_found"),
+    [
+        ("b = keras.Sequential([keras.layers.Dense(1)])\nb.compile(adam, 'mse')\nb.fit([1], [1])", True),
+        ("a = keras.Sequential([keras.layers.Dense(1)])\na.compile(adam, 'mse')\na.fit([1], [1])", True),
+        ("b = keras.Sequential([keras.layers.Dense(1)])\nb.compile(adam, 'mse')\nb.evaluate([1], [1])", False),
+        ("b = keras.Sequential([keras.layers.Dense(1)])\nb.compile('adam', 'mse')\nb.fit([1], [1])", False),
+        ("a.compile(adam, 'mae')\na.fit([1], [1])", False),
+        ("b = keras.Sequential(a.layers)\nb.compile(adam, 'mse')\nb.fit([1], [1])", False),
+    ],
+)
+def test_an_optimizer_of_two_models_is_found(second: str, *, is_found: bool) -> None:
+    assert has("N036", TWO_MODELS, second) == is_found
+
+
+FILES = "files = ['/kaggle/input/lgbm/submission.csv', '/kaggle/input/notebooks/ada/nn/submission.csv']"
+
+
+@pytest.mark.parametrize(
+    ("code", "is_found"),
+    [
+        (f"{FILES}\ntables = [pd.read_csv(f) for f in files]", True),
+        (f"{FILES}\nfor f, weight in zip(files, [0.4, 0.6]):\n    print(pd.read_csv(f), weight)", True),
+        ("for f in glob.glob('/kaggle/input/notebooks/*/*/submission.csv'):\n    pd.read_csv(f)", True),
+        (f"{FILES}\ntables = [pd.read_csv(f) for f in ['a.csv']]\nprint(files)", False),
+        (f"for f in ['{DATA}/sample_submission.csv', '{DATA}/test.csv']:\n    pd.read_csv(f)", False),
+    ],
+)
+def test_submissions_that_a_loop_reads_are_found(code: str, *, is_found: bool) -> None:
+    assert has("N065", f"import glob\nimport pandas as pd\n{code}", enable_internet=False) == is_found
+
+
+def test_a_script_that_a_magic_runs_and_a_package_are_not_pushed(tmp_path: Path) -> None:
+    (tmp_path / "setup_data.py").write_text("")
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src" / "__init__.py").write_text("")
+    cell = read_cell("a", "import src.data")
+    (found,) = [
+        each
+        for each in check([KernelSource(NotebookCode(tmp_path / "n.ipynb", (cell,)), metadata=JsonObject({}))])
+        if each.rule == "N027"
+    ]
+
+    assert has("N027", "%run setup_data.py", folder=tmp_path)
+    assert has("N027", "%run -i ./setup_data.py --fast", folder=tmp_path)
+    assert not has("N027", "%run elsewhere.py", "import src", folder=tmp_path)
+    assert found.message.startswith("src/ lies beside the notebook")
+    assert "sys.path.append" in found.remedy
+
+
+@pytest.mark.parametrize(
+    ("head", "is_found"),
+    [
+        ("y = keras.layers.Dense(1)(x)\ny = keras.layers.Softmax()(y)", True),
+        ("y = keras.layers.Activation('softmax')(keras.layers.Dense(1)(x))", True),
+        ("y = keras.Sequential([keras.layers.Dense(1), keras.layers.Activation('softmax')])", True),
+        ("y = torch.nn.Sequential(torch.nn.Linear(8, 1), torch.nn.Softmax(dim=-1))", True),
+        ("y = keras.layers.Dense(2)(x)\ny = keras.layers.Softmax()(y)", False),
+        ("y = keras.layers.Dense(1)(x)\ny = keras.layers.Softmax(axis=1)(y)", False),
+        ("y = keras.layers.Dense(1)(x)\ny = keras.layers.Flatten()(y)\ny = keras.layers.Softmax()(y)", False),
+        ("y = torch.nn.Sequential(torch.nn.Linear(8, 1), torch.nn.Softmax(dim=1))", False),
+    ],
+)
+def test_a_softmax_over_one_unit_is_found_and_one_over_the_steps_is_not(head: str, *, is_found: bool) -> None:
+    assert has("N037", f"import keras, torch\nx = keras.Input((4,))\n{head}") == is_found
+
+
+@pytest.mark.parametrize(
+    ("lines", "is_found"),
+    [
+        ("ds = ds.shuffle(9)\ntrain = ds.take(5)\nvalidation = ds.skip(5)", True),
+        ("ds = ds.shuffle(9)\nds = ds.batch(2)\ntrain, validation = ds.take(5), ds.skip(5)", True),
+        ("ds = ds.shuffle(9, reshuffle_each_iteration=False)\ntrain, validation = ds.take(5), ds.skip(5)", False),
+        ("train, validation = ds.take(5), ds.skip(5)\nds = ds.shuffle(9)", False),
+        ("train = ds.take(5).shuffle(9)\nvalidation = ds.skip(5)", False),
+    ],
+)
+def test_a_shuffle_under_the_same_name_before_a_split_is_found(lines: str, *, is_found: bool) -> None:
+    assert has("N038", f"import tensorflow as tf\nds = tf.data.Dataset.range(9)\n{lines}") == is_found
+    assert has("N038", "import tensorflow as tf\nds = tf.data.Dataset.range(9)", *lines.split("\n")) == is_found
+
+
+@pytest.mark.parametrize(
+    ("search", "is_found"),
+    [
+        ("glob.glob('/kaggle/input/*/train.csv')", True),
+        ("list(Path('../input').glob('*/train.csv'))", True),
+        ("glob.glob('/kaggle/input/*/train/*.png')", True),
+        ("glob.glob('/kaggle/input/*/*/train.csv')", False),
+        ("glob.glob('/kaggle/input/*/train.csv') or glob.glob('/kaggle/input/*/*/train.csv')", False),
+        ("glob.glob('/kaggle/input/*/titanic/train.csv')", False),
+        ("glob.glob('/kaggle/input/*/*')", False),
+    ],
+)
+def test_a_search_that_is_not_deep_enough_for_the_mounts_is_found(search: str, *, is_found: bool) -> None:
+    code = f"import glob\nfrom pathlib import Path\nprint({search})"
+
+    assert has("N040", code, competition_sources=["titanic"]) == is_found
+
+
+@pytest.mark.parametrize(
+    ("cells", "is_found"),
+    [
+        ([f"%%bash\nset -e\ncd {DATA}\nunzip -q train.zip"], True),
+        ([f"!cd {DATA} && mkdir out"], True),
+        ([f"%cd {DATA}", "!tar xzf train.tar.gz"], True),
+        ([f"%cd {DATA}", "!tar --exclude=x -czf /kaggle/working/a.tgz .", "!tar -xf a.tar -C /tmp"], False),
+        ([f"%%bash\ncd {DATA}\nunzip -q train.zip -d /kaggle/working"], False),
+        ([f"%%bash\ncd {DATA}\nunzip -l train.zip\ncd /kaggle/working\nmkdir out"], False),
+        ([f"%%bash\ncd {DATA}\nls", "%%bash\nmkdir out", "!mkdir out", "open('a.txt', 'w')"], False),
+        ([f"!cd {DATA}", "open('a.txt', 'w')"], False),
+        ([f"!tar -xf a.tar -C {DATA}/more"], True),
+        ([f"%%bash\nif [ -d {DATA} ]; then\n  ls -d {DATA}/*\nfi\ntar czf a.tgz -C {DATA} ."], False),
+    ],
+)
+def test_a_shell_that_writes_where_it_is_below_the_inputs_is_found(cells: list[str], *, is_found: bool) -> None:
+    assert has("N043", *cells) == is_found
