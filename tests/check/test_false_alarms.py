@@ -283,3 +283,86 @@ NUMBERED = "import jax\ndef step(w, n):\n    return jax.grad(lambda v: v * n)(w)
 )
 def test_a_number_that_a_loop_counts_is_no_static_argument_of_a_step(code: str, is_found: bool) -> None:
     assert ("T038" in rules_found(NUMBERED + code, **TPU)) == is_found
+
+
+HELPERS = """def rows(a):
+    n = a.shape[0]
+    return n
+def total(a):
+    return a.sum()
+"""
+
+
+@pytest.mark.parametrize(
+    ("test", "is_found"),
+    [
+        ("jnp.iscomplexobj(x)", False), ("jnp.isrealobj(x)", False), ("jnp.isscalar(x)", False),
+        ("jnp.iterable(x)", False), ("jax.lax.dtype(x) == jnp.float32", False),
+        ("jnp.can_cast(x, jnp.float32)", False), ("jnp.ndim(x) > 1 or jnp.shape(x) == (3,)", False),
+        ("jax.tree.structure(x) == jax.tree.structure(x)", False), ("len(jax.tree.leaves(x)) > 1", False),
+        ("jax.eval_shape(jnp.sum, x).ndim == 0", False), ("jax.tree.map(jnp.shape, x) == (3,)", False),
+        ("set(x) == {'image'}", False), ("rows(x) % 8 == 0", False),
+        ("total(x) > 0", True), ("x.at[0].set(1).sum() > 0", True), ("jax.tree.map(jnp.sum, x) == 1", True),
+        ("jnp.any(x)", True),
+    ],
+)  # fmt: skip
+def test_what_python_knows_of_an_array_may_decide_in_a_compiled_function(test: str, is_found: bool) -> None:
+    code = f"{HELPERS}@jax.jit\ndef f(x):\n    if {test}:\n        return x * 2\n    return x\nf(jnp.ones(3))"
+
+    assert ("T031" in rules_found(IMPORTS, code, **TPU)) == is_found
+
+
+CONNECT = """import tensorflow as tf
+try:
+    tpu = tf.distribute.cluster_resolver.TPUClusterResolver()
+    strategy = tf.distribute.TPUStrategy(tpu)
+except ValueError:
+    {handler}
+"""
+CONNECT_IN_FUNCTION = """import tensorflow as tf
+def connect():
+    try:
+        return tf.distribute.TPUStrategy(tf.distribute.cluster_resolver.TPUClusterResolver())
+    except ValueError:
+        return None
+strategy = connect()
+"""
+
+
+@pytest.mark.parametrize(
+    ("connect", "check", "is_found"),
+    [
+        (CONNECT.format(handler="strategy = None"), "if strategy is None:\n    raise RuntimeError('no TPU')", False),
+        (CONNECT.format(handler="strategy = None"), "assert strategy is not None", False),
+        (CONNECT.format(handler="has_tpu = False"), "if not has_tpu:\n    raise SystemExit('no TPU')", False),
+        (CONNECT_IN_FUNCTION, "assert strategy, 'no TPU'", False),
+        (CONNECT.format(handler="strategy = None"), "if strategy is None:\n    print('no TPU')", True),
+        (CONNECT.format(handler="strategy = None"), "path = 'x'\nassert path", True),
+        (CONNECT_IN_FUNCTION, "print(strategy)", True),
+    ],
+)
+def test_a_missing_tpu_is_hidden_only_where_the_notebook_goes_on(connect: str, check: str, is_found: bool) -> None:
+    assert ("T001" in rules_found(connect, check, **TPU)) == is_found
+
+
+@pytest.mark.parametrize(
+    ("layer", "severity"),
+    [("RandomRotation(0.1)", Severity.WARNING), ("RandAugment()", Severity.WARNING),
+     ("RandomCrop(24, 24)", Severity.ERROR), ("RandomFlip()", None), ("RandomContrast(0.1)", None)],
+)  # fmt: skip
+@pytest.mark.parametrize("place", ["Sequential", "functional", "dataset"])
+def test_augmentation_that_moves_pixels_is_slow_in_a_model_on_jax(
+    layer: str, severity: Severity | None, place: str
+) -> None:
+    fit = "model.compile('adam', 'mse')\nmodel.fit(data)\nmodel.save_weights('m.weights.h5')"
+    made = f"keras.layers.{layer}"
+    model = {
+        "Sequential": f"model = keras.Sequential([{made}, keras.layers.Dense(8)])",
+        "functional": f"x = keras.Input((32, 32, 3))\ny = keras.Sequential([{made}])(x)\nmodel = keras.Model(x, y)",
+        "dataset": f"move = {made}\ndata = data.map(lambda x, y: (move(x), y))\nmodel = keras.Sequential([])",
+    }[place]
+    start = "import os\nos.environ['KERAS_BACKEND'] = 'jax'\nimport keras\nimport tensorflow as tf\ndata = print()\n"
+    code = NotebookCode(Path("n.ipynb"), (read_cell("a", f"{start}{model}\n{fit}"),))
+    found = [each.severity for each in check([KernelSource(code, metadata=JsonObject(TPU))]) if each.rule == "T042"]
+
+    assert found == ([severity] if severity and place != "dataset" else [])

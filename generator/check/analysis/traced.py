@@ -8,14 +8,16 @@ from generator.check.analysis.function_kinds import BASES, Kind
 from generator.check.code import NotebookCode
 from generator.check.syntax import Call, FunctionNode, arguments_given, parameters
 
-_KNOWN_ATTRIBUTES = {"shape", "ndim", "dtype", "size", "rank", "at", "apply_fn", "tx", "sharding", "aval", "nbytes",
+_KNOWN_ATTRIBUTES = {"shape", "ndim", "dtype", "size", "rank", "apply_fn", "tx", "sharding", "aval", "nbytes",
                      "itemsize", "weak_type", "vma", "spec", "mesh", "axis_names", "treedef",
                      "devices", "metadata"}  # fmt: skip
 _KNOWN_RESULTS = {
     "len", "isinstance", "hasattr", "getattr", "type", "id", "repr", "callable", "range", "shape", "ndim", "get_shape",
     "int_shape", "keys", "is_tensor", "tree_structure", "result_type", "axis_index", "set_shape", "size",
     "typeof", "eval_shape", "issubdtype", "axis_size", "process_index", "device_count", "local_device_count",
-    "get_partition_spec", "get_named_sharding", "PartitionSpec",
+    "get_partition_spec", "get_named_sharding", "PartitionSpec", "iscomplexobj", "isrealobj", "isscalar", "iterable",
+    "can_cast", "isdtype", "dtype", "canonicalize_dtype", "promote_types", "finfo", "iinfo", "itemsize_bits",
+    "structure", "all_leaves", "is_tree_node",
 }  # fmt: skip
 _PLAIN = {"self", "cls", "training", "train", "is_training", "deterministic", "config", "mode", "name"}
 _PLAIN_TYPES = {"bool", "str", "int", "float", "Callable", "callable"}
@@ -30,6 +32,7 @@ class Traced:
     def __init__(self, code: NotebookCode, compiled: Compiled) -> None:
         self.code, self.compiled = code, compiled
         self._names: dict[FunctionNode, set[str]] = {}
+        self._giving: set[FunctionNode] = set()  # those that return something traced
         functions = compiled.functions(Kind.DEVICE) + compiled.functions(Kind.TRACED)
         self._functions = list(dict.fromkeys(functions))
         for function in self._functions:
@@ -41,11 +44,14 @@ class Traced:
                 if Kind.JAX not in compiled.kinds.get(function, Kind.JAX):  # there numbers are traced as well
                     self._names.get(function, set()).difference_update(_constants_given(function, call))
         for _ in range(_ROUNDS):
-            before = sum(map(len, self._names.values()))
+            before = self._size()
             for function in self._functions:
                 self._spread(function)
-            if before == sum(map(len, self._names.values())):
+            if before == self._size():
                 break
+
+    def _size(self) -> int:
+        return sum(map(len, self._names.values())) + len(self._giving)
 
     def is_traced(self, node: ast.AST | None) -> bool:
         """True for an expression whose value is on the device while its function runs."""
@@ -61,7 +67,12 @@ class Traced:
             if isinstance(each, ast.Lambda | ast.Compare) and _is_about_structure(each):
                 continue
             call = self.code.call(each)
-            if call is not None and call.last in _KNOWN_RESULTS:
+            if call is not None and self._is_of_structure(call):
+                continue
+            functions = self._followed(call) if call is not None else []
+            if functions:
+                if self._giving.intersection(functions):
+                    return True
                 continue
             stack += ast.iter_child_nodes(each)
         return False
@@ -77,6 +88,28 @@ class Traced:
             if any(each.arg == name.id for each in parameters(function)):
                 return False
         return False
+
+    def _followed(self, call: Call) -> list[FunctionNode]:
+        """The functions of the notebook that a call runs, if what they get and return can be followed."""
+        functions = self.compiled.referred(call.node.func)
+        is_plain = not call.is_open and not isinstance(call.node.func, ast.Call)
+        is_plain = is_plain and not any(isinstance(each, ast.Starred) for each in call.node.args)
+        return functions if is_plain and all(map(self._is_followed, functions)) else []
+
+    def _is_followed(self, function: FunctionNode) -> bool:
+        is_open = function.args.vararg is not None or function.args.kwarg is not None
+        is_decorated = bool(getattr(function, "decorator_list", ()))
+        return function in self._names and not is_open and not is_decorated
+
+    def _is_of_structure(self, call: Call) -> bool:
+        """True for what Python knows while it traces: `jnp.shape(x)`, `jax.tree.map(jnp.shape, x)`, `set(batch)`."""
+        if call.last in _KNOWN_RESULTS or call.name == "set":
+            return True
+        function = call.argument(0, "f") if call.name in ("jax.tree.map", "jax.tree_util.tree_map") else None
+        if isinstance(function, ast.Lambda):
+            body, made = function.body, self.code.call(function.body)
+            return made.last in _KNOWN_RESULTS if made else getattr(body, "attr", "") in _KNOWN_ATTRIBUTES
+        return function is not None and self.code.name(function).rpartition(".")[2] in _KNOWN_RESULTS
 
     def _is_of_module(self, node: ast.Attribute) -> bool:
         """True for an attribute or a method of a module of layers: sizes and settings, which are known to Python."""
@@ -130,6 +163,10 @@ class Traced:
                 self._add(function, *_elements(node.target, node.iter))
             elif isinstance(node, ast.Call):
                 self._hand_on(node)
+            elif isinstance(node, ast.Return | ast.Yield | ast.YieldFrom) and self.is_traced(node.value):
+                self._giving.add(function)
+        if isinstance(function, ast.Lambda) and self.is_traced(function.body):
+            self._giving.add(function)
 
     def _add(self, function: FunctionNode, target: ast.expr, value: ast.expr) -> None:
         if isinstance(target, ast.Tuple | ast.List):

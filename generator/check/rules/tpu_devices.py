@@ -3,6 +3,7 @@
 import ast
 from collections.abc import Iterator
 from functools import lru_cache
+from typing import TypeGuard
 
 from generator.check.analysis.models import builds_model, is_model
 from generator.check.analysis.platform import XLA_DEVICES
@@ -41,7 +42,8 @@ def hidden_missing_tpu(tpu: TpuCode) -> Iterator[Problem]:
         if "tpu" not in asked and not any(call.last in _CONNECTS for call in tried):
             continue
         for handler in attempt.handlers:
-            if not _stops(tpu, handler) and not _connects_after(tpu, attempt):
+            is_seen = _stops(tpu, handler) or _connects_after(tpu, attempt) or _is_checked_after(tpu, attempt)
+            if not is_seen:
                 message = "Without a TPU the notebook goes on by itself on whatever is there."
                 remedy = "Write `raise` here, or before the training: assert strategy.num_replicas_in_sync == 8"
                 if "tpu" in asked:
@@ -190,13 +192,36 @@ def _is_repeated(tpu: TpuCode, call: Call) -> bool:
 
 def _raises_without_devices(tpu: TpuCode) -> bool:
     """True if the notebook stops when it does not like what it runs on."""
-    if any(tpu.devices.decide(claim.test) for claim in tpu.code.nodes(ast.Assert)):
-        return True
+    return any(tpu.devices.decide(check.test) for check in _stopping_checks(tpu))
+
+
+@lru_cache(maxsize=1)  # asked for each `try`
+def _stopping_checks(tpu: TpuCode) -> tuple[ast.If | ast.Assert, ...]:
+    """The conditions on which the notebook stops."""
     ends = [*tpu.code.nodes(ast.Raise), *(call.node for call in tpu.code.calls if call.name in _STOPS)]
-    checks = {
-        around for end in ends for around in tpu.code.ancestors(end, within_function=True) if isinstance(around, ast.If)
-    }
-    return any(tpu.devices.decide(check.test) for check in checks)
+    around = [each for end in ends for each in tpu.code.ancestors(end, within_function=True)]
+    return *tpu.code.nodes(ast.Assert), *dict.fromkeys(each for each in around if isinstance(each, ast.If))
+
+
+def _is_checked_after(tpu: TpuCode, attempt: ast.Try) -> bool:
+    """True if the notebook stops below on what the attempt left: `if strategy is None: raise`."""
+    handled = [each for handler in attempt.handlers for each in handler.body]
+    names = {each.id for statement in [*attempt.body, *handled] for each in walk(statement) if _is_stored(each)}
+    function = tpu.code.function(attempt)
+    uses = tpu.code.uses_by_name.get(function.name, []) if isinstance(function, ast.FunctionDef) else []
+    for parent in map(tpu.code.parent, uses):  # strategy = connect()
+        assigned = tpu.code.parent(parent) if isinstance(parent, ast.Call) else None
+        if isinstance(assigned, ast.Assign):
+            names |= {each.id for target in assigned.targets for each in walk(target) if _is_stored(each)}
+    return any(
+        names & {each.id for each in walk(check.test) if isinstance(each, ast.Name)}
+        for check in _stopping_checks(tpu)
+        if tpu.code.order(check) > tpu.code.order(attempt) and attempt not in tpu.code.ancestors(check)
+    )
+
+
+def _is_stored(node: ast.AST) -> TypeGuard[ast.Name]:
+    return isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
 
 
 def _connects_after(tpu: TpuCode, attempt: ast.Try) -> bool:

@@ -18,6 +18,7 @@ _TRANSFORMS = {
     "RandomRotation", "RandomZoom", "RandomTranslation", "RandomShear", "RandomPerspective", "RandAugment",
     "RandomElasticTransform", "AugMix", "MixUp", "CutMix", "RandomCrop",
 }  # fmt: skip
+_GATHERING = _TRANSFORMS - {"MixUp", "CutMix", "RandomCrop"}
 _REFUSED = {
     "tensorflow.image.crop_and_resize", "tensorflow.image.random_jpeg_quality", "tensorflow.random.gamma",
     "tensorflow.math.segment_sum", "tensorflow.linalg.lu", "tensorflow.linalg.eig", "tensorflow.edit_distance",
@@ -70,20 +71,30 @@ def lookup_layer_in_model(tpu: TpuCode) -> Iterator[Problem]:
 
 @tpu_rule("T042", "augmentation-in-model", Severity.ERROR)
 def augmentation_in_model(tpu: TpuCode) -> Iterator[Problem]:
-    """The model has an augmentation layer for which TensorFlow has no TPU kernel.
+    """The model has an augmentation layer that a TPU refuses, or takes long for.
 
-    Rotation, zoom, translation, shear and perspective need ImageProjectiveTransformV3, and `RandomCrop` a resize of a
-    size that varies: they run on a GPU, and are refused on a TPU. Apply them in `dataset.map`. Flips, brightness,
-    contrast, hue, saturation, erasing, blur and sharpness are fine in the model.
+    Rotation, zoom, translation, shear, perspective and what draws one of them (`RandAugment`, `AugMix`) fetch each
+    pixel from another place. TensorFlow has no TPU kernel for that (ImageProjectiveTransformV3). Keras on JAX makes
+    gathers and scatters of it, which are slow on a TPU: somebody's training of 10 minutes took 2.5 hours (a warning).
+    `RandomCrop` is refused by both. Apply them in `dataset.map`, on the host. Flips, brightness, contrast, hue,
+    saturation, erasing, blur and sharpness are fine in the model.
 
-    Source (2026-11-23): 145 steps given to Google's TPU compiler, see docs/adr/0017.
+    Source (2026-11-27): 145 steps given to Google's TPU compiler, see docs/adr/0017; keras-team/keras#23229; the layers
+    of Keras 3.15 compiled by JAX 0.10.2, and a model with `RandomCrop` trained.
     """
-    if tpu.platform.tensorflow and not tpu.platform.keras_jax:
-        for call in tpu.layers.made(_TRANSFORMS):
-            message = f"TensorFlow has no {call.last} for a TPU."
-            yield Problem(
-                tpu.code.place(call.node), message, "Apply it before: dataset.map(lambda x, y: (layer(x), y))."
-            )
+    is_jax = tpu.platform.keras_jax
+    for call in tpu.layers.made(_TRANSFORMS) if tpu.platform.tensorflow or is_jax else ():
+        if not is_jax:
+            message, severity = f"TensorFlow has no {call.last} for a TPU.", None
+        elif call.last in _GATHERING:
+            message = f"{call.last} fetches each pixel by itself, in every step of the TPU."
+            severity = Severity.WARNING
+        elif call.last == "RandomCrop":
+            message, severity = "JAX cannot compile RandomCrop, whose place is known at run time only.", None
+        else:
+            continue
+        remedy = "Apply it before: dataset.map(lambda x, y: (layer(x), y), num_parallel_calls=tf.data.AUTOTUNE)."
+        yield Problem(tpu.code.place(call.node), message, remedy, severity=severity)
 
 
 @tpu_rule("T043", "refused-op", Severity.ERROR)
