@@ -193,5 +193,5 @@ def _names_of_cells(path: Path) -> dict[str, str]:
         return {}
     with suppress(OSError):
         cells = JsonObject.parsed(path.read_bytes().decode("utf-8", "replace")).sections("cells")
-        return {f"cell {number}": str(cell.get("id", f"cell-{number}")) for number, cell in enumerate(cells, start=1)}
+        return {f"cell {number}": cell.text("id") or f"cell-{number}" for number, cell in enumerate(cells, start=1)}
     return {}

@@ -14,7 +14,7 @@ from typing import Any
 from markupsafe import Markup
 
 from generator.run.notebook_file import parse_notebook, read_notebook
-from generator.run.notebook_outline import heading
+from generator.run.notebook_outline import INJECTED, heading
 from generator.run.safe_html import (
     LONGEST_HTML,
     as_written,
@@ -100,17 +100,19 @@ def view_notebook(path: Path) -> tuple[CellView, ...]:
     return _view(read_notebook(path))
 
 
-def view_content(content: bytes, *, name: str) -> tuple[CellView, ...]:
+def view_content(content: bytes, *, name: str, cells: Sequence[str] = ()) -> tuple[CellView, ...]:
     """Reads the bytes of a notebook.
 
     Args:
         content: The bytes.
         name: What the notebook is called in the error.
+        cells: What its cells are called, by their place, in place of their ids: those of a notebook without ids are
+            made up when it is executed.
 
     Raises:
         NotebookReadError: They are no notebook.
     """
-    return _view(parse_notebook(content, path=Path(name)))
+    return _view(parse_notebook(content, path=Path(name)), cells)
 
 
 def _recorded_seconds(metadata: Mapping[str, Any]) -> float | None:
@@ -119,12 +121,15 @@ def _recorded_seconds(metadata: Mapping[str, Any]) -> float | None:
     return float(duration) if isinstance(duration, int | float) and 0 <= duration < math.inf else None
 
 
-def _view(notebook: Any) -> tuple[CellView, ...]:
+def _view(notebook: Any, names: Sequence[str] = ()) -> tuple[CellView, ...]:
     cells: list[CellView] = []
+    places = iter(names)
     section = ""
     renderer = _Renderer(until=time.monotonic() + _RENDERING_SECONDS)
     for position, cell in enumerate(notebook.cells, start=1):
         name = str(cell.get("id", f"cell-{position}"))
+        if cell.get("id") != INJECTED:  # papermill's own
+            name = next(places, name)
         if cell.cell_type == "markdown":
             section = heading(cell.source) or section
             cells.append(CellView(name, section, renderer.markdown(cell.source)))

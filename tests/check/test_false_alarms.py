@@ -366,3 +366,62 @@ def test_augmentation_that_moves_pixels_is_slow_in_a_model_on_jax(
     found = [each.severity for each in check([KernelSource(code, metadata=JsonObject(TPU))]) if each.rule == "T042"]
 
     assert found == ([severity] if severity and place != "dataset" else [])
+
+
+ROWS = """import numpy as np
+import tensorflow as tf
+strategy = tf.distribute.TPUStrategy(tf.distribute.cluster_resolver.TPUClusterResolver())
+def dataset(rows, training=False):
+    ds = tf.data.Dataset.from_tensor_slices(rows)
+    if training:
+        ds = ds.shuffle(99)
+    return ds.batch(128).prefetch(2)
+train = tf.data.Dataset.from_tensor_slices(np.zeros((1000, 8))).shuffle(99).batch(128)
+with strategy.scope():
+    model = tf.keras.Sequential([tf.keras.layers.Dense(128)])
+    model.compile('adam', 'mse', steps_per_execution=4)
+"""
+
+
+@pytest.mark.parametrize(
+    ("use", "fixes"),
+    [
+        ("model.fit(train)\nmodel.fit(dataset(1, training=True))", 2),
+        ("model.fit(train)\nmodel.predict(dataset(1))", 1),
+        ("test = dataset(1)\nprint(model.predict(test.map(print)))", 1),
+        ("model.fit(x=train, validation_data=dataset(1))\nmodel.evaluate(x=train)", 0),
+        ("rows = train.take(8)\nmodel.predict(rows)", 1),
+    ],
+)
+def test_no_fix_drops_rows_that_are_predicted(use: str, fixes: int) -> None:
+    code = NotebookCode(
+        Path("n.ipynb"), (read_cell("a", ROWS), read_cell("b", f"{use}\nmodel.save_weights('w.weights.h5')"))
+    )
+    found = [each for each in check([KernelSource(code, metadata=JsonObject(TPU))]) if each.rule == "T010"]
+
+    assert [each.fix is not None for each in found].count(True) == fixes
+    assert len(found) == 2
+    assert sum("in training only" in each.remedy for each in found) == 2 - fixes
+
+
+SPLIT = """import os
+os.environ["KERAS_BACKEND"] = "jax"
+import keras, numpy as np, tensorflow as tf
+keras.distribution.set_distribution(keras.distribution.DataParallel())
+model = keras.Sequential([keras.layers.Dense(128)])
+model.compile("adam", "mse")
+rows = tf.data.Dataset.from_tensor_slices(np.load("x.npy")).batch(64)
+"""
+
+
+def test_a_batch_that_devices_do_not_divide_has_a_remedy_for_where_it_goes() -> None:
+    code = NotebookCode(
+        Path("n.ipynb"), (read_cell("a", f"{SPLIT}model.fit(rows, validation_data=rows)\nmodel.predict(rows)"),)
+    )
+    found = [each for each in check([KernelSource(code, metadata=JsonObject(TPU))]) if each.rule == "T026"]
+
+    assert [each.message.partition(" fails")[0] for each in found] == [
+        "The last batch of `fit`", "The last batch of the validation of `fit`", "The last batch of `predict`",
+    ]  # fmt: skip
+    parts = ["drop_remainder=True", "sample_weight of 0", "predictions[: len(x)]"]
+    assert all(part in each.remedy for part, each in zip(parts, found, strict=True))

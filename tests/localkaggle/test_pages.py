@@ -173,9 +173,7 @@ def test_a_cell_that_is_folded_anywhere_is_folded_here(
 def test_what_the_check_finds_stands_beside_its_cell(pages: Browsing) -> None:
     hostile = "'/kaggle/input/<b>bold/x.csv'"
     address = pages.push("Some flaws", text=notebook("print(2)", f"open({hostile})"), kernelExecutionType="QUICK_SAVE")
-    until = time.monotonic() + 30
-    while "load the page again" in (page := pages.get(address)).text:
-        assert time.monotonic() < until, page.text
+    page = checked(pages, address)
     text = " ".join(page.text.split())
 
     assert "N040 warning, line 1: /kaggle/input/<b>bold/x.csv is a path of the layout of old." in text
@@ -183,6 +181,36 @@ def test_what_the_check_finds_stands_beside_its_cell(pages: Browsing) -> None:
     assert {"warning"} <= {each.get("class") for each in page.elements("li")}
     assert not page.elements("b")[5:]
     assert re.search(r"Check \d+ ", text)
+
+
+def test_what_the_check_finds_stands_beside_its_cell_also_where_cells_had_no_ids(
+    tmp_path: Path,
+) -> None:
+    def execute(order: SessionOrder) -> None:
+        ran = json.loads(order.notebook.read_text())
+        injected = {**ran["cells"][0], "source": "ROOT = 1"}
+        for cell, name in zip(
+            cells := [injected, *ran["cells"]], ("injected-parameters", "0a1b2c3d", "e4f5"), strict=True
+        ):
+            cell["id"] = name
+        order.files.executed.write_text(json.dumps({**ran, "cells": cells, "nbformat_minor": 5}))
+
+    pages = Browsing(tmp_path, ScriptedRunner(execute))
+    text = json.loads(notebook("first = 1", "print(undefined)"))
+    text["cells"] = [{key: value for key, value in cell.items() if key != "id"} for cell in text["cells"]]
+
+    page = checked(pages, pages.push("No ids", text=json.dumps({**text, "nbformat_minor": 4})))
+
+    assert "0a1b2c3d" not in page.text
+    assert page.text.index("first") < page.text.index("cell-2") < page.text.index("N030 error, line 1")
+
+
+def checked(pages: Browsing, address: str) -> Page:
+    """A page once its notebook is executed and checked."""
+    until = time.monotonic() + 30
+    while "load the page again" in (page := pages.get(address)).text or "Live log" in page.text:
+        assert time.monotonic() < until, page.text
+    return page
 
 
 def test_a_running_session_shows_its_log_as_it_grows(tmp_path: Path) -> None:

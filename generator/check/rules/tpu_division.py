@@ -22,10 +22,9 @@ _SIZED = {"normal", "uniform", "random", "standard_normal", "integers", "randint
 _SAME_ROWS = {"astype", "copy", "float", "clip", "asarray", "array", "ascontiguousarray", "to_numpy", "expand_dims"}
 _OF_ARRAYS = ("numpy.", "jax.", "keras.")
 _ON_KERAS_FIT = {"epochs", "validation_data", "validation_split", "callbacks", "steps_per_epoch", "initial_epoch"}
-_REMEDY = (
-    "Make whole batches: `.batch(batch_size, drop_remainder=True)` in training; repeat the last row until the length "
-    "is a multiple of the batch for `evaluate` and `predict`, and cut the predictions."
-)
+_IN_TRAINING = f"Train on .batch(batch_size, drop_remainder=True), with a batch_size that is a multiple of {DEVICES}."
+_PADDED = f'repeat the last row: np.pad(x, [(0, -len(x) % {DEVICES}), *[(0, 0)] * (x.ndim - 1)], mode="edge")'
+_ELSEWHERE = f"Take a batch_size that is a multiple of {DEVICES}, and {_PADDED}; "
 
 
 @dataclass(frozen=True)
@@ -43,6 +42,14 @@ class _Fed:
     def is_training(self) -> bool:
         """True for what a step of training is given."""
         return self.what == "`fit`"
+
+    @property
+    def remedy(self) -> str:
+        """How its batches become whole."""
+        if self.is_training:
+            return _IN_TRAINING
+        is_predicted = self.what == "`predict`"
+        return _ELSEWHERE + ("keep predictions[: len(x)]." if is_predicted else "give the copies a sample_weight of 0.")
 
     @property
     def remainder(self) -> float | None:
@@ -68,8 +75,9 @@ def indivisible_batch(tpu: TpuCode) -> Iterator[Problem]:
     """
     for fed in _fed(tpu):
         if fed.remainder:
-            message = f"{fed.what} has a batch of {fed.remainder:g} rows, which {DEVICES} devices do not divide."
-            yield Problem(tpu.code.place(fed.call.node), message, _REMEDY)
+            what = fed.what[0].upper() + fed.what[1:]
+            message = f"{what} has a batch of {fed.remainder:g} rows, which {DEVICES} devices do not divide."
+            yield Problem(tpu.code.place(fed.call.node), message, fed.remedy)
 
 
 @tpu_rule("T026", "last-batch-may-not-divide", Severity.WARNING)
@@ -85,7 +93,7 @@ def last_batch_may_not_divide(tpu: TpuCode) -> Iterator[Problem]:
     for fed in _fed(tpu):
         if fed.is_dataset and fed.remainder is None and not fed.is_whole:
             message = f"The last batch of {fed.what} fails unless {DEVICES} divides the number of rows."
-            yield Problem(tpu.code.place(fed.call.node), message, _REMEDY)
+            yield Problem(tpu.code.place(fed.call.node), message, fed.remedy)
 
 
 def fed_arrays(tpu: TpuCode) -> Iterator[_Fed]:
@@ -149,7 +157,7 @@ def _fed_by(tpu: TpuCode, call: Call) -> Iterator[_Fed]:
         rows = _rows(tpu, examples)
         if split and rows is not None:
             kept = floor(rows * (1 - split))
-            yield _Fed(call, f"The validation of {name}", batch, rows - kept)
+            yield _Fed(call, f"the validation of {name}", batch, rows - kept)
             rows = kept
         yield _Fed(call, name, batch, rows)
     validation = tpu.code.resolved(call.keyword("validation_data")) if call.last == "fit" else None
@@ -157,12 +165,12 @@ def _fed_by(tpu: TpuCode, call: Call) -> Iterator[_Fed]:
         size = call.keyword("validation_batch_size")
         yield _Fed(
             call,
-            f"The validation of {name}",
+            f"the validation of {name}",
             batch if size is None else tpu.devices.number(size),
             _rows(tpu, validation.elts[0]),
         )
     elif validation is not None:
-        fed = _dataset(tpu, call, call.keyword("validation_data"), f"The validation of {name}")
+        fed = _dataset(tpu, call, call.keyword("validation_data"), f"the validation of {name}")
         if fed is not None:
             yield fed
 

@@ -3,6 +3,7 @@
 import ast
 from collections.abc import Iterator
 from functools import lru_cache
+from typing import TypeGuard
 
 from generator.check.analysis.datasets import batched_datasets, training_loaders
 from generator.check.analysis.function_kinds import Kind
@@ -15,6 +16,7 @@ from generator.check.syntax import Call, FunctionNode, is_false, is_true, walk
 
 _READS = {"imread", "open", "load", "imdecode", "read_image", "decode_image", "read_dicom", "dcmread", "encode_plus"}
 _DECODES = ("tensorflow.io.decode_", "tensorflow.image.decode_", "tensorflow.io.read_file", "tensorflow.io.parse_")
+_MOST_USES = 200  # of the names of a dataset; one with more may go anywhere
 _RAGGED = "compiles the step once more, or fails in a loop of one's own"
 
 
@@ -36,8 +38,12 @@ def ragged_last_batch(tpu: TpuCode) -> Iterator[Problem]:
         # Of examples that are repeated before, the last batch is whole.
         if batched.is_for_training and "repeat" not in batched.before and is_kept:
             message = f"The last training batch has another size, which {_RAGGED}."
-            fix = with_argument(batched.call.node, "drop_remainder=True")
-            yield Problem(tpu.code.place(batched.call.node), message, "Add drop_remainder=True.", fix)
+            node, remedy = batched.call.node, "Add drop_remainder=True."
+            fix = with_argument(node, "drop_remainder=True")
+            if _needs_every_row(tpu, node):
+                remedy = "Add drop_remainder=True in training only: evaluate and predict need every row."
+                fix = None
+            yield Problem(tpu.code.place(node), message, remedy, fix)
     yield from _ragged_arrays(tpu)
     if tpu.platform.torch:
         for call in training_loaders(tpu):
@@ -122,6 +128,41 @@ def varying_lengths(tpu: TpuCode) -> Iterator[Problem]:
         if is_dynamic and not call.is_open:
             message = "Batches are padded to their longest text, and each new length compiles the step anew."
             yield Problem(tpu.code.place(call.node), message, _padding(call))
+
+
+def _needs_every_row(tpu: TpuCode, batched: ast.Call) -> bool:
+    """True if a dataset may go into `predict`, `evaluate` or a validation, also by its name or function."""
+    code, seen = tpu.code, set[ast.AST]()
+    waiting: list[ast.AST] = [batched]
+    while waiting and len(seen) < _MOST_USES:
+        node: ast.AST = waiting.pop()
+        parent = code.parent(node)
+        while isinstance(parent, ast.Attribute | ast.Tuple | ast.IfExp) or _goes_on(parent, node):
+            node, parent = parent, code.parent(parent)
+        if isinstance(parent, ast.keyword):
+            if parent.arg == "validation_data":
+                return True
+            parent = code.parent(parent)
+        given_to = code.call(parent)
+        if given_to is not None and given_to.last in ("predict", "evaluate"):
+            return True
+        scope, names = code.function(node), set[str]()
+        if isinstance(parent, ast.Assign):
+            names = {each.id for target in parent.targets for each in walk(target) if isinstance(each, ast.Name)}
+        elif isinstance(parent, ast.Return) and isinstance(scope, ast.FunctionDef):
+            scope, names = None, {scope.name}
+        uses = [each for name in names for each in code.uses_by_name.get(name, [])[:_MOST_USES]]
+        new = {each for each in uses if scope is None or code.function(each) is scope} - seen
+        seen |= new
+        waiting += new
+    return bool(waiting)  # it goes to more places than were looked at
+
+
+def _goes_on(parent: ast.AST | None, node: ast.AST) -> TypeGuard[ast.Call]:
+    """True for a call of a method of a dataset, and for what hands one on."""
+    if not isinstance(parent, ast.Call):
+        return False
+    return parent.func is node or getattr(parent.func, "attr", "") == "experimental_distribute_dataset"
 
 
 @lru_cache(maxsize=1_000)  # many datasets may have the one function

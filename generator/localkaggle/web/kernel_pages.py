@@ -11,6 +11,7 @@ from generator.localkaggle.rpc import ApiError, Stored
 from generator.localkaggle.web import notebook_display
 from generator.localkaggle.web.formats import duration
 from generator.localkaggle.web.kernel_views import KernelView, kernel_view, kernel_views, version_views
+from generator.localkaggle.web.notebook_source import source_cells
 from generator.localkaggle.web.page_request import PageRequest, redirect
 from generator.localkaggle.web.previews import preview
 from generator.localkaggle.web.templating import PAGE_HEADERS
@@ -53,7 +54,9 @@ def notebook(page: PageRequest, owner: str, kernel: str) -> Response:
         live = notebook_display.shown_log(page.kernels.sessions.folder(record.id).log)
     elif record is not None and (executed := page.kernels.sessions.folder(record.id).executed).is_file():
         content = notebook_display.beginning_of(executed)
-    shown = notebook_display.shown_notebook(content, is_script=found.version.settings.kernel_type == "script")
+    names = tuple(cell.name for cell in source_cells(source))
+    is_script = found.version.settings.kernel_type == "script"
+    shown = notebook_display.shown_notebook(content, is_script=is_script, names=names)
     checked = notebook_display.checked_cells(source, found.version.settings)
     return _tab(page, found, "notebook", shown=shown, log=live, checked=checked)
 

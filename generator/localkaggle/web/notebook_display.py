@@ -55,8 +55,8 @@ def beginning_of(path: Path) -> bytes:
 
 
 @lru_cache(maxsize=8)  # people go to and fro between pages
-def shown_notebook(content: bytes, *, is_script: bool) -> ShownNotebook:
-    """Renders a notebook or a script."""
+def shown_notebook(content: bytes, *, is_script: bool, names: tuple[str, ...] = ()) -> ShownNotebook:
+    """Renders a notebook, whose cells have these names in its source, or a script."""
     if is_script:
         return ShownNotebook(script=code_html(content.decode("utf-8", "replace")[:_LARGEST_SOURCE]))
     text = content.decode("utf-8", "replace") if len(content) <= _LARGEST_NOTEBOOK else ""
@@ -65,7 +65,7 @@ def shown_notebook(content: bytes, *, is_script: bool) -> ShownNotebook:
     if not text or is_long or sum(len(cell.source) for cell in cells) > _LARGEST_SOURCE:
         return ShownNotebook(problem="This notebook is too large to be shown; its output can be downloaded.")
     try:
-        return ShownNotebook(cells=view_content(content, name="notebook"))
+        return ShownNotebook(cells=view_content(content, name="notebook", cells=names))
     except TandemError:
         return ShownNotebook(problem="This is no notebook that can be shown.")
 
