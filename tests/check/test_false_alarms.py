@@ -267,7 +267,10 @@ def test_a_slice_on_the_tpu_that_moves_is_found_and_one_on_the_host_is_not(batch
     assert ("T069" in rules_found(XLA_STEPS.format(batch=batch), **TPU)) == is_found
 
 
-NUMBERED = "import jax\ndef step(w, n):\n    return jax.grad(lambda v: v * n)(w)\nw = 0.0\n"
+NUMBERED = (
+    "import jax\ndef step(w, n):\n    return jax.grad(lambda v: v * n)(w)\n"
+    "def cut(w, n):\n    return w[n : n + 8]\nw = 0.0\n"
+)
 
 
 @pytest.mark.parametrize(
@@ -278,6 +281,14 @@ NUMBERED = "import jax\ndef step(w, n):\n    return jax.grad(lambda v: v * n)(w)
         ("fast = jax.jit(step, static_argnums=1)\nfor i in range(99):\n    w = step(w, i)", False),
         ("fast = jax.jit(step, static_argnums=1)\nfor i in range(99):\n    w = fast(w, 8)", False),
         ("fast = jax.jit(step)\nfor i in range(99):\n    w = fast(w, i)", False),
+        ("fast = jax.jit(step, static_argnums=1)\nfor i in range(99):\n    w = fast(w, i * 8)", True),
+        (
+            "fast = jax.jit(step, static_argnums=1)\nfor i in range(99):\n    at = i * 8 + 1\n    w = fast(w, n=at)",
+            True,
+        ),
+        ("fast = jax.jit(step, static_argnums=1)\nfor i in range(99):\n    w = fast(w, i % 2)", False),
+        ("fast = jax.jit(cut, static_argnums=1)\nfor i in range(99):\n    w = fast(w, i * 8)", True),
+        ("fast = jax.jit(cut, static_argnums=1)\nfor i in range(4):\n    w = fast(w, i * 8)", False),
         ("fast = jax.jit(step, static_argnums=1)\nfor fold in range(5):\n    w = fast(w, fold)", False),
     ],
 )
@@ -425,3 +436,96 @@ def test_a_batch_that_devices_do_not_divide_has_a_remedy_for_where_it_goes() -> 
     ]  # fmt: skip
     parts = ["drop_remainder=True", "sample_weight of 0", "predictions[: len(x)]"]
     assert all(part in each.remedy for part, each in zip(parts, found, strict=True))
+
+
+KEYED = """import jax
+import jax.numpy as jnp
+key = jax.random.key(0)
+@jax.jit
+def step(w, x, key, i=0):
+    {body}
+    return w - jax.grad(lambda w: jnp.mean((x * drop) @ w))(w)
+w, x = jnp.ones((8, 1)), jnp.ones((8, 8))
+for i in range(100):
+    {call}
+"""
+DROP = "drop = jax.random.bernoulli(key, 0.5, x.shape)"
+
+
+@pytest.mark.parametrize(
+    ("body", "call", "is_found"),
+    [
+        (DROP, "w = step(w, x, key)", True),
+        (DROP, "w = step(w, x, key=key)", True),
+        (DROP, "key, one = jax.random.split(key)\n    w = step(w, x, one)", False),
+        (DROP, "w = step(w, x, jax.random.fold_in(key, i))", False),
+        ("key = jax.random.fold_in(key, i)\n    " + DROP, "w = step(w, x, key, i)", False),
+        ("drop = 1.0", "w = step(w, x, key)", False),
+    ],
+)
+def test_steps_that_are_given_one_key_draw_the_same_numbers(body: str, call: str, is_found: bool) -> None:
+    assert ("T034" in rules_found(KEYED.format(body=body, call=call), **TPU)) == is_found
+
+
+READ = """import jax
+import jax.numpy as jnp
+@jax.jit
+def step(w, x):
+    loss, g = jax.value_and_grad(lambda w: jnp.mean((x @ w) ** 2))(w)
+    return w - g, {{"loss": loss}}
+@jax.jit
+def epoch(w, xs):
+    return jax.lax.scan(step, w, xs)
+w = jnp.ones((8, 8))
+for i in range(100):
+    w, metrics = {call}
+    {read}
+"""
+
+
+@pytest.mark.parametrize(
+    ("call", "read", "is_found"),
+    [
+        ("step(w, w)", "print(f'{i} {metrics[\"loss\"]:.3f}')", True),
+        ("step(w, w)", "print(i, metrics['loss'])", True),
+        ("step(w, w)", "print(float(metrics['loss']))", True),
+        ("step(w, w)", "print(i, metrics['loss'].shape)", False),
+        ("step(w, w)", "if i % 10 == 0:\n        print(f'{metrics}')", False),
+        ("step(w, w)", "if i % 10:\n        continue\n    print(f'{metrics}')", False),
+        ("step(w, w)", "i % 10 or print(f'{metrics}')", False),
+        ("epoch(w, w)", "print(f'{metrics[\"loss\"].mean()} {metrics}')", False),
+    ],
+)
+def test_a_loop_that_prints_the_loss_of_each_step_waits_for_the_device(call: str, read: str, is_found: bool) -> None:
+    assert ("T064" in rules_found(READ.format(call=call, read=read), **TPU)) == is_found
+
+
+XLA = """import os
+import torch, torch_xla
+import torch_xla.core.xla_model as xm
+import torch_xla.distributed.xla_multiprocessing as xmp
+os.environ.pop("TPU_PROCESS_ADDRESSES", None)
+"""
+
+
+@pytest.mark.parametrize(
+    ("mark", "after", "is_found"),
+    [("xm.mark_step()", "", True), ("", "", True), ("xm.mark_step()", "xm.mark_step()", False),
+     ("def end():\n    torch_xla.sync()", "end()", False)],
+)  # fmt: skip
+def test_a_mark_before_the_loop_ends_no_step_of_it(mark: str, after: str, is_found: bool) -> None:
+    loop = f"for i in range(9):\n    model(x).sum().backward()\n    {after}"
+    model = "x = torch.ones(8, 8, device=xm.xla_device())\nmodel = torch.nn.Linear(8, 8).to(x.device)"
+
+    assert ("T062" in rules_found(f"{XLA}{model}\n{mark}", loop, **TPU)) == is_found
+
+
+@pytest.mark.parametrize(
+    ("before", "is_found"),
+    [("device = get_device()", True), ("x = ready()", True), ("print(get_device)", False), ("", False)],
+)
+def test_a_helper_that_takes_the_device_before_the_launch_takes_it_too(before: str, is_found: bool) -> None:
+    helpers = "def get_device():\n    return xm.xla_device()\ndef ready():\n    return torch.ones(2).to(get_device())\n"
+    launch = "def run(rank):\n    print(torch.ones(2).to(get_device()))\nxmp.spawn(run, start_method='fork')"
+
+    assert ("T008" in rules_found(f"{XLA}{helpers}{before}", launch, **TPU)) == is_found

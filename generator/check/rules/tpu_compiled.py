@@ -2,18 +2,21 @@
 
 import ast
 from collections.abc import Iterator
+from functools import lru_cache
 
 from generator.check.analysis.function_kinds import Kind
 from generator.check.analysis.tpu import TpuCode, tpu_rule
 from generator.check.finding import Severity
 from generator.check.rule import Problem
-from generator.check.syntax import Call, FunctionNode, arguments_given
+from generator.check.syntax import Call, FunctionNode, arguments_given, walk
 
 _READS = {"numpy", "item", "tolist"}
 _CASTS = {"float", "int", "bool", "complex"}
 _NUMPY_SAFE = {"numpy.shape", "numpy.ndim", "numpy.finfo", "numpy.iinfo", "numpy.dtype", "numpy.random"}
 _CLOCKS = {"time.time", "time.perf_counter", "time.monotonic", "datetime.datetime.now", "datetime.now"}
+_KEYS = {"jax.random.PRNGKey", "jax.random.key", "jax.random.split"}
 _SAMPLES = ("numpy.random.", "random.")
+_MANY = 50  # values of a static argument, for each of which a function is compiled
 _CALLBACKS = {"jax.debug.print", "jax.debug.callback", "jax.pure_callback", "jax.experimental.io_callback"}
 
 
@@ -110,9 +113,10 @@ def frozen_chance(tpu: TpuCode) -> Iterator[Problem]:
 
 @tpu_rule("T034", "constant-key", Severity.WARNING, on_any_device=True)
 def constant_key(tpu: TpuCode) -> Iterator[Problem]:
-    """A training step that JAX compiles makes its random key from a constant.
+    """A training step that JAX compiles has the same random key each time.
 
-    Dropout and augmentation then repeat the same numbers in every step. Hand the key in, and split it for each step
+    Dropout and augmentation then repeat the same numbers in every step, as they do with a key that was made before the
+    loop and is given to each step. Hand the key in, and split it for each step
     (`key, step_key = jax.random.split(key)`), or fold the step's number in (`jax.random.fold_in(key, state.step)`).
 
     Source (2026-11-23): JAX, "Pseudorandom numbers".
@@ -128,6 +132,10 @@ def constant_key(tpu: TpuCode) -> Iterator[Problem]:
                 message,
                 "Hand the key in, and write key, step_key = jax.random.split(key) before each step.",
             )
+    for call, key in _calls_with_one_key(tpu):
+        message = f"Every step draws the same numbers, since each is given the same `{key}`."
+        remedy = f"Write {key}, step_key = jax.random.split({key}) before the step, and give it step_key."
+        yield Problem(tpu.code.place(call.node), message, remedy)
 
 
 @tpu_rule("T035", "host-op-in-step", Severity.ERROR)
@@ -220,15 +228,59 @@ def number_that_compiles_anew(tpu: TpuCode) -> Iterator[Problem]:
             )
     for call, name, number in _static_numbers(tpu):
         if name not in changing:
-            message = f"`{name}` is static, and each number that `{number}` counts compiles the step anew."
+            message = f"`{name}` is static, and each value of `{number}` compiles the step anew."
             remedy = f"Take `{name}` out of the static arguments, and hand in jnp.asarray({number})."
+            if any(_is_slice_bound(function, name) for function in tpu.compiled.referred(call.node.func)):
+                remedy += " Slice by jax.lax.dynamic_slice_in_dim(x, start, size)."
             yield Problem(tpu.code.place(call.node), message, remedy)
     for call in tpu.code.calls:
         if any(_is_plain_tf_function(tpu, each) for each in tpu.compiled.referred(call.node.func)):
             for argument in [*call.node.args, *(each.value for each in call.node.keywords)]:
-                if isinstance(argument, ast.Name) and _counts(tpu, call, argument):
-                    message = f"`{argument.id}` is a Python number: each of its values compiles the function anew."
-                    yield Problem(tpu.code.place(call.node), message, f"Hand in tf.constant({argument.id}).")
+                if _counts(tpu, call, argument):
+                    number = ast.unparse(argument)
+                    message = f"`{number}` is a Python number: each of its values compiles the function anew."
+                    yield Problem(tpu.code.place(call.node), message, f"Hand in tf.constant({number}).")
+
+
+def _calls_with_one_key(tpu: TpuCode) -> Iterator[tuple[Call, str]]:
+    """The calls of training steps in a loop that give each of them one key: the call, and the key's name."""
+    steps = set(tpu.compiled.training_steps()) if tpu.platform.jax else set()
+    for call in tpu.code.calls if steps else ():
+        functions = [each for each in tpu.compiled.referred(call.node.func) if each in steps]
+        loops = list(tpu.loops(call.node)) if functions else []
+        if not loops or tpu.is_fold_loop(loops[0]):
+            continue
+        for function in functions:
+            values = [value for _, value in arguments_given(function, call.node) if isinstance(value, ast.Name)]
+            keys = [each.id for each in values if (tpu.code.function(each), each.id) in _keys(tpu)]
+            if keys and keys[0] not in _names_set_in(loops[-1]) and _draws(tpu, function):
+                yield call, keys[0]
+
+
+@lru_cache(maxsize=1)
+def _keys(tpu: TpuCode) -> frozenset[tuple[FunctionNode | None, str]]:
+    """The names that are given keys of `jax.random`, alone or among others, with the functions that they are in."""
+    found = set[tuple[FunctionNode | None, str]]()
+    for assign in tpu.code.nodes(ast.Assign):
+        call = tpu.code.call(assign.value)
+        if call is not None and call.name in _KEYS:
+            names = [each for target in assign.targets for each in walk(target) if isinstance(each, ast.Name)]
+            found |= {(tpu.code.function(assign), each.id) for each in names}
+    return frozenset(found)
+
+
+@lru_cache(maxsize=100)  # a loop may call a step thousands of times
+def _names_set_in(loop: ast.For | ast.While) -> frozenset[str]:
+    names = [each for each in ast.walk(loop) if isinstance(each, ast.Name)]
+    return frozenset(each.id for each in names if isinstance(each.ctx, ast.Store))
+
+
+def _draws(tpu: TpuCode, function: FunctionNode) -> bool:
+    """True if a step draws from the keys that it is given as they are: no step's number is folded in."""
+    calls = list(tpu.compiled.calls_in(function))
+    samples = [each for each in calls if each.name.startswith("jax.random.") and each.name not in _KEYS]
+    has_dropout = any(each.keyword("rngs") is not None for each in calls)
+    return (bool(samples) or has_dropout) and not any(each.last == "fold_in" for each in calls)
 
 
 def _asks_for_value(tpu: TpuCode, test: ast.expr) -> bool:
@@ -269,13 +321,22 @@ def _is_in_step_loop(tpu: TpuCode, node: ast.AST) -> bool:
 
 
 def _static_numbers(tpu: TpuCode) -> Iterator[tuple[Call, str, str]]:
-    """The calls of training steps that give a static argument the number of a loop around: its name, and the loop's."""
-    static = {each: tpu.compiled.static.get(each, set()) for each in tpu.compiled.training_steps()}
-    for call in tpu.code.calls if any(static.values()) else ():
+    """The calls that give a static argument a number that a loop around counts: its name, and the number.
+
+    The function is a training step, or the loop is a long one: a few sizes may well be compiled each.
+    """
+    steps = set(tpu.compiled.training_steps())
+    for call in tpu.code.calls if any(tpu.compiled.static.values()) else ():
         for function in _compiled_functions(tpu, call):
             for name, argument in arguments_given(function, call.node):
-                if name in static.get(function, ()) and isinstance(argument, ast.Name) and _counts(tpu, call, argument):
-                    yield call, name, argument.id
+                is_static = name in tpu.compiled.static.get(function, ())
+                if is_static and _counts(tpu, call, argument, at_least=0 if function in steps else _MANY):
+                    yield call, name, ast.unparse(argument)
+
+
+def _is_slice_bound(function: FunctionNode, name: str) -> bool:
+    slices = [each for each in ast.walk(function) if isinstance(each, ast.Slice)]
+    return any(isinstance(each, ast.Name) and each.id == name for part in slices for each in ast.walk(part))
 
 
 def _compiled_functions(tpu: TpuCode, call: Call) -> list[FunctionNode]:
@@ -293,6 +354,24 @@ def _is_plain_tf_function(tpu: TpuCode, function: ast.AST) -> bool:
     return "tensorflow.function" in names and not has_signature
 
 
-def _counts(tpu: TpuCode, call: Call, name: ast.Name) -> bool:
-    """True for the number of a loop around a call, but of folds, whose models are compiled anew in any case."""
-    return any(tpu.counted(loop) == name.id for loop in tpu.loops(call.node))
+def _counts(tpu: TpuCode, call: Call, number: ast.expr, *, at_least: float = 0) -> bool:
+    """True for the number of a loop around a call, or a sum or product of it, such as `i * 8`.
+
+    Not of a loop over folds, whose models are compiled anew in any case. The loop has a known length of `at_least`.
+    """
+    if isinstance(number, ast.Name):
+        for loop in tpu.loops(call.node):
+            if tpu.counted(loop) == number.id:
+                return not at_least or _length(tpu, loop) >= at_least
+        assigned = tpu.code.resolved(number)
+        return isinstance(assigned, ast.BinOp) and _counts(tpu, call, assigned, at_least=at_least)
+    is_other = isinstance(number, ast.BinOp) and isinstance(number.op, ast.Add | ast.Sub | ast.Mult)  # and no `i % 2`
+    return is_other and any(_counts(tpu, call, each, at_least=at_least) for each in (number.left, number.right))
+
+
+def _length(tpu: TpuCode, loop: ast.For | ast.While) -> float:
+    """How many numbers a loop over `range` counts; 0 where that is not known."""
+    call = tpu.code.call(loop.iter) if isinstance(loop, ast.For) else None
+    bounds = [tpu.devices.number(each) or 0 for each in call.node.args] if call and call.name == "range" else []
+    first, last, step = {1: [0, *bounds, 1], 2: [*bounds, 1], 3: bounds}.get(len(bounds), [0, 0, 1])
+    return (last - first) / step if step else 0

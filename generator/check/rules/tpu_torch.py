@@ -10,10 +10,12 @@ from generator.check.analysis.tpu import TpuCode, tpu_rule
 from generator.check.finding import Severity
 from generator.check.guards import is_guarded
 from generator.check.rule import Problem
-from generator.check.syntax import Call
+from generator.check.syntax import Call, FunctionNode, walk
 
 _XM = "torch_xla.core.xla_model."
-_ENDS_STEP = {"mark_step", "sync", "ParallelLoader", "MpDeviceLoader", "per_device_loader", "compile"}
+_LOADERS = {"ParallelLoader", "MpDeviceLoader", "per_device_loader"}  # which end a step with each batch
+_MARKS = {"mark_step", "sync"}
+_MANY_STEPS = {"jax.lax.scan", "jax.lax.fori_loop", "jax.lax.while_loop"}
 _ADDRESSES = "TPU_PROCESS_ADDRESSES"
 
 
@@ -27,9 +29,9 @@ def step_without_end(tpu: TpuCode) -> Iterator[Problem]:
 
     Source (2026-11-23): PyTorch/XLA, "XLA tensor deep dive".
     """
-    ends = {call.last for call in tpu.code.calls if call.name.startswith("torch_xla.") or call.receiver is not None}
-    steps_by_context = any(call.name == "torch_xla.step" for call in tpu.code.calls)
-    if not tpu.platform.torch or ends & _ENDS_STEP or steps_by_context or not any(tpu.calls(*XLA_DEVICES)):
+    if not tpu.platform.torch or not any(tpu.calls(*XLA_DEVICES)):
+        return
+    if any(_ends_step(tpu, call) for call in tpu.code.calls):
         return
     steps = list(tpu.calls(f"{_XM}optimizer_step"))
     if any(call.argument(1, "barrier") is not None for call in steps):
@@ -39,6 +41,15 @@ def step_without_end(tpu: TpuCode) -> Iterator[Problem]:
         message = "Nothing marks the end of a step, so that the recorded graph grows from step to step."
         remedy = "Call torch_xla.sync() after each step, or xm.optimizer_step(optimizer, barrier=True)."
         yield Problem(tpu.code.place(call.node), message, remedy)
+
+
+def _ends_step(tpu: TpuCode, call: Call) -> bool:
+    """True for what marks the end of steps; a mark outside of all loops and functions ends what stands above it."""
+    if call.last in _LOADERS or (call.last == "compile" and call.name != "re.compile"):
+        return True
+    is_mark = call.last in _MARKS and (call.name.startswith("torch_xla.") or call.receiver is not None)
+    is_mark = is_mark or call.name == "torch_xla.step"
+    return is_mark and (tpu.code.function(call.node) is not None or any(tpu.loops(call.node)))
 
 
 @tpu_rule("T064", "item-in-step", Severity.WARNING, on_any_device=True)
@@ -113,12 +124,21 @@ def device_before_spawn(tpu: TpuCode) -> Iterator[Problem]:
     if not starts:
         return
     first = min(tpu.code.order(call.node) for call in starts)
-    for call in tpu.calls(*XLA_DEVICES):
-        if tpu.code.function(call.node) is None and tpu.code.order(call.node) < first:
+    for call in tpu.code.calls_inside(None):
+        if tpu.code.order(call.node) < first and (call.name in XLA_DEVICES or _takes_device(tpu, call)):
             message = "This takes the TPU for the notebook's own process, so that starting eight others fails."
             yield Problem(
                 tpu.code.place(call.node), message, "Move torch_xla.device() into the function that is started."
             )
+
+
+def _takes_device(tpu: TpuCode, call: Call) -> bool:
+    """True for a call of a function that asks for an XLA device in this process."""
+    names = {
+        each.name for function in tpu.compiled.referred(call.node.func) for each in tpu.compiled.calls_in(function)
+    }
+    is_start = any(name.endswith((".spawn", ".launch", "notebook_launcher")) for name in names)
+    return bool(names & set(XLA_DEVICES)) and not is_start
 
 
 @tpu_rule("T066", "number-of-processes", Severity.WARNING)
@@ -240,18 +260,40 @@ def _moves_to_cpu(tpu: TpuCode, call: Call) -> bool:
     return call.last == "to" and "cpu" in {tpu.code.text(target), tpu.code.text(made.argument(0)) if made else None}
 
 
-def _read_in_every_step(tpu: TpuCode) -> Iterator[ast.Call]:
-    """Where a loop of the host reads a result of a compiled step in each turn."""
+def _read_in_every_step(tpu: TpuCode) -> Iterator[ast.expr]:
+    """Where a loop of the host reads a result of a compiled step in each turn: as a number, or as text."""
+    read: list[tuple[ast.expr, ast.expr | None]] = []
     for call in tpu.code.calls:
-        is_read = call.name in ("float", "int", "numpy.asarray", "numpy.array") and len(call.node.args) == 1
-        value = call.node.args[0] if is_read else call.receiver if call.last == "item" and not call.node.args else None
-        if not isinstance(value, ast.Name) or tpu.code.is_conditional(call.node):
+        if call.name in ("float", "int", "numpy.asarray", "numpy.array") and len(call.node.args) == 1:
+            read.append((call.node, call.node.args[0]))
+        elif call.last == "item" and not call.node.args:
+            read.append((call.node, call.receiver))
+        elif call.name == "print":
+            read += [(call.node, each) for each in call.node.args]
+    for text in tpu.code.nodes(ast.JoinedStr):
+        read += [(text, each.value) for each in text.values if isinstance(each, ast.FormattedValue)]
+    found: set[ast.expr] = set()
+    for node, expression in read:
+        value = expression
+        while isinstance(value, ast.Subscript):  # metrics["loss"]
+            value = value.value
+        loop = next(tpu.loops(node), None)
+        if not isinstance(value, ast.Name) or node in found or loop is None or tpu.compiled.is_on_device(node):
             continue
-        loop = next(tpu.loops(call.node), None)
-        if loop is None or tpu.compiled.is_on_device(call.node):
-            continue
-        if value.id in _results_of_steps(tpu, loop):
-            yield call.node
+        if value.id in _results_of_steps(tpu, loop) and _is_in_each_turn(tpu, node, loop):
+            found.add(node)
+            yield node
+
+
+def _is_in_each_turn(tpu: TpuCode, node: ast.AST, loop: ast.For | ast.While) -> bool:
+    """False below a condition, also `step % 100 == 0 and print(loss)`, and after a `continue`."""
+    if tpu.code.is_conditional(node):
+        return False
+    if any(isinstance(each, ast.BoolOp) for each in tpu.code.ancestors(node, within_function=True)):
+        return False
+    return not any(
+        isinstance(each, ast.Continue) and tpu.code.order(each) < tpu.code.order(node) for each in walk(loop)
+    )
 
 
 @lru_cache(maxsize=100)  # a loop may read thousands of values
@@ -261,7 +303,14 @@ def _results_of_steps(tpu: TpuCode, loop: ast.For | ast.While) -> frozenset[str]
     for assign in (each for each in ast.walk(loop) if isinstance(each, ast.Assign)):
         made = tpu.code.call(assign.value)
         steps = tpu.compiled.referred(made.node.func) if made is not None else ()
-        is_step = any(Kind.GRADIENT in tpu.compiled.kinds.get(each, Kind.NOTHING) for each in steps)
+        is_step = any(_is_one_step(tpu, each) for each in steps)
         if is_step and next(tpu.loops(assign), None) is loop:
             found |= {each.id for target in assign.targets for each in ast.walk(target) if isinstance(each, ast.Name)}
     return frozenset(found)
+
+
+def _is_one_step(tpu: TpuCode, function: FunctionNode) -> bool:
+    """True for a training step; a function that runs many of them on the device is read once for all."""
+    if Kind.GRADIENT not in tpu.compiled.kinds.get(function, Kind.NOTHING):
+        return False
+    return not any(each.name in _MANY_STEPS for each in tpu.compiled.calls_in(function))
