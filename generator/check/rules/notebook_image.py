@@ -482,7 +482,7 @@ def _method_called(code: NotebookCode, node: ast.expr) -> tuple[str, ast.Call] |
 
 
 def _is_own_method(code: NotebookCode, name: str) -> bool:
-    return any(each.name == name for each in code.nodes(ast.FunctionDef))
+    return name in code.functions_named
 
 
 def _is_defined(code: NotebookCode, name: str) -> bool:

@@ -42,8 +42,8 @@ def hidden_missing_tpu(tpu: TpuCode) -> Iterator[Problem]:
         if "tpu" not in asked and not any(call.last in _CONNECTS for call in tried):
             continue
         for handler in attempt.handlers:
-            is_seen = _stops(tpu, handler) or _connects_after(tpu, attempt) or _is_checked_after(tpu, attempt)
-            if not is_seen:
+            ends = _stops(tpu, handler) or _connects_after(tpu, attempt) or _is_checked_after(tpu, attempt)
+            if not ends:
                 message = "Without a TPU the notebook goes on by itself on whatever is there."
                 remedy = "Write `raise` here, or before the training: assert strategy.num_replicas_in_sync == 8"
                 if "tpu" in asked:
@@ -195,12 +195,19 @@ def _raises_without_devices(tpu: TpuCode) -> bool:
     return any(tpu.devices.decide(check.test) for check in _stopping_checks(tpu))
 
 
-@lru_cache(maxsize=1)  # asked for each `try`
-def _stopping_checks(tpu: TpuCode) -> tuple[ast.If | ast.Assert, ...]:
+def _stopping_checks(tpu: TpuCode) -> Iterator[ast.If | ast.Assert]:
     """The conditions on which the notebook stops."""
     ends = [*tpu.code.nodes(ast.Raise), *(call.node for call in tpu.code.calls if call.name in _STOPS)]
     around = [each for end in ends for each in tpu.code.ancestors(end, within_function=True)]
-    return *tpu.code.nodes(ast.Assert), *dict.fromkeys(each for each in around if isinstance(each, ast.If))
+    yield from tpu.code.nodes(ast.Assert)
+    yield from dict.fromkeys(each for each in around if isinstance(each, ast.If))
+
+
+@lru_cache(maxsize=1)  # asked for each `try`
+def _last_checks(tpu: TpuCode) -> dict[str, ast.If | ast.Assert]:
+    """The last condition of those that names each name."""
+    checks = sorted(_stopping_checks(tpu), key=tpu.code.order)
+    return {each.id: check for check in checks for each in walk(check.test) if isinstance(each, ast.Name)}
 
 
 def _is_checked_after(tpu: TpuCode, attempt: ast.Try) -> bool:
@@ -213,11 +220,10 @@ def _is_checked_after(tpu: TpuCode, attempt: ast.Try) -> bool:
         assigned = tpu.code.parent(parent) if isinstance(parent, ast.Call) else None
         if isinstance(assigned, ast.Assign):
             names |= {each.id for target in assigned.targets for each in walk(target) if _is_stored(each)}
-    return any(
-        names & {each.id for each in walk(check.test) if isinstance(each, ast.Name)}
-        for check in _stopping_checks(tpu)
-        if tpu.code.order(check) > tpu.code.order(attempt) and attempt not in tpu.code.ancestors(check)
-    )
+    last = _last_checks(tpu)
+    checks = [last[name] for name in names if name in last]
+    below = [each for each in checks if tpu.code.order(each) > tpu.code.order(attempt)]
+    return any(attempt not in tpu.code.ancestors(each) for each in below)
 
 
 def _is_stored(node: ast.AST) -> TypeGuard[ast.Name]:

@@ -3,6 +3,7 @@
 import ast
 from collections.abc import Iterator
 from functools import lru_cache
+from math import inf
 
 from generator.check.analysis.function_kinds import Kind
 from generator.check.analysis.platform import XLA_DEVICES
@@ -291,9 +292,12 @@ def _is_in_each_turn(tpu: TpuCode, node: ast.AST, loop: ast.For | ast.While) -> 
         return False
     if any(isinstance(each, ast.BoolOp) for each in tpu.code.ancestors(node, within_function=True)):
         return False
-    return not any(
-        isinstance(each, ast.Continue) and tpu.code.order(each) < tpu.code.order(node) for each in walk(loop)
-    )
+    return tpu.code.order(node) <= _first_continue(tpu, loop)
+
+
+@lru_cache(maxsize=100)
+def _first_continue(tpu: TpuCode, loop: ast.For | ast.While) -> tuple[float, float]:
+    return min((tpu.code.order(each) for each in walk(loop) if isinstance(each, ast.Continue)), default=(inf, inf))
 
 
 @lru_cache(maxsize=100)  # a loop may read thousands of values
