@@ -111,8 +111,13 @@ def test_code_that_refers_to_itself_in_many_ways_is_read_in_bounded_time(lines: 
         [f"def f(x):\n    return f(x) + {n}" for n in range(2_000)],
         ["if a:", *(f"    keras.utils.get_file('/kaggle/input/set/{n}.csv')" for n in range(2_000))],
         [f"undefined_{n} and undefined_{n + 1}" for n in range(1_500)],
+        [*(f"def m{n}(): pass" for n in range(4_000)), *["x.iteritems()"] * 13_000],
+        [
+            "import jax\n@jax.jit\ndef step(w):\n    return jax.grad(jax.numpy.sum)(w)\nfor i in range(9):",
+            *["    w = step(w)\n    print(w)"] * 4_000,
+        ],
     ],
-    ids=["functions-of-one-name", "paths-below-a-condition", "undefined-names"],
+    ids=["functions-of-one-name", "paths-below-a-condition", "undefined-names", "methods", "steps-of-one-loop"],
 )
 def test_many_lines_of_a_kind_take_as_long_as_others(lines: list[str]) -> None:
     began = time.process_time()
