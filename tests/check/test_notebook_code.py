@@ -94,11 +94,15 @@ def test_what_is_handed_to_ipython_is_a_command(source: str, commands: list[str]
     [
         ["if a:\n    step = jax.jit(step, static_argnums=0)\nstep(1)"] * 300,
         [f"if a:\n    f{n + 1} = f{n}\nelse:\n    f{n + 1} = f{max(0, n - 1)}\nf{n}(1)" for n in range(300)],
+        [
+            "import jax\nstep = jax.jit(jax.grad(lambda w, a: w), static_argnums=1)\nfor i in range(99):",
+            *(f"    a{n} = a{n} * a{n}\n    step(w, a{n} + b{n})\n    b{n + 1} = b{n} + b{n}" for n in range(300)),
+        ],
         [f"n{n + 1} = n{n} * n{n}\nkeras.layers.Dense(n{n})" for n in range(100)],
         [f"if g{n + 1} and g{n + 1} and g{n + 1} == 'x':\n    open('/content/x')" for n in range(300)],
         [f"def h{n}():\n    h{(n + 1) % 9}()\n    h{(n + 2) % 9}()\n    open('/content/x', 'w')" for n in range(99)],
     ],
-    ids=["redefined", "aliases", "products", "conditions", "mutual-recursion"],
+    ids=["redefined", "aliases", "static-numbers", "products", "conditions", "mutual-recursion"],
 )
 def test_code_that_refers_to_itself_in_many_ways_is_read_in_bounded_time(lines: list[str]) -> None:
     assert "N003" not in rules_found_in(lines)

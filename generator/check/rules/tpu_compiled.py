@@ -17,6 +17,7 @@ _CLOCKS = {"time.time", "time.perf_counter", "time.monotonic", "datetime.datetim
 _KEYS = {"jax.random.PRNGKey", "jax.random.key", "jax.random.split"}
 _SAMPLES = ("numpy.random.", "random.")
 _MANY = 50  # values of a static argument, for each of which a function is compiled
+_MOST_TERMS = 50  # of a sum that is given to a function
 _CALLBACKS = {"jax.debug.print", "jax.debug.callback", "jax.pure_callback", "jax.experimental.io_callback"}
 
 
@@ -359,14 +360,21 @@ def _counts(tpu: TpuCode, call: Call, number: ast.expr, *, at_least: float = 0) 
 
     Not of a loop over folds, whose models are compiled anew in any case. The loop has a known length of `at_least`.
     """
-    if isinstance(number, ast.Name):
-        for loop in tpu.loops(call.node):
-            if tpu.counted(loop) == number.id:
-                return not at_least or _length(tpu, loop) >= at_least
-        assigned = tpu.code.resolved(number)
-        return isinstance(assigned, ast.BinOp) and _counts(tpu, call, assigned, at_least=at_least)
-    is_other = isinstance(number, ast.BinOp) and isinstance(number.op, ast.Add | ast.Sub | ast.Mult)  # and no `i % 2`
-    return is_other and any(_counts(tpu, call, each, at_least=at_least) for each in (number.left, number.right))
+    lengths = {tpu.counted(loop): _length(tpu, loop) for loop in reversed([*tpu.loops(call.node)])}
+    waiting, seen = [number], set[ast.expr]()
+    while waiting and len(seen) < _MOST_TERMS:
+        each = waiting.pop()
+        if each in seen:  # `start = start * 2`
+            continue
+        seen.add(each)
+        if isinstance(each, ast.Name):
+            if each.id in lengths:
+                return lengths[each.id] >= at_least
+            assigned = tpu.code.resolved(each)
+            waiting += [assigned] if isinstance(assigned, ast.BinOp) else []
+        elif isinstance(each, ast.BinOp) and isinstance(each.op, ast.Add | ast.Sub | ast.Mult):  # and not `i % 2`
+            waiting += [each.left, each.right]
+    return False
 
 
 def _length(tpu: TpuCode, loop: ast.For | ast.While) -> float:

@@ -146,11 +146,12 @@ def _needs_every_row(tpu: TpuCode, batched: ast.Call) -> bool:
         given_to = code.call(parent)
         if given_to is not None and given_to.last in ("predict", "evaluate"):
             return True
-        scope, names = code.function(node), set[str]()
+        scope: FunctionNode | None = code.function(node)
+        names = set[str]()
         if isinstance(parent, ast.Assign):
             names = {each.id for target in parent.targets for each in walk(target) if isinstance(each, ast.Name)}
         elif isinstance(parent, ast.Return) and isinstance(scope, ast.FunctionDef):
-            scope, names = None, {scope.name}
+            names, scope = {scope.name}, None
         uses = [each for name in names for each in code.uses_by_name.get(name, [])[:_MOST_USES]]
         new = {each for each in uses if scope is None or code.function(each) is scope} - seen
         seen |= new
