@@ -1,5 +1,6 @@
 """What Kaggle's images have, and what libraries have removed: the tables of `data/`, read once."""
 
+import sys
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -10,7 +11,11 @@ from typing import Any
 from generator.check.source import KernelSource
 
 _DATA = Path(__file__).with_name("data")
-_STANDARD_LIBRARY = {"collections", "inspect", "time", "imp", "asynchat", "asyncore", "fractions"}
+# Names of the standard library, and modules that later versions of Python no longer have.
+_STANDARD_LIBRARY = sys.stdlib_module_names | {
+    *("aifc", "asynchat", "asyncore", "audioop", "cgi", "cgitb", "chunk", "crypt", "imghdr", "imp", "lib2to3"),
+    *("mailcap", "nntplib", "pipes", "sndhdr", "sunau", "telnetlib", "uu", "xdrlib"),
+}
 
 
 @dataclass(frozen=True)
