@@ -32,6 +32,11 @@ class Removed:
         head = self.name.partition(".")[0]
         return "python" if head in _STANDARD_LIBRARY else head
 
+    @property
+    def backports(self) -> set[str]:
+        """What distributions are called, written as modules, that bring back a module of the standard library."""
+        return {form.format(self.name) for form in ("standard_{}", "legacy_{}", "{}_lts")}
+
     def is_gone(self, kernel: KernelSource) -> bool:
         """True if it is certain that the image that runs a kernel, or either where that is not said, lacks the name."""
         versions = [image.get(self.library) for image in _images(kernel)]
