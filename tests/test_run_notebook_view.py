@@ -1,6 +1,7 @@
 """What a page shows of a notebook whose outputs were made to break it."""
 
 import json
+import time
 from typing import Any
 
 import pytest
@@ -40,6 +41,26 @@ def test_html_that_is_too_long_is_left_out_and_its_text_is_shown(piece: str) -> 
     assert text.html == "a table"
 
 
+def test_html_that_is_nested_too_deeply_is_shown_as_its_text() -> None:
+    note, text = outputs_of(content(display(html="<div>" * 20_000 + "a &lt; b")))
+
+    assert (note.kind, text.kind) == ("note", "text")
+    assert text.html == "a &lt; b"
+
+
+def test_a_page_is_bounded_in_time_inside_of_cells_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("generator.run.notebook_view._RENDERING_SECONDS", 0.2)
+    cells = [
+        {"cell_type": "code", "id": f"c{number}", "metadata": {}, "execution_count": 1, "outputs": [], "source": source}
+        for number, source in enumerate(f"{number}{chr(10)} " + "\n " * 4_000 for number in range(10))
+    ]
+    start = time.thread_time()
+
+    view_content(json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}).encode(), name="x")
+
+    assert time.thread_time() - start < 1.5
+
+
 def test_what_follows_an_output_that_takes_too_long_is_left_out_and_shown_as_it_was_written(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -49,7 +70,8 @@ def test_what_follows_an_output_that_takes_too_long_is_left_out_and_shown_as_it_
 
     assert cells[0].markdown == "<pre>## Section</pre>"
     assert cells[1].code == "x = &#39;&lt;b&gt;&#39;"
-    assert [output.kind for output in cells[1].outputs] == ["note"]
+    assert [(output.kind, output.html) for output in cells[1].outputs][1:] == [("text", "bold")]
+    assert "take too long" in cells[1].outputs[0].html
 
 
 def test_an_output_that_a_library_fails_on_costs_nothing_but_itself(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -58,9 +80,9 @@ def test_an_output_that_a_library_fails_on_costs_nothing_but_itself(monkeypatch:
 
     monkeypatch.setattr("generator.run.notebook_view.cleaned_html", failing)
 
-    note, table = outputs_of(content(display(html="<![b["), {**display(markdown="*fine*")}))
+    note, text, table = outputs_of(content(display(html="<b>x"), {**display(markdown="*fine*")}))
 
-    assert note.kind == "note"
+    assert (note.kind, text.html) == ("note", "x")
     assert "<em>fine</em>" in table.html
 
 

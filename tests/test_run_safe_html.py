@@ -1,10 +1,11 @@
 """HTML made from what notebooks contain."""
 
 import base64
+import time
 
 import pytest
 
-from generator.run.safe_html import cleaned_html, code_html, image_source, markdown_html, terminal_html
+from generator.run.safe_html import cleaned_html, code_html, image_source, markdown_html, terminal_html, text_of_html
 
 
 def test_a_table_keeps_its_cells_and_loses_everything_else() -> None:
@@ -86,8 +87,54 @@ def test_a_colour_without_end_is_no_colour() -> None:
     assert terminal_html(f"\x1b[{'9' * 5_000}mx\x1b[38;5;300my") == "xy"
 
 
+def test_output_with_a_colour_for_each_character_is_shown_without_colours() -> None:
+    start = time.thread_time()
+
+    assert terminal_html("\x1b[31ma\x1b[1mb" * 100_000) == "ab" * 100_000
+    assert time.thread_time() - start < 1
+
+
 def test_code_is_escaped() -> None:
     assert "<b>" not in code_html("x = '<b>'")
+
+
+@pytest.mark.parametrize("source", ["\n " * 10_000, "\n\t\n" * 6_000, '"' + "\n\x0c" * 9_000])
+def test_code_that_takes_a_lexer_seconds_is_shown_without_colours(source: str) -> None:
+    start = time.thread_time()
+    html = code_html(f"{source}if x < 1: pass")
+
+    assert time.thread_time() - start < 2
+    assert html.endswith("if x &lt; 1: pass")
+
+
+NESTED = {
+    "one in another": "<div>" * 40_000,
+    "each in a style of its own": "".join(f"<b class={number}>" for number in range(10_000)),
+    "closed too early": ("<div>" * 1_000 + "<table>" + "</div>" * 1_000) * 17,
+    "closed in a comment": "<div><!--</div>-->" * 11_000,
+    "closed in a value": "<div title='</div>'>" * 9_000,
+    "closed at the end": "<div>" * 18_000 + "</div>" * 18_000,
+}
+
+
+@pytest.mark.parametrize("html", NESTED.values(), ids=NESTED)
+def test_html_that_is_nested_without_end_is_refused_at_once(html: str) -> None:
+    start = time.thread_time()
+
+    assert cleaned_html(html) is None
+    assert time.thread_time() - start < 0.5
+
+
+def test_a_long_table_is_shown() -> None:
+    row = "<tr>\n<th scope=row id='r1'>1</th>" + '<td class="a b" colspan=2>1 &lt; 2<br></td>' * 20 + "</tr>"
+    html = cleaned_html(f"<style>td {{color: red}}</style><table border=1><tbody>{row * 150}</tbody></table>")
+
+    assert html is not None
+    assert html.count("<td colspan") == 3_000
+
+
+def test_the_text_of_html_has_no_tags() -> None:
+    assert text_of_html("<style>b {}</style><p class='a'>1 &lt; <b>2</b></p>" + "<" * 10) == "1 < 2" + "<" * 10
 
 
 def test_an_image_that_is_no_base64_is_not_shown() -> None:

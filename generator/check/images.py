@@ -1,5 +1,6 @@
 """What Kaggle's images have, and what libraries have removed: the tables of `data/`, read once."""
 
+import sys
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -10,7 +11,11 @@ from typing import Any
 from generator.check.source import KernelSource
 
 _DATA = Path(__file__).with_name("data")
-_STANDARD_LIBRARY = {"collections", "inspect", "time", "imp", "asynchat", "asyncore", "fractions"}
+# Names of the standard library, and modules that later versions of Python no longer have.
+_STANDARD_LIBRARY = sys.stdlib_module_names | {
+    *("aifc", "asynchat", "asyncore", "audioop", "cgi", "cgitb", "chunk", "crypt", "imghdr", "imp", "lib2to3"),
+    *("mailcap", "nntplib", "pipes", "sndhdr", "sunau", "telnetlib", "uu", "xdrlib"),
+}
 
 
 @dataclass(frozen=True)
@@ -26,6 +31,11 @@ class Removed:
         """The module whose version decides."""
         head = self.name.partition(".")[0]
         return "python" if head in _STANDARD_LIBRARY else head
+
+    @property
+    def backports(self) -> set[str]:
+        """What distributions are called, written as modules, that bring back a module of the standard library."""
+        return {form.format(self.name) for form in ("standard_{}", "legacy_{}", "{}_lts")}
 
     def is_gone(self, kernel: KernelSource) -> bool:
         """True if it is certain that the image that runs a kernel, or either where that is not said, lacks the name."""

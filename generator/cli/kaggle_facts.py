@@ -1,5 +1,6 @@
 """Asking a Kaggle about a competition from the command line: which one, with progress on stderr."""
 
+import logging
 import time
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -77,14 +78,29 @@ class KaggleFactSource:
             click.echo(f"Looking at {printable(path)} …", err=True)
 
 
+class _OnStderr(logging.Handler):
+    """Shows each message as a line on stderr."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Show one."""
+        click.echo(printable(record.getMessage()), err=True)
+
+
 def connected(to: str | None) -> "Kaggle":
     """The Kaggle that the user chose, the real one by default; what is not safe about this machine is said on stderr.
+
+    So is from now on what is waited for, unless the command reports as JSON.
 
     Raises:
         KaggleError: There are no credentials for it, or no local one runs.
     """
     from generator.kaggle.connect import Target, connect
+    from generator.kaggle.retries import WAITING
 
+    context = click.get_current_context(silent=True)
+    is_json = context is not None and bool(context.params.get("as_json"))
+    WAITING.setLevel(logging.INFO)
+    WAITING.handlers[:] = [logging.NullHandler() if is_json else _OnStderr()]
     kaggle = connect(Target(to or Target.KAGGLE))
     for warning in kaggle.warnings():
         warn(warning)

@@ -19,7 +19,9 @@ from generator.kaggle.errors import (
 TRANSIENT = (UnreachableError, NotKaggleError, ServerFailedError, RateLimitedError)
 """The errors that may be gone a moment later."""
 
-_logger = logging.getLogger(__name__)
+WAITING = logging.getLogger("generator.kaggle.waiting")
+"""Told, in sentences for the user, of each attempt that is made again and of answers that are long in coming."""
+
 _Answer = TypeVar("_Answer")
 
 
@@ -69,7 +71,10 @@ class Retries:
             self._waited += pause
             if self.failures >= policy.attempts or self._waited > policy.longest_wait:
                 raise error
-        _logger.info("asking again in %.1f s: %s", pause, error)
+        # What to do next is for those who are no longer waiting.
+        reason = error.message.partition("; ")[0].rstrip(".")
+        number = f"try {self.failures + 1} of {policy.attempts}"
+        WAITING.info("%s. Trying again in %.0f s (%s).", reason, max(pause, 1), number)
         policy.sleep(pause)
 
 

@@ -8,6 +8,7 @@ followed and bodies are not compressed. Credentials go to the API's own origin a
 """
 
 import logging
+import math
 import os
 import socket
 import ssl
@@ -23,6 +24,8 @@ from urllib.parse import unquote, urlsplit
 from generator import __version__
 from generator.kaggle.errors import NotKaggleError, UnreachableError
 from generator.kaggle.redaction import Redaction
+from generator.kaggle.retries import WAITING
+from generator.untrusted import printable
 
 if TYPE_CHECKING:
     from _typeshed import SupportsRead
@@ -41,11 +44,15 @@ _Manager = TypeVar("_Manager", bound="PoolManager")
 
 @dataclass(frozen=True)
 class Timeouts:
-    """Seconds: to connect, for the head of an answer or more of its body, and for a whole answer kept in memory."""
+    """Seconds: to connect, for the head of an answer or more of its body, and for a whole answer kept in memory.
+
+    After `silent` seconds without such an answer the user is told.
+    """
 
     connect: float = 15
     read: float = 60
     whole: float = 300
+    silent: float = 10
 
 
 @dataclass(frozen=True)
@@ -172,7 +179,9 @@ class Transport:
         """As `stream`; `whole` bounds the time from the head of the answer to the end of its body."""
         connections = _translating(self._kept_open if request.is_repeatable else self._opened, request)
         try:
-            with _Deadline(self._timeouts.connect + read_timeout) as deadline:
+            # A log or a file that comes slowly has a clock of its own; of an answer kept in memory nothing is seen.
+            notice = None if whole is None else _SilenceNotice(request, self._timeouts.silent)
+            with _Deadline(self._timeouts.connect + read_timeout, notice) as deadline:
                 response = self._sent(connections, request, read_timeout, deadline)
                 try:
                     deadline.extend(whole)
@@ -238,6 +247,24 @@ class Transport:
         return _watched(urllib3.ProxyManager(proxy, proxy_headers=headers, maxsize=_KEPT_OPEN, ca_certs=certificates))
 
 
+class _SilenceNotice:
+    """Tells the user once that an answer is long in coming."""
+
+    def __init__(self, request: Request, seconds: float) -> None:
+        self._request, self._seconds = request, seconds
+        self.due = math.inf
+
+    def postpone(self) -> None:
+        """Something went on: wait for as long again."""
+        self.due = time.monotonic() + self._seconds
+
+    def tell(self, seconds_left: float) -> None:
+        """Say what is waited for, and how long yet."""
+        doing, host = printable(self._request.doing), printable(self._request.host)
+        sentence = "Cannot %s yet: %s has not finished its answer after %.0f s. Waiting up to %.0f s more."
+        WAITING.info(sentence, doing, host, self._seconds, max(seconds_left, 0))
+
+
 class _Deadline:
     """Shuts a connection down at a moment that progress moves; used by the thread that sends, as a context.
 
@@ -246,8 +273,9 @@ class _Deadline:
 
     _current = threading.local()
 
-    def __init__(self, seconds: float) -> None:
+    def __init__(self, seconds: float, notice: _SilenceNotice | None = None) -> None:
         self._seconds = seconds
+        self._notice = notice
         self._until = time.monotonic() + seconds
         self._socket: socket.socket | None = None
         self._timer: threading.Timer | None = None
@@ -266,6 +294,8 @@ class _Deadline:
         """Gives it as much time as in the beginning from now on, or so many seconds."""
         with self._lock:
             self._until = time.monotonic() + (self._seconds if seconds is None else seconds)
+            if self._notice is not None and seconds is None:
+                self._notice.postpone()
             if self._timer is not None and seconds is not None:
                 self._timer.cancel()
                 self._start()
@@ -295,11 +325,14 @@ class _Deadline:
                 self._socket.close()
             self._socket = socket.socket(fileno=os.dup(connection.fileno()))
             self._until = time.monotonic() + self._seconds
+            if self._notice is not None:
+                self._notice.postpone()
             if self._timer is None:
                 self._start()
 
     def _start(self) -> None:
-        self._timer = threading.Timer(max(self._until - time.monotonic(), 0), self._look)
+        moment = self._until if self._notice is None else min(self._until, self._notice.due)
+        self._timer = threading.Timer(max(moment - time.monotonic(), 0), self._look)
         self._timer.daemon = True
         self._timer.start()
 
@@ -307,12 +340,18 @@ class _Deadline:
         with self._lock:
             if self._is_over or self._socket is None:
                 return
-            if time.monotonic() < self._until:
+            notice, now = self._notice, time.monotonic()
+            is_silent = notice is not None and now >= notice.due
+            if is_silent:
+                self._notice = None
+            if now < self._until:
                 self._start()
-                return
-            self.has_passed = True
-            with suppress(OSError):  # the other end may have closed it
-                self._socket.shutdown(socket.SHUT_RDWR)
+            else:
+                self.has_passed = True
+                with suppress(OSError):  # the other end may have closed it
+                    self._socket.shutdown(socket.SHUT_RDWR)
+        if notice is not None and is_silent and not self.has_passed:
+            notice.tell(self._until - now)
 
 
 class _WatchedBody:

@@ -1,11 +1,12 @@
 """The server: a socket, uvicorn, and a thread for it where the caller goes on with something else."""
 
 import asyncio
+import resource
 import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import uvicorn
 
@@ -19,7 +20,8 @@ from generator.localkaggle.local_kaggle import LocalKaggle
 from generator.untrusted import printable
 
 _LOOPBACK = "127.0.0.1"
-_BACKLOG = 512
+_LONGEST_BACKLOG = 128
+_FILES_PER_CONNECTION = 2  # one is the connection; the other half is for files, the database and sessions
 _KEEP_ALIVE_SECONDS = 20
 _GRACE_SECONDS = 1
 
@@ -45,8 +47,10 @@ class Server:
             LocalKaggleError: The port is taken, or may not be used.
         """
         listening = listening or Listening()
-        limits = limits or Limits()
-        self._socket = _listen(listening)
+        limits = _within_open_files(limits or Limits())
+        # So many are taken at once before any of them can give way.
+        backlog = min(_LONGEST_BACKLOG, max(limits.connections // 8, 1))
+        self._socket = _listen(listening, backlog)
         self._workers = Workers(limits)
         config = uvicorn.Config(
             application(local_kaggle, self._workers, limits, hosts=listening.hosts),
@@ -59,7 +63,7 @@ class Server:
             access_log=False,
             server_header=False,
             proxy_headers=False,  # nobody stands between it and its clients
-            limit_concurrency=limits.connections,
+            backlog=backlog,
             timeout_keep_alive=_KEEP_ALIVE_SECONDS,
             timeout_graceful_shutdown=_GRACE_SECONDS,
         )
@@ -108,10 +112,21 @@ class _Uvicorn(uvicorn.Server):
         yield
 
 
-def _listen(listening: Listening) -> socket.socket:
+def _within_open_files(limits: Limits) -> Limits:
+    """Return the limits with as many connections as the files that this process may open allow, after raising those."""
+    wanted = _FILES_PER_CONNECTION * limits.connections
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        soft = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        limits = replace(limits, connections=max(soft // _FILES_PER_CONNECTION, 1))
+    return limits
+
+
+def _listen(listening: Listening, backlog: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in listening.host else socket.AF_INET
     try:
-        opened = socket.create_server((listening.host, listening.port), family=family, backlog=_BACKLOG)
+        opened = socket.create_server((listening.host, listening.port), family=family, backlog=backlog)
     except (OSError, OverflowError) as error:
         cause = error if isinstance(error, OSError) else OSError(str(error))
         raise LocalKaggleError(

@@ -16,7 +16,6 @@ from markupsafe import Markup
 from generator.run.notebook_file import parse_notebook, read_notebook
 from generator.run.notebook_outline import INJECTED, heading
 from generator.run.safe_html import (
-    LONGEST_HTML,
     as_written,
     cleaned_html,
     code_html,
@@ -24,13 +23,15 @@ from generator.run.safe_html import (
     markdown_html,
     png_size,
     terminal_html,
+    text_of_html,
 )
+from generator.run.terminal_text import strip_ansi
 
 _FIGURE_TYPES = ("image/svg+xml", "image/png", "image/jpeg", "image/webp", "image/gif")
 _NARROWEST, _WIDEST = 0.5, 5.0
 _HEAD_LINES, _TAIL_LINES = 200, 100
 _LONGEST_LINE = 5_000
-_RENDERING_SECONDS = 5.0  # of a whole notebook; one that was not made for this takes tenths of one
+_RENDERING_SECONDS = 5.0  # of a processor, for a whole notebook; one that was not made for this takes tenths of one
 
 
 @dataclass(frozen=True)
@@ -72,7 +73,7 @@ class CellView:
 
 @dataclass(frozen=True)
 class _Renderer:
-    """Renders what strangers wrote, for as long as a page may take; `until` is a reading of the monotonic clock."""
+    """Renders what strangers wrote, for as long as a page may take; `until` is a reading of this thread's CPU time."""
 
     until: float
 
@@ -84,10 +85,14 @@ class _Renderer:
 
     def html(self, text: str) -> Markup | None:
         """None where it has to be left out."""
-        return self._rendered(cleaned_html, text) if len(text) <= LONGEST_HTML else None
+        return self._rendered(cleaned_html, text)
 
-    def _rendered(self, render: Callable[[str], Markup], text: str) -> Markup | None:
-        if time.monotonic() > self.until:
+    def terminal(self, text: str) -> Markup:
+        text = _shortened(text)
+        return self._rendered(terminal_html, text) or Markup.escape(strip_ansi(text))
+
+    def _rendered(self, render: Callable[[str], Markup | None], text: str) -> Markup | None:
+        if time.thread_time() > self.until:
             return None
         try:
             return render(text)
@@ -125,7 +130,7 @@ def _view(notebook: Any, names: Sequence[str] = ()) -> tuple[CellView, ...]:
     cells: list[CellView] = []
     places = iter(names)
     section = ""
-    renderer = _Renderer(until=time.monotonic() + _RENDERING_SECONDS)
+    renderer = _Renderer(until=time.thread_time() + _RENDERING_SECONDS)
     for position, cell in enumerate(notebook.cells, start=1):
         name = str(cell.get("id", f"cell-{position}"))
         if cell.get("id") != INJECTED:  # papermill's own
@@ -164,9 +169,9 @@ def _outputs(outputs: Sequence[Any], renderer: _Renderer, *, description: str) -
     for output in outputs:
         if output.output_type == "stream":
             kind = "stderr" if output.name == "stderr" else "stream"
-            yield Output(kind, terminal_html(_shortened(output.text)))
+            yield Output(kind, renderer.terminal(output.text))
         elif output.output_type == "error":
-            yield Output("error", terminal_html(_shortened("\n".join(output.traceback))))
+            yield Output("error", renderer.terminal("\n".join(output.traceback)))
         else:
             yield from _displayed(output.get("data", {}), renderer, description=description)
 
@@ -189,8 +194,9 @@ def _displayed(data: Mapping[str, Any], renderer: _Renderer, *, description: str
         yield Output("note", Markup.escape(f"{len(html):,} characters of HTML {why}"))
     if "text/markdown" in data:
         yield Output("table", renderer.markdown(_shortened(str(data["text/markdown"]))))
-    elif "text/plain" in data or "text/html" not in data:
-        yield Output("text", terminal_html(_shortened(str(data.get("text/plain", "")))))
+    else:
+        text = data.get("text/plain") or text_of_html(str(data.get("text/html", "")))
+        yield Output("text", renderer.terminal(str(text)))
 
 
 def _shortened(text: str) -> str:

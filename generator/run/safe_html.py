@@ -6,8 +6,9 @@ element it is put into.
 
 import base64
 import re
+import time
 from functools import cache, lru_cache
-from html import escape
+from html import escape, unescape
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
@@ -21,9 +22,14 @@ if TYPE_CHECKING:
     from rich.style import Style
     from rich.text import Text
 
-LONGEST_HTML = 200_000
-"""The characters of HTML up to which `cleaned_html` takes seconds at the worst: nested elements cost their square."""
-
+_LONGEST_HTML = 200_000
+# Nested elements cost their square: so many tags may come in any order, and more of them only in a shallow tree.
+_MOST_TAGS, _DEEPEST = 3_000, 100
+_STYLE_SHEET = re.compile(r"<style\b[^<>]*>[^<]*</style>", re.IGNORECASE)
+_ATTRIBUTE = r"""\s+[a-z][\w:-]*(?:=(?:"[^"<>]*"|'[^'<>]*'|[^\s"'<>=`]+))?"""
+_TAG = re.compile(rf"<(/?)([a-z][a-z0-9-]*)(?:{_ATTRIBUTE})*\s*/?>", re.IGNORECASE)
+_ANY_TAG = re.compile(r"<[^<>]*>")
+_VOID = {"br", "hr", "img", "input", "col", "wbr", "link", "meta"}
 _TAGS = {
     *("table", "thead", "tbody", "tfoot", "tr", "th", "td", "caption"),
     *("div", "p", "span", "br", "hr", "blockquote", "details", "summary"),
@@ -38,6 +44,8 @@ _LONGEST_MARKDOWN = 100_000
 _MARKUP, _MOST_MARKUP = re.compile(r"[\[!*_\n]"), 10_000
 _LONGEST_ADDRESSES = 1_000_000  # of all links and images
 _LONGEST_HIGHLIGHTED = 20_000
+_HIGHLIGHTING_SECONDS = 0.5  # of a processor; the lexer scans blank lines once for each of them
+_MOST_COLOURS = 20_000  # in one output; each takes 25 microseconds
 _STYLES = ("default", "github-dark")  # of Pygments, for light and for dark
 # The eight of terminals in their order; black, white and greys have the colour of the text, readable on any ground.
 _COLOURS = ("", "red", "green", "yellow", "blue", "magenta", "cyan", "")
@@ -131,17 +139,23 @@ def _is_of_this_machine(address: str) -> bool:
 
 
 def code_html(source: str) -> Markup:
-    """Highlights Python code, in the classes that `code_styles` colours."""
+    """Highlights Python code, in the classes that `code_styles` colours; what takes long has no colours."""
     return _highlighted(source) if len(source) <= _LONGEST_HIGHLIGHTED else _trusted(escape(source))
 
 
 @lru_cache(maxsize=1024)  # the versions of a notebook have most of their cells in common
 def _highlighted(source: str) -> Markup:
-    from pygments import highlight  # type: ignore[import-untyped]
+    from pygments import format as formatted  # type: ignore[import-untyped]
     from pygments.formatters import HtmlFormatter  # type: ignore[import-untyped]
     from pygments.lexers import PythonLexer  # type: ignore[import-untyped]
 
-    return _trusted(highlight(source, PythonLexer(stripnl=False), HtmlFormatter(nowrap=True)))
+    tokens = []
+    until = time.thread_time() + _HIGHLIGHTING_SECONDS
+    for token in PythonLexer(stripnl=False).get_tokens(source):
+        if time.thread_time() > until:
+            return _trusted(escape(source))
+        tokens.append(token)
+    return _trusted(formatted(tokens, HtmlFormatter(nowrap=True)))
 
 
 def code_styles() -> Markup:
@@ -155,10 +169,10 @@ def code_styles() -> Markup:
 
 
 def terminal_html(text: str) -> Markup:
-    """Shows terminal output with its bold and coloured parts; every other control sequence is dropped."""
+    """Shows terminal output with its bold and coloured parts, unless they are too many; other sequences are dropped."""
     from rich.ansi import AnsiDecoder
 
-    coloured = strip_ansi(text, keep_colours=True)
+    coloured = strip_ansi(text, keep_colours=text.count("\x1b") <= _MOST_COLOURS)
     shown = "".join(c for c in coloured if c.isprintable() or c in "\n\t\x1b")
     return _trusted("\n".join(map(_styled_line, AnsiDecoder().decode(_LONE_ESCAPE.sub("", shown)))))
 
@@ -208,8 +222,41 @@ def png_size(source: str) -> tuple[int, int] | None:
     return (width, height) if width and height else None
 
 
-def cleaned_html(text: str) -> Markup:
-    """Keeps tables and simple formatting of an HTML output, balanced, and nothing that loads, runs or styles."""
+def cleaned_html(text: str) -> Markup | None:
+    """Keep tables and simple formatting of an HTML output, balanced, and nothing that loads, runs or styles.
+
+    Returns:
+        The HTML; None where it is too long, or has many tags that are nested deeply or not closed in their turn.
+    """
     import nh3
 
+    if len(text) > _LONGEST_HTML or (text.count("<") > _MOST_TAGS and not _is_shallow(text)):
+        return None
+
     return _trusted(nh3.clean(storable(text), tags=_TAGS, clean_content_tags=_WITHOUT_CONTENT, attributes=_ATTRIBUTES))
+
+
+def text_of_html(text: str) -> str:
+    """Return what HTML says, without its tags."""
+    return unescape(_ANY_TAG.sub("", _STYLE_SHEET.sub("", text)))
+
+
+def _is_shallow(html: str) -> bool:
+    """True if every tag is closed in its turn, and few are open at a time; False for what would need a parser."""
+    html = _STYLE_SHEET.sub("", html)
+    open_tags: list[str] = []
+    start = html.find("<")
+    while start >= 0:
+        tag = _TAG.match(html, start)
+        if tag is None:
+            return False
+        is_end, name = tag[1], tag[2].lower()
+        if is_end:
+            if not open_tags or open_tags.pop() != name:
+                return False
+        elif name not in _VOID:
+            open_tags.append(name)
+            if len(open_tags) > _DEEPEST:
+                return False
+        start = html.find("<", tag.end())
+    return True

@@ -29,6 +29,35 @@ def test_the_tpus_own_image_may_be_pinned_on_a_tpu(tag: str, tmp_path: Path) -> 
     assert check([kernel.read(tmp_path)]) == []
 
 
+PYTHON_313 = (
+    "import cgi\nimport imghdr as ih\nfrom pipes import quote\nimport telnetlib\nprint(cgi, ih, quote, telnetlib)"
+)
+
+
+@pytest.mark.parametrize(
+    ("base", "cell", "lines"),
+    [
+        ("titanic-with-lightgbm", PYTHON_313, [1, 2, 3, 4]),
+        ("titanic-with-lightgbm", "import unittest\nunittest.makeSuite(int)", [2]),
+        ("titanic-with-lightgbm", "try:\n    import imghdr\nexcept ImportError:\n    imghdr = None", []),
+        ("titanic-with-lightgbm", "!pip install standard-telnetlib==3.13.0\nimport telnetlib", []),
+        ("digits-in-keras-on-jax", PYTHON_313, []),  # the image of a TPU has Python 3.12
+        ("digits-in-keras-on-jax", "import asyncore", [1]),
+    ],
+)
+def test_modules_that_the_python_of_an_image_no_longer_has_are_found(
+    base: str, cell: str, lines: list[int], tmp_path: Path
+) -> None:
+    kernel = sound(base)
+    kernel.cells.append({**kernel.cells[-1], "id": "pasted", "source": cell})
+
+    found = [each for each in check([kernel.read(tmp_path)]) if each.rule in ("N025", "N026")]
+
+    assert [(each.rule, each.place.cell, each.place.line) for each in found] == [
+        ("N025", "pasted", line) for line in lines
+    ]
+
+
 @pytest.mark.parametrize("case", list(cases()), ids=lambda case: case.name)
 def test_a_fault_is_found_where_it_is_and_nothing_else(case: Case, tmp_path: Path) -> None:
     found = check([case.kernel().read(tmp_path)])

@@ -155,6 +155,21 @@ def test_data_say_what_they_would_download(tandem: Tandem, workspace: Workspace)
     assert not workspace.competition_data("the-ferry").exists()
 
 
+@pytest.mark.parametrize("options", [(), ("--json",)], ids=["text", "json"])
+def test_a_request_that_is_tried_again_is_said_except_in_json(
+    tandem: Tandem, workspace: Workspace, ferry: Served, options: tuple[str, ...]
+) -> None:
+    assert workspace
+    ferry.set_faults("503-htmlx1")
+
+    outcome = tandem("data", "the-ferry", "--to", "local", "--dry-run", *options)
+
+    told = [line for line in outcome.err.splitlines() if "Trying again in 1 s (try 2 of 6)." in line]
+    assert (outcome.code, len(told)) == (0, 0 if options else 1)
+    assert "Trying again" not in outcome.out
+    assert all(line.startswith("Cannot ") and "failed with 503" in line for line in told)
+
+
 @pytest.mark.slow  # scikit-learn is imported for it
 def test_data_of_a_built_in_competition_need_no_kaggle(tandem: Tandem, workspace: Workspace) -> None:
     assert tandem("data", "tumours").code == 0

@@ -107,6 +107,31 @@ def test_a_stream_that_goes_on_is_read_for_longer_than_the_deadline() -> None:
         assert b"".join(stream.chunks) == b"c" * 20
 
 
+def test_the_user_is_told_once_of_an_answer_that_is_long_in_coming(caplog: pytest.LogCaptureFixture) -> None:
+    timeouts = Timeouts(connect=0.3, read=0.7, whole=1, silent=0.2)
+    with caplog.at_level("INFO", "generator.kaggle.waiting"), serving(ENDLESS["a body that drips"]) as url:
+        with given_up_within(4):
+            Transport(timeouts).send(Request("GET", url, "look up ada/x"), limit=1 << 20)
+        with Transport(timeouts).stream(Request("GET", url, "read")) as stream:
+            for _ in range(10):
+                next(stream.chunks)
+
+    (line,) = caplog.messages
+    assert line.startswith("Cannot look up ada/x yet: 127.0.0.1:")
+    assert "Waiting up to 1 s more" in line
+
+
+def test_the_user_is_told_nothing_of_an_answer_that_comes_in_time(caplog: pytest.LogCaptureFixture) -> None:
+    def answer(connection: socket.socket) -> None:
+        connection.sendall(HEAD + b"Content-Length: 2\r\n\r\n{}")
+
+    with caplog.at_level("INFO", "generator.kaggle.waiting"), serving(answer) as url:
+        Transport(TIMEOUTS).send(Request("GET", url, "ask"), limit=10)
+        time.sleep(0.1)
+
+    assert caplog.messages == []
+
+
 def test_a_kept_connection_is_watched_as_well() -> None:
     def answer(connection: socket.socket) -> None:
         connection.sendall(HEAD + b"Content-Length: 2\r\n\r\n{}")

@@ -3,11 +3,15 @@
 import http.client
 import os
 import socket
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
+import requests
 from scripted import ScriptedRunner
 from serving import Served, notebook, served
 
@@ -255,6 +259,71 @@ def test_connections_that_say_nothing_keep_nobody_out(tmp_path: Path) -> None:
         assert idle[0].recv(1) == b""  # the one that waited longest was closed
         for connection in idle:
             connection.close()
+
+
+OPEN_METHOD = "/v1/security.OAuthService/IntrospectToken"
+
+
+@pytest.mark.parametrize("path", [OPEN_METHOD, HELLO, "/login", "/__storage/uploads/none"])
+def test_requests_without_a_token_that_never_end_keep_nobody_out(tmp_path: Path, path: str) -> None:
+    with served(tmp_path, runner=ScriptedRunner(), limits=Limits(connections=3)) as running:
+        unfinished = [socket.create_connection(("127.0.0.1", running.port)) for _ in range(6)]
+        for connection in unfinished:
+            with suppress(OSError):  # the oldest were closed already
+                connection.sendall(f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n".encode())
+        time.sleep(0.1)
+        assert running.request("POST", HELLO, data="{}").status_code == 200
+        for connection in unfinished:
+            connection.close()
+
+
+def test_a_download_goes_on_whatever_others_open_meanwhile(tmp_path: Path) -> None:
+    big = tmp_path / "big.bin"
+    with big.open("wb") as file:
+        file.truncate(64 * 2**20)
+    with served(tmp_path / "root", runner=ScriptedRunner(), limits=Limits(connections=3)) as running:
+        url = running.ticket(big)
+        with socket.create_connection(("127.0.0.1", running.port), timeout=5) as download:
+            download.sendall(f"GET {url} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode())
+            received = len(download.recv(2**16))
+            others = [socket.create_connection(("127.0.0.1", running.port)) for _ in range(6)]
+            time.sleep(0.1)
+            while piece := download.recv(2**20):
+                received += len(piece)
+        for connection in others:
+            connection.close()
+    assert received > 64 * 2**20
+
+
+SERVER = """
+import resource, sys
+from pathlib import Path
+from generator.localkaggle.local_kaggle import LocalKaggle
+from generator.localkaggle.server import Server
+resource.setrlimit(resource.RLIMIT_NOFILE, (64, 256))
+kaggle = LocalKaggle(Path(sys.argv[1]))
+server = Server(kaggle)
+print(server.address.rpartition(":")[2], kaggle.token, flush=True)
+server.run()
+"""
+
+
+def test_a_server_that_may_open_few_files_still_answers_whoever_has_a_token(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", SERVER, str(tmp_path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as server:
+        assert server.stdout is not None
+        port, token = server.stdout.readline().split()
+        idle = [socket.create_connection(("127.0.0.1", int(port)), timeout=5) for _ in range(400)]
+        answers = [
+            requests.post(f"http://localhost:{port}{HELLO}", headers={"Authorization": f"Bearer {token}"}, timeout=5)
+            for _ in range(3)
+        ]
+        for connection in idle:
+            connection.close()
+        server.kill()
+        _, errors = server.communicate()
+    assert [answer.status_code for answer in answers] == [200] * 3
+    assert errors == ""
 
 
 def test_more_requests_than_allowed_are_told_to_come_back(tmp_path: Path) -> None:

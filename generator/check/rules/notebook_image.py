@@ -347,6 +347,7 @@ class _Removals:
 
     def _add(self, node: ast.AST, entry: Removed, *, certain: bool = True, fix: Fix | None = None) -> None:
         known = {module_named(entry.library), "scikit_learn" if entry.library == "sklearn" else entry.library}
+        known |= entry.backports
         is_keras = entry.name.startswith("tensorflow.keras.") or entry.name in removed("methods")
         is_there = bool(known & self._pip) or (self._is_legacy and is_keras) or not entry.may_be_gone(self._kernel)
         if is_there or is_guarded(self._code, node):

@@ -14,7 +14,7 @@ from starlette.requests import Request, cookie_parser
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from generator.localkaggle.http.limits import Limits
-from generator.localkaggle.http.protocol import TRANSPORT
+from generator.localkaggle.http.protocol import TRANSPORT, end_with_connection, keep_open
 from generator.localkaggle.http.responses import refusal
 from generator.localkaggle.services.accounts import Accounts
 
@@ -75,6 +75,7 @@ class Authentication:
         # Browsers send the cookies of localhost to each of its ports, where a notebook may listen.
         scope[PAGES] = f"http://{self._pages_host}{_port_of(host)}" if _name_of(host) in _LOOPBACK_NAMES else ""
         scope[CALLER], scope[BY_COOKIE] = self._caller(headers, cookie="" if scope[PAGES] else cookie_name(scope))
+        (keep_open if scope[CALLER] else end_with_connection)(scope)
         try:
             await self._app(scope, receive, send)
         except Exception:  # noqa: BLE001 - whatever it is, it is told here, and the server goes on

@@ -12,6 +12,7 @@ from starlette.types import Receive, Scope, Send
 
 from generator.localkaggle.clock import file_moment
 from generator.localkaggle.file_names import open_given
+from generator.localkaggle.http.protocol import keep_open
 from generator.localkaggle.http.request_bodies import pieces
 from generator.localkaggle.http.responses import refusal
 from generator.localkaggle.http.server_state import ServerState, state_of
@@ -31,7 +32,10 @@ async def download(request: Request) -> Response:
 
     async def answer() -> Response:
         found = await state.workers.run(_redeemed, state.local_kaggle, request.path_params["ticket"])
-        return found or refusal(404, "There is no file at this address any more; ask for a new one.")
+        if found is None:
+            return refusal(404, "There is no file at this address any more; ask for a new one.")
+        keep_open(request.scope)
+        return found
 
     return await with_faults(state.local_kaggle.site.faults, f"{request.path_params['name']}/download", answer)
 
@@ -42,6 +46,7 @@ async def upload(request: Request) -> Response:
     found = await state.workers.run(state.local_kaggle.blobs.find, request.path_params["token"])
     if found is None:
         return refusal(404, "There is no upload at this address.")
+    keep_open(request.scope)
     receive = functools.partial(_received, request, state, found)
     return await with_faults(state.local_kaggle.site.faults, f"{found.name}/upload", receive)
 

@@ -27,9 +27,9 @@ class BrowserLogin:
         state = state_of(request)
         answer: ASGIApp = self._pages
         if request.method == "GET" and request.query_params.get("token"):
-            answer = await state.workers.run(_log_in, request, state.local_kaggle.accounts)
+            answer = await state.workers.run_page(_log_in, request, state.local_kaggle.accounts)
         elif not scope[CALLER]:
-            answer = await state.workers.run(_sign_in)
+            answer = await state.workers.run_page(_sign_in)
         elif request.method == "POST" and _is_foreign(request):
             answer = refusal(403, "A form is taken from this server's own pages only.")
         await answer(scope, receive, send)

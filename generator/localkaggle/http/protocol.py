@@ -3,12 +3,14 @@
 import asyncio
 from typing import Any, ClassVar
 
+from starlette.types import Scope
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from generator.localkaggle.http.limits import Limits
 
 TRANSPORT = "tandem.transport"
 """The key of a request's scope with the connection itself."""
+_PROTOCOL = "tandem.protocol"
 
 _PAUSE_SECONDS = 0.05
 
@@ -18,15 +20,16 @@ class BoundedProtocol(HttpToolsProtocol):
 
     limits = Limits()
     waiting: ClassVar[dict["BoundedProtocol", None]] = {}
-    """The connections without a request, the one that has waited longest first."""
+    """The connections without a request of somebody known, the one that has waited longest first."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as uvicorn does
         """A client has connected, and should say what it wants soon."""
         super().connection_made(transport)
-        # Else whoever opens connections and says nothing would keep out everybody who has a token.
+        # Else whoever opens connections without a token would keep out everybody who has one.
         while self.waiting and len(self.connections) >= self.limits.connections:
             self._drop_longest_waiting()
         self.waiting[self] = None
+        self._unknown: asyncio.Task[Any] | None = None
         self._in_head = True
         self._head_bytes = 0
         self._deadline: asyncio.TimerHandle | None = None
@@ -37,6 +40,8 @@ class BoundedProtocol(HttpToolsProtocol):
         self.waiting.pop(self, None)
         self._unwatch()
         super().connection_lost(exc)
+        if self._unknown is not None:
+            self._unknown.cancel()
 
     def data_received(self, data: bytes) -> None:
         """Some bytes of a head or a body have come."""
@@ -56,14 +61,17 @@ class BoundedProtocol(HttpToolsProtocol):
         super().on_message_begin()
         scope: dict[str, Any] = self.scope  # type: ignore[assignment] # a key of our own
         scope[TRANSPORT] = self.transport
+        scope[_PROTOCOL] = self
         self._in_head = True
 
     def on_headers_complete(self) -> None:
         """The head of a request is complete."""
         self._in_head = False
         self._head_bytes = 0
-        self.waiting.pop(self, None)
         self._unwatch()
+        # uvicorn would count what is left of the requests of connections that are gone as well.
+        has_room = len(self.connections) < self.limits.connections
+        self.limit_concurrency = None if has_room else self.limits.connections
         super().on_headers_complete()
 
     def on_message_complete(self) -> None:
@@ -79,6 +87,15 @@ class BoundedProtocol(HttpToolsProtocol):
             self.waiting[self] = None
         if self._is_refused() and self._deadline is None:
             self._watch()
+
+    def keep_open(self) -> None:
+        """The request that is being answered is one of somebody known."""
+        self.waiting.pop(self, None)
+        self._unknown = None
+
+    def end_with_connection(self, task: "asyncio.Task[Any] | None") -> None:
+        """The request that a task answers is one of nobody known."""
+        self._unknown = task
 
     def _is_refused(self) -> bool:
         """True if the newest request was answered while its body still comes."""
@@ -102,6 +119,18 @@ class BoundedProtocol(HttpToolsProtocol):
         self._deadline = None
         if self.transport is not None and not self.transport.is_closing():
             self.transport.abort()
+
+
+def keep_open(scope: Scope) -> None:
+    """Keep the connection of a request with a token or a ticket to the end of its answer, however many others come."""
+    if _PROTOCOL in scope:  # tests call the application without a connection
+        scope[_PROTOCOL].keep_open()
+
+
+def end_with_connection(scope: Scope) -> None:
+    """End this task, which works for nobody known, when its connection is closed."""
+    if _PROTOCOL in scope:
+        scope[_PROTOCOL].end_with_connection(asyncio.current_task())
 
 
 def bounded(limits: Limits) -> type[asyncio.Protocol]:
