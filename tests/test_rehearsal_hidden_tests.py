@@ -363,6 +363,16 @@ def test_the_id_of_a_sample_may_stand_in_any_column(houses: Path, tmp_path: Path
     assert (larger / "sample.csv").read_text().splitlines()[:2] == [",price,id", "0,0,100"]
 
 
+def test_rows_of_test_and_sample_may_end_in_a_separator(houses: Path) -> None:
+    for name in ("test.csv", "sample.csv"):
+        header, *lines = (houses / name).read_text().splitlines()
+        (houses / name).write_text("\n".join([header, *(line + "," for line in lines), ""]))
+
+    larger = hidden(houses, HOUSES, "10 times larger")
+
+    assert [row[0] for row in rows_of(larger / "sample.csv")] == ids_of(larger / "test.csv")
+
+
 def test_rows_without_ids_are_those_of_the_test_in_their_order(houses: Path) -> None:
     rows = [f"{KINDS[number % 3]},0\n" for number in range(20)]
     (houses / "sample.csv").write_text("kind,price\n" + "".join(rows))

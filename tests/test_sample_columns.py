@@ -14,7 +14,8 @@ from notebook_session import rendered_cells
 from written_submissions import submitted, table_task
 
 from generator.competition.facts import SubmissionKind, TargetKind
-from generator.competition.submission import SubmissionError, sample_columns_of, tolerance_of, validate
+from generator.competition.submission import SampleColumns, SubmissionError, sample_columns_of, tolerance_of, validate
+from generator.competition.submission.tolerance import Tolerance
 
 ROWS = 40
 FIRST = 240
@@ -41,6 +42,10 @@ def features(row: int, *, target: str = "number") -> dict[str, str]:
         "when": f"2024-03-{1 + row // 24 % 28:02d} {row % 24:02d}:00:00",
         "note": f"a {source.choice(WORDS)} thing seen {row} times beside {source.choice(WORDS)} ones",
         "gap": "" if row % 3 else "NA",
+        "weight": "1.0",
+        "year": str(2021 + row % 3 if row < FIRST else 2024),
+        "trip": f"2024-{row // 8}",
+        "time": str(1000 + row % 8),
     }
 
 
@@ -104,6 +109,10 @@ SAMPLES = {
     "another name": ("id", "c", "prediction"),
     "another name and the id last": ("prediction", "colour", "id"),
     "an index alone": ("", "target"),
+    "a number of its own": ("id", "weight", "target"),
+    "a number of its own behind": ("target", "weight", "id"),
+    "a column that is the same in the whole test": ("id", "year", "target"),
+    "the same and another name": ("id", "year", "prediction"),
 }
 
 
@@ -113,7 +122,7 @@ def test_the_answers_stand_in_the_column_of_the_target_and_the_rest_of_the_sampl
     tmp_path: Path, sample: tuple[str, ...], kind: str
 ) -> None:
     with_id = "id" in sample
-    columns = "id a c price code colour day note gap" if with_id else "a c price code colour day note gap"
+    columns = "id a c price code colour day note gap year" if with_id else "a c price code colour day note gap"
     placeholder = "0.5" if kind == "class" else "0"
     test = layout(tmp_path, sample, columns=columns, kind=kind, placeholder=placeholder)
     task = task_in(tmp_path, "auc" if kind == "class" else "rmse")
@@ -307,6 +316,55 @@ def test_rows_in_another_order_are_told_apart_by_the_columns_that_both_tables_ha
     assert [float(cell) for (cell,) in found] == [row for (row,) in predictions]
 
 
+@pytest.mark.parametrize("step", [1, 7])
+def test_rows_are_told_apart_by_two_columns_together(tmp_path: Path, step: int) -> None:
+    def place(row: int) -> int:
+        return row * step % ROWS
+
+    test = layout(tmp_path, ("trip", "time", "target"), columns="a trip time price", order=place)
+    task = task_in(tmp_path, "rmse")
+    predictions = [[(place(row) if step > 1 else row) / 8] for row in range(ROWS)]  # in the order of the sample
+
+    path = submitted(tmp_path, task, test=test, ids=["-"], predictions=predictions, classes=["target"])
+
+    found = only_answers_changed(tmp_path, path, ["target"])
+    assert [float(cell) for (cell,) in found] == [row for (row,) in predictions]
+
+
+@pytest.mark.parametrize(
+    ("sample", "placeholder", "context", "unseen"),
+    [
+        (("id", "weight", "cat", "dog", "owl"), "0.3", ["weight"], []),
+        (("id", "weight", "cat", "dog", "owl"), "0", ["weight"], []),
+        (("id", "cat", "dog", "owl", "fox"), "0.25", [], ["fox"]),
+    ],
+)
+def test_a_number_beside_the_classes_is_context_unless_it_is_the_placeholder(
+    tmp_path: Path, sample: tuple[str, ...], placeholder: str, context: list[str], unseen: list[str]
+) -> None:
+    layout(tmp_path, sample, kind="name", placeholder=placeholder)
+
+    task = task_in(tmp_path, "log_loss")
+
+    assert task.submission is SubmissionKind.CLASS_COLUMNS
+    assert (task.details.get("context_columns", []), task.details.get("unseen_columns", [])) == (context, unseen)
+
+
+def test_a_sample_may_end_its_rows_in_a_separator(tmp_path: Path) -> None:
+    test = layout(tmp_path, ("id", "c", "target"))
+    sample = tmp_path / "sample_submission.csv"
+    header, *rows = sample.read_text().splitlines()
+    sample.write_text("\n".join([header, *(row + "," for row in rows), ""]))
+    task = task_in(tmp_path, "rmse")
+    predictions = [[row / 8] for row in range(ROWS)]
+
+    path = submitted(tmp_path, task, test=test, ids=["-"], predictions=predictions, classes=["target"])
+
+    assert path.read_text().splitlines()[:2] == [header, f"{rows[0].removesuffix('0')}0.0"]
+    checks = {"columns": sample_columns_of(task), "tolerance": tolerance_of(task)}
+    assert validate(path, sample, **checks).rows == ROWS
+
+
 def test_a_text_that_stands_in_the_sample_is_read_and_no_id(tmp_path: Path) -> None:
     layout(tmp_path, ("note", "target"), columns="note day", kind="class", placeholder="0.5")
 
@@ -372,6 +430,16 @@ def test_answers_in_a_column_of_context_are_no_valid_submission(tmp_path: Path) 
         validate(submission_of(tmp_path, filled(1)), sample, **checks)
     with pytest.raises(SubmissionError, match="the sample's own answers in all 40 rows of target"):
         validate(submission_of(tmp_path, lambda rows: None), sample, **checks)
+    assert validate(submission_of(tmp_path, filled(2)), sample, **checks).rows == ROWS
+
+
+def test_a_target_that_keeps_the_placeholder_is_noticed_whatever_else_is_filled(tmp_path: Path) -> None:
+    layout(tmp_path, ("id", "weight", "target"))
+    sample, columns = tmp_path / "sample_submission.csv", SampleColumns("id", targets=("target",))
+    checks = {"columns": columns, "tolerance": Tolerance(sample_answers=False)}
+
+    with pytest.raises(SubmissionError, match="the sample's own answers in all 40 rows of target"):
+        validate(submission_of(tmp_path, filled(1)), sample, **checks)
     assert validate(submission_of(tmp_path, filled(2)), sample, **checks).rows == ROWS
 
 

@@ -128,7 +128,8 @@ class _Reader:
             rows = _cells_of(self.folder / table.path, table)
             next(rows, None)
             width = len(table.columns)
-            for cells in rows:
+            for row in rows:
+                cells = row[:width] if table.has_trailing_separator else row
                 if len(cells) != width:
                     raise NoTestSetError(why=f"a row of {quoted(table.path)} has {len(cells)} of {width} cells.")
                 yield tuple(cells)

@@ -316,6 +316,18 @@ def test_the_id_and_the_context_of_a_sample_may_stand_in_any_column(tmp_path: Pa
     assert scorer.score(sample).public == pytest.approx(2)  # as on Kaggle
 
 
+def test_rows_of_a_sample_and_of_answers_may_end_in_a_separator(tmp_path: Path) -> None:
+    for name, text in (("sample", SAMPLE), ("answers", "target,c,id\n1,1.10,a\n2,007,b\n3,,c\n")):
+        header, *lines = text.splitlines()
+        (tmp_path / f"{name}.csv").write_text("\n".join([header, *(line + "," for line in lines), ""]))
+    question, sample = Question("mae", SubmissionKind.NUMBERS, public_share=1.0), tmp_path / "sample.csv"
+    scorer = Scorer(question, read_answers(tmp_path / "answers.csv", sample=sample), sample=sample, seed="test")
+
+    (tmp_path / "submission.csv").write_text("target,c,id\n2,1.10,a\n3,,c\n2,007,b\n")
+
+    assert scorer.score(tmp_path / "submission.csv").public == pytest.approx(1 / 3)
+
+
 def test_the_host_says_which_column_of_the_answers_is_the_id(tmp_path: Path) -> None:
     path = tmp_path / "answers.csv"
     path.write_text("target,key\n0.5,a\n1.5,b\n")

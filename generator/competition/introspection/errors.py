@@ -35,7 +35,8 @@ class TargetNotInSampleError(IntrospectionError):
         wanted = f"asks for {listed(asked)}" if asked else "has no column beside the id"
         super().__init__(
             f"{printable(sample)} {wanted}, but what {printable(table)} has to learn from is "
-            f"{listed(there) or 'none of it'}; name other files or columns with --sample, --train or --target."
+            f"{listed(there) or 'none of it'}; name other files or columns with --sample, --train or --target, and "
+            "with --set context_columns=A,B what stays as it is in the sample."
         )
 
 

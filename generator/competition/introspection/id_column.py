@@ -19,7 +19,7 @@ _CANDIDATES = 50
 _FEWEST_EXAMPLES = 2
 _EXAMPLES_CHECKED = 50
 _OVERLAP = 0.1
-_AS_MANY = 0.9  # rows that were only estimated
+_AS_MANY, _HEAD = 0.9, 20  # rows that were only estimated
 _MADE_NAMES = ("row", "row_number", "number_of_row", "position_of_row")
 
 
@@ -54,6 +54,11 @@ def find_id(tables: Tables, server: InferenceServer | None, found: Findings) -> 
     if named is None and table is tables.sample and best is not None and _has_no_ids(best, tables):
         test = tables.test.name if tables.test is not None else ""
         evidence = f"no column of {table.name} is an id, and it has as many rows as {test}"
+        found.settle("has_sample_ids", value=False, evidence=evidence)
+        return found.settle(_KEY, _free_name(tables), evidence)
+    both = _unique_together(columns) if table is tables.sample and named is None else ()
+    if both and tables.test is not None and _has_rows(tables.test, both, table):
+        evidence = f"no column of {table.name} is an id, {both[0].name} and {both[1].name} tell its rows apart"
         found.settle("has_sample_ids", value=False, evidence=evidence)
         return found.settle(_KEY, _free_name(tables), evidence)
     # Of a test without a sample, the id that the user names may be that of a group.
@@ -128,25 +133,47 @@ def _is_prose(column: Column) -> bool:
     return column.kind is ColumnKind.TEXT and spaced > len(column.present) / 2
 
 
-def _check_that_one_is_unique(table: Table, columns: Sequence[Column], *, is_sample: bool) -> None:
-    """A pair of columns that is unique together only cannot be the id."""
+def _unique_together(columns: Sequence[Column]) -> tuple[Column, ...]:
+    """Two columns that tell the rows apart together, where no single one does."""
     if not columns or any(column.is_unique for column in columns):
-        return
+        return ()
     repeating = [column for column in columns if len(column.distinct) > 1]
     for one, other in combinations(repeating[:10], 2):
         rows = list(zip(one.values, other.values, strict=True))
         if len(set(rows)) == len(rows):
-            both = f"{printable(one.name)} and {printable(other.name)} together"
-            of_sample = (
-                "the kit understands that of masks alone, by an image, a class and a run-length code: put both into "
-                "one column of a copy of it, name that with --sample, and split the column again in the last cells of "
-                "the inference notebook"
-            )
-            of_groups = "an id is one column: put both into one, or name that of a group of rows with --id-column"
-            raise IntrospectionError(
-                f"No single column of {printable(table.path)} tells its rows apart, only {both}, and "
-                f"{of_sample if is_sample else of_groups}."
-            )
+            return one, other
+    return ()
+
+
+def _has_rows(test: Table, columns: Sequence[Column], sample: Table) -> bool:
+    """True if the test table has the rows that these columns of the sample tell apart."""
+    same = [column for each in columns if (column := test.column(each.name)) is not None]
+    # The pieces that were sampled of two long tables are the same only at their beginnings.
+    length = None if test.is_complete and sample.is_complete else _HEAD
+    keys, known = (set(zip(*(each.values[:length] for each in some), strict=True)) for some in (columns, same))
+    return (
+        len(same) == len(columns)
+        and keys == known
+        and min(test.rows, sample.rows) >= _AS_MANY * max(test.rows, sample.rows)
+    )
+
+
+def _check_that_one_is_unique(table: Table, columns: Sequence[Column], *, is_sample: bool) -> None:
+    """A pair of columns that is unique together only cannot be the id."""
+    together = _unique_together(columns)
+    if not together:
+        return
+    both = " and ".join(printable(column.name) for column in together) + " together"
+    of_sample = (
+        "the kit understands that of masks, by an image, a class and a run-length code, and where the test table has "
+        "the same rows of them: put both into one column of a copy of it, name that with --sample, and split the "
+        "column again in the last cells of the inference notebook"
+    )
+    of_groups = "an id is one column: put both into one, or name that of a group of rows with --id-column"
+    raise IntrospectionError(
+        f"No single column of {printable(table.path)} tells its rows apart, only {both}, and "
+        f"{of_sample if is_sample else of_groups}."
+    )
 
 
 def _reasons(column: Column, table: Table, tables: Tables, server: InferenceServer | None) -> list[Reason]:

@@ -68,7 +68,7 @@ def validate(
 def read_rows(submission: Path, shape: SubmissionShape) -> Iterator[list[str]]:
     """Yields the id and the answers of each row of a submission, with points in its numbers.
 
-    Each row is checked, and in the end that no id is missing, and that the answers are not those of the sample.
+    Each row is checked, and in the end that no id is missing, and that the targets are not those of the sample.
 
     Raises:
         SubmissionError: The first disagreement with `shape`.
@@ -102,14 +102,16 @@ def read_rows(submission: Path, shape: SubmissionShape) -> Iterator[list[str]]:
                 for cell, is_number in zip(answers, numbers, strict=True)
             ]
         if are_placeholders:
-            known = (cell.replace(shape.decimal, ".") for cell in shape.placeholders.get(key, ()))
-            are_placeholders = list(map(plain_cell, answers)) == list(map(plain_cell, known))
+            known = [cell.replace(shape.decimal, ".") for cell in shape.placeholders.get(key, ())]
+            pairs = zip(shape.answer_places, answers, known, strict=True)
+            compared = [(answer, cell) for place, answer, cell in pairs if place in shape.target_places]
+            are_placeholders = all(plain_cell(answer) == plain_cell(cell) for answer, cell in compared)
         yield [key, *answers]
     if missing:
         problem = f"{len(missing):,} of {len(shape.ids):,} ids are missing, the first of them"
         raise SubmissionIdsError(path=submission, problem=problem, example=min(missing))
     if are_placeholders and len(shape.ids) > _FEW_ROWS:
-        names = quoted(", ".join(shape.answer_columns[:_MANY_COLUMNS]))
+        names = quoted(", ".join(shape.columns[place] for place in shape.target_places[:_MANY_COLUMNS]))
         raise SubmissionError(
             f"{printable(str(submission))} has the sample's own answers in all {len(shape.ids):,} rows of {names}: no "
             "prediction is in it. Check which columns the notebook fills."

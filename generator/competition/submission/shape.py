@@ -49,6 +49,7 @@ class SubmissionShape:
         context_places: The positions of the columns that repeat the sample's cells.
         context: The id and these cells of each row of the sample; empty where nothing has to be repeated.
         placeholders: The answers of the sample by id; empty where a submission may have all of them.
+        target_places: The positions of the answers that are called as targets; of all answers where none is.
         is_typed: Whether the sample's format knows numbers from text, so that it does not keep how they are written.
     """
 
@@ -62,6 +63,7 @@ class SubmissionShape:
     context_places: tuple[int, ...] = ()
     context: Set[tuple[str, ...]] = frozenset()
     placeholders: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    target_places: tuple[int, ...] = ()
     is_typed: bool = False
 
     @property
@@ -76,15 +78,22 @@ class SubmissionShape:
         return tuple(self.columns[place] for place in self.answer_places)
 
 
-def read_table(path: Path, *, separator: str = "", encoding: str = UTF_8) -> Iterator[Row]:
+def read_table(path: Path, *, separator: str = "", encoding: str = UTF_8, is_sample: bool = False) -> Iterator[Row]:
     """Yields the header and then each row, as `table_rows` does.
+
+    The rows of a sample, or of the host's answers, may end in a separator that the header does not have; it makes no
+    cell there, as in the tables.
 
     Raises:
         MissingReaderError: A package that reads the format is not installed.
         UnreadableSubmissionError: It cannot be read as what its name says.
     """
+    width = 0
     try:
-        yield from table_rows(path, separator=separator, encoding=encoding)
+        for number, cells in table_rows(path, separator=separator, encoding=encoding):
+            width = width or len(cells)
+            is_ended = is_sample and len(cells) == width + 1 and not cells[-1].strip()
+            yield number, cells[:-1] if is_ended else cells
     except OSError as error:
         raise UnreadableSubmissionError(path=path, why=reason(error)) from error
     except PyarrowMissingError as error:
@@ -102,13 +111,14 @@ def read_shape(sample: Path, *, columns: SampleColumns = _ID_FIRST, tolerance: T
     """
     # Kaggle's files are in any encoding, and the notebooks read them so; what they write is in UTF-8.
     encoding, separator = layout_within(sample)
-    header, rows = open_table(sample, encoding=encoding)
+    header, rows = open_table(sample, encoding=encoding, is_sample=True)
     id_place, context_places = _places(sample, header, columns)
     answers: dict[str, tuple[str, ...]] = {}
     context: set[tuple[str, ...]] = set()
     shared: dict[tuple[str, ...], tuple[str, ...]] = {}  # equal answers share their memory
     apart = {id_place, *context_places}
     answer_places = [place for place in range(len(header)) if place not in apart]
+    target_places = [place for place in answer_places if header[place] in columns.targets]
     is_number, is_decimal = ([known] * len(header) for known in (True, separator not in ("", ",")))
     for position, (number, cells) in enumerate(rows):
         key = id_of(cells, id_place, position)
@@ -138,6 +148,7 @@ def read_shape(sample: Path, *, columns: SampleColumns = _ID_FIRST, tolerance: T
         context_places=context_places,
         context=context,
         placeholders={} if are_possible or tolerance.repeated_ids else answers,
+        target_places=tuple(target_places or answer_places),
         is_typed=is_typed(sample),
     )
 
@@ -153,9 +164,11 @@ def plain_cell(cell: str) -> str:
     return cell if value is None else repr(value)
 
 
-def open_table(path: Path, *, separator: str = "", encoding: str = UTF_8) -> tuple[list[str], Iterator[Row]]:
+def open_table(
+    path: Path, *, separator: str = "", encoding: str = UTF_8, is_sample: bool = False
+) -> tuple[list[str], Iterator[Row]]:
     """The header of a table, and its rows, of which each has as many cells."""
-    table = read_table(path, separator=separator, encoding=encoding)
+    table = read_table(path, separator=separator, encoding=encoding, is_sample=is_sample)
     _, columns = next(table, (0, []))
     if not columns:
         raise UnreadableSubmissionError(path=path, why="it is empty")

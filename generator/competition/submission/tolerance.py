@@ -1,4 +1,4 @@
-"""The columns of a sample submission that are no answers, and differences that a submission may have from it."""
+"""The columns of a sample submission, and differences that a submission may have from it."""
 
 from dataclasses import dataclass, replace
 
@@ -34,27 +34,29 @@ class Tolerance:
 
 @dataclass(frozen=True)
 class SampleColumns:
-    """The columns of a sample submission that are no answers.
+    """The columns of a sample submission that are no answers, and the targets among the others.
 
     Attributes:
         id: The column with the ids, by the name that pandas gives it; "" for the first, or for none.
         context: The columns that a submission repeats as they are.
         has_ids: Whether there is a column with ids; else the position of a row says which it is.
+        targets: The targets; where answers are called so, these must not keep the sample's placeholder in all rows.
     """
 
     id: str = ""
     context: tuple[str, ...] = ()
     has_ids: bool = True
+    targets: tuple[str, ...] = ()
 
 
 def sample_columns_of(task: Task) -> SampleColumns:
-    """The columns of a task's sample submission that are no answers."""
+    """The columns of a task's sample submission."""
     context = task.details.get("context_columns", [])
     names = list(context) if isinstance(context, list) else []
     if task.details.get("mask_rows") == "column":  # else the class is a column of the training table alone
         names.append(str(task.details["class_column"]))
     has_ids = bool(task.details.get("has_sample_ids", True))
-    return SampleColumns(task.id_column if has_ids else "", tuple(dict.fromkeys(names)), has_ids)
+    return SampleColumns(task.id_column if has_ids else "", tuple(dict.fromkeys(names)), has_ids, task.targets)
 
 
 def tolerance_of(task: Task) -> Tolerance:

@@ -55,7 +55,7 @@ def read_answers(path: Path, *, sample: Path | None = None, id_column: str = "")
     if not path.exists():
         raise AnswersError(path=path, problem="it is missing; put a perfect submission there")
     try:
-        lines = [cells for _, cells in read_table(path)]
+        lines = [cells for _, cells in read_table(path, is_sample=True)]
     except UnreadableSubmissionError as error:
         raise AnswersError(path=path, problem=error.why) from error
     if len(lines) < 2 or len(lines[0]) < 2:  # noqa: PLR2004 - a header and a row; an id and an answer
@@ -86,7 +86,7 @@ def sample_columns(answers: Answers, sample: Path) -> SampleColumns:
 
 
 def _cells_by_column(table: Path) -> Mapping[str, list[str]]:
-    rows = [cells for _, cells in read_table(table)]
+    rows = [cells for _, cells in read_table(table, is_sample=True)]
     columns = zip(*(cells for cells in rows[1:] if len(cells) == len(rows[0])), strict=True) if rows else ()
     return {name: list(cells) for name, cells in zip(rows[0] if rows else (), columns, strict=False)}
 
