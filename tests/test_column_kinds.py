@@ -1,7 +1,7 @@
 """The kinds of a table's columns: numbers, dates, categories, or nothing that a model can learn from."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -133,7 +133,7 @@ def test_the_latitude_and_longitude_of_two_places_are_found_by_name_and_range(tm
 
 
 def test_what_the_user_calls_a_text_is_read_as_one(tmp_path: Path) -> None:
-    write(tmp_path, {"ticket": [f"T{n}" for n in range(ROWS)], "remark": [f"{n} oaks and elms" for n in range(ROWS)]})
+    write(tmp_path, {"ticket": [f"T{n}" for n in range(ROWS)], "remark": [f"{n} oaks and {n} elms" for n in range(ROWS)]})
 
     assert kinds(read(tmp_path, text_columns=["ticket"])) == {"text_columns": ["ticket"], "drop_columns": ["remark"]}
     assert kinds(read(tmp_path, drop_columns=["remark", "ticket"])) == {"drop_columns": ["remark", "ticket"]}
@@ -232,6 +232,9 @@ def test_one_encoding_is_found_that_reads_the_plain_tables_as_well(tmp_path: Pat
         (["3.5 kg", "1,200 kg.", "4 kg"], [3.5, 1200, 4]),
         (["(1,200)", "30", "(5)"], [-1200, 30, -5]),
         (["1 year", "2 years", "10 years"], [1, 2, 10]),
+        (["77,292 sq ft", "9 sq ft"], [77292, 9]),
+        (["40.823,68 \u20ac", "1.042,5 \u20ac", "7 \u20ac"], [40823.68, 1042.5, 7]),
+        (["3,5 kg", "12,25 kg"], [3.5, 12.25]),
     ],
 )
 def test_formatted_numbers_are_numbers(tmp_path: Path, cells: list[str], plain: list[float]) -> None:
@@ -255,6 +258,8 @@ def test_formatted_numbers_are_numbers(tmp_path: Path, cells: list[str], plain: 
         ["555-1234", "555-9999", "555-0000"],
         ["12345-6789", "12345-0000", "54321-1111"],
         ["AB 123", "CD 124", "EF 125"],
+        ["(1,2)", "(3,4)", "(2,1)"],
+        ["1,2", "3,4", "2,1"],
     ],
 )
 def test_codes_and_numbers_of_several_units_are_no_numbers(tmp_path: Path, cells: list[str]) -> None:
@@ -284,6 +289,63 @@ def test_a_target_of_few_percentages_is_a_class_unless_the_user_says_number(tmp_
 
     assert read_task(survey_folder(tmp_path), Hints(slug="some")).task.target_kind == "class"
     assert read_task(survey_folder(tmp_path), hints).task.details["formatted_columns"] == ["share"]
+
+
+def priced(folder: Path, cell: Callable[[int], str]) -> None:
+    """Writes a competition whose target `price` has these cells."""
+    header = ["id", "x", "price"]
+    table(folder / "train.csv", header, [[n, n % 7, cell(n)] for n in range(ROWS)])
+    table(folder / "test.csv", header[:2], [[n, n % 7] for n in range(ROWS, 2 * ROWS)])
+    table(folder / "sample_submission.csv", ["id", "price"], [[n, 0] for n in range(ROWS, 2 * ROWS)])
+
+
+@pytest.mark.parametrize("word", ["n/a", "NA", "None", ""])
+@pytest.mark.parametrize("written", ["40,{:03}", "40.{:03},50 \u20ac", "40{:03}"])
+def test_words_for_missing_do_not_count_against_the_numbers_of_a_target(
+    tmp_path: Path, word: str, written: str
+) -> None:
+    priced(tmp_path, lambda n: word if n % 9 == 4 else written.format(n))
+
+    reading = read(tmp_path)
+
+    assert reading.task.target_kind == "number"
+    assert f"of {ROWS} sampled rows of train.csv have no price; training leaves them out." in reading.warnings[-1]
+
+
+@pytest.mark.parametrize("written", ["40,{:03}", "40{:03}"])
+def test_a_target_of_numbers_and_other_words_is_a_number_where_the_user_says_so(tmp_path: Path, written: str) -> None:
+    priced(tmp_path, lambda n: "unknown" if n % 9 == 4 else written.format(n))
+
+    task = read(tmp_path, target_kind="number").task
+
+    names = executed_alone(["read-table", "read-formatted-numbers"], task, "train")
+    cells = names.read_table(tmp_path / "train.csv", [])["price"]
+    assert task.target_kind == "number"
+    assert [number for number, cell in enumerate(cells) if cell != cell] == list(range(4, ROWS, 9))  # noqa: PLR0124
+    assert cells[1] == 40001
+
+
+@pytest.mark.parametrize(("word", "share"), [("-", "12%"), ("unknown", "12%"), ("n/a", "")])
+def test_a_column_of_numbers_and_other_words_is_named_with_the_way_to_read_it(
+    tmp_path: Path, word: str, share: str
+) -> None:
+    cells = [word if n % 9 == 4 else f"40,{n:03}" for n in range(ROWS)]
+    write(tmp_path, {"income": cells})
+
+    reading = read(tmp_path)
+    decided = read(tmp_path, number_columns=["income"])
+
+    said = f'its cells are like "40,000", but {share} of the sampled ones like "{word}"; --set number_columns=income'
+    assert (said in " ".join(reading.warnings)) == bool(share)
+    assert not any("income" in warning for warning in decided.warnings)
+    for task in (decided.task, *([reading.task] if not share else [])):
+        assert (task.details["number_columns"], task.details["formatted_columns"]) == (["income"], ["income"])
+
+
+def test_amounts_of_two_words_are_no_texts(tmp_path: Path) -> None:
+    write(tmp_path, {"x": [f"{n}.{n:03},{n % 90 + 10} \u20ac" for n in range(ROWS)]})
+
+    assert read(tmp_path).task.family == "tabular"
 
 
 def test_a_decimal_comma_with_points_between_thousands_is_read(tmp_path: Path) -> None:

@@ -31,9 +31,12 @@ def read_columns(held_out: HeldOut, data: Path) -> Features | None:
         return None
     left_out = {key, task.id_column, *task.targets, *_names(task, "drop_columns")}
     decimal = str(task.details.get("decimal", "."))
+    others = _names(task, "other_decimal_columns")
     for name in table.columns.intersection(_names(task, "formatted_columns")):
+        sign = decimal if name not in others else "." if decimal == "," else ","
         table[name] = table[name].str.replace(r"^\s*\((.*)\)\s*$", r"-\1", regex=True)
-        table[name] = table[name].str.replace(rf"[^0-9{decimal}+-]|[{decimal}](?!\d)", "", regex=True)
+        table[name] = table[name].str.replace(rf"[^0-9{sign}+-]|[{sign}](?!\d)", "", regex=True)
+        table[name] = table[name].str.replace(sign, decimal, regex=False)
     numbers = table[table.columns.difference(left_out)].apply(_as_features, decimal=decimal)
     if is_group:
         numbers = numbers.groupby(table[key], sort=False).agg(["mean", "std", "min", "max", "first", "last"])

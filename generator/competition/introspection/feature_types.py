@@ -26,7 +26,7 @@ _LONGEST_CATEGORY, _FEW_DIFFERENT, _OFTEN = 100, 20, 0.5
 _IN_NUMBERS = re.compile(r"\s*(\d{1,2})([-/.])(\d{1,2})\2\d{2,4}")
 _YEAR_FIRST = re.compile(r"\s*\d{4}[-/.]")
 _MONTHS = 12
-_KINDS = ("category_columns", "number_columns", "date_columns", "short_text_columns", "text_columns")
+COLUMN_KINDS = ("category_columns", "number_columns", "date_columns", "short_text_columns", "text_columns")
 _FEWEST_WORDS = 3  # of a text, on average
 # The parts of names and codes, as the notebooks take them out.
 _START, _INSIDE = (
@@ -68,7 +68,7 @@ def settle_columns(features: Features, found: Findings, family: Family, *, group
 
 def _settle_short_texts(columns: Sequence[Column], features: Features, found: Findings) -> list[str]:
     """Settles the columns of names and codes that are too many for categories, but have parts or values in common."""
-    named = {name for key in ("drop_columns", *_KINDS) for name in found.decided_list(key)}
+    named = {name for key in ("drop_columns", *COLUMN_KINDS) for name in found.decided_list(key)}
     names = [column.name for column in columns if column.name not in named and _is_short_text(column, features.train)]
     evidence = f"the rows share parts of {listed(names)}" if names else "no names and codes have parts in common"
     return found.settle("short_text_columns", names, evidence)
@@ -101,7 +101,7 @@ def _is_repeated(column: Column, table: Table) -> bool:
 
 def _settle_texts(columns: Sequence[Column], features: Features, found: Findings) -> list[str]:
     """Settles the columns of free text, which would be dropped otherwise: words are what they have in common."""
-    named = {name for key in ("drop_columns", *_KINDS) for name in found.decided_list(key)}
+    named = {name for key in ("drop_columns", *COLUMN_KINDS) for name in found.decided_list(key)}
     free = [column for column in columns if column.name not in named and _is_free_text(column, features.train)]
     texts = [column for column in free if _mean_words(column) >= _FEWEST_WORDS]
     means = joined([f"{_mean_words(column):.0f} words in {column.name}" for column in texts])
@@ -114,7 +114,7 @@ def _mean_words(column: Column) -> float:
 
 
 def _settle_dropped(columns: Sequence[Column], features: Features, found: Findings, order: str) -> list[str]:
-    kept = {order, *(name for key in _KINDS for name in found.decided_list(key))}
+    kept = {order, *(name for key in COLUMN_KINDS for name in found.decided_list(key))}
     free = [column for column in columns if column.name not in kept]
     constant = [column.name for column in free if _is_constant(column)]
     free = [column for column in free if column.name not in constant]

@@ -9,7 +9,7 @@ from generator.competition.introspection.findings import Findings
 from generator.competition.introspection.null_words import NULL_WORDS_KEY, null_words_of
 from generator.competition.introspection.table_roles import Tables
 from generator.competition.introspection.target_columns import Targets
-from generator.competition.survey.columns import numbers_of
+from generator.competition.survey.columns import as_number
 from generator.competition.survey.facts import Column, ColumnKind, Table
 from generator.competition.tables.formats import TableFormat
 from generator.untrusted import printable, quoted
@@ -52,19 +52,26 @@ def _settle_formatted(tables: Tables, id_column: str, targets: Collection[str], 
     for key in ("category_columns", "short_text_columns", "text_columns", "drop_columns"):
         value = found[key].value if key in found else []
         apart |= {*value} if isinstance(value, list) else set()
+    decided = {*found.decided_list("number_columns"), *(targets if found.decided("target_kind") else ())}
     known = (table for table in (tables.train, tables.labels, tables.test) if table is not None)
     columns = [column for table in known for column in table.columns if column.name not in apart]
-    formatted = [column for column in columns if column.is_formatted or _are_formatted(column)]
-    names = list(dict.fromkeys(column.name for column in formatted))
+    pairs = [(column, as_number(column, is_decided=column.name in decided)) for column in columns]
+    # Words among the numbers of a target are read as missing, too.
+    formatted = [
+        (column, numbers)
+        for column, numbers in pairs
+        if numbers is not None and (numbers.is_formatted or (column.name in targets and column.kind is ColumnKind.TEXT))
+    ]
+    signs = {column.name: numbers.decimal for column, numbers in reversed(formatted)}  # as in training
+    names = list(dict.fromkeys(column.name for column, _ in formatted))
     evidence = "numbers are written plainly"
     if formatted:
-        evidence = f'the numbers of {listed(names)} are written like "{quoted(_longest(formatted[0]))}"'
+        evidence = f'the numbers of {listed(names)} are written like "{quoted(_longest(formatted[0][0]))}"'
     found.settle("formatted_columns", names, evidence)
-
-
-def _are_formatted(column: Column) -> bool:
-    numbers = numbers_of(column)
-    return numbers is not None and numbers.is_formatted
+    others = [name for name in names if signs[name] != found["decimal"].value]
+    if others:
+        evidence = f"the numbers of {listed(others)} have another decimal sign than those of the file"
+        found.settle("other_decimal_columns", others, evidence)
 
 
 def _longest(column: Column) -> str:

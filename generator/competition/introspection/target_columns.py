@@ -26,7 +26,7 @@ from generator.competition.introspection.table_roles import Tables, names_classe
 from generator.competition.introspection.tfrecords import label_feature
 from generator.competition.introspection.vocabulary import TARGET, looks_like_id, words
 from generator.competition.schema import option_of
-from generator.competition.survey.columns import numbers_of
+from generator.competition.survey.columns import as_number
 from generator.competition.survey.facts import NUMBERS, Column, ColumnKind, InferenceServer, Survey, Table
 from generator.untrusted import printable
 
@@ -152,10 +152,8 @@ def find_targets(
 def _measured(column: Column, found: Findings) -> Column:
     """Return a target such as `$1,200` as numbers, unless there are so few of them that they may be classes."""
     decided = found.decided("target_kind")
-    numbers = numbers_of(column) if decided in ("", TargetKind.NUMBER) else None
-    if numbers is None or not numbers.is_formatted:
-        return column
-    return numbers if decided or len(numbers.distinct) > _FEW_CLASSES else column
+    numbers = as_number(column, is_decided=bool(decided)) if decided in ("", TargetKind.NUMBER) else None
+    return numbers if numbers is not None and (decided or len(numbers.distinct) > _FEW_CLASSES) else column
 
 
 def _context(tables: Tables, id_column: str, asked: Sequence[str]) -> tuple[str, ...]:

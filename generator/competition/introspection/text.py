@@ -10,6 +10,7 @@ from generator.competition.introspection.findings import Candidate, Findings, Re
 from generator.competition.introspection.vocabulary import looks_like_id, words
 from generator.competition.metrics import METRICS
 from generator.competition.presets import preset_for
+from generator.competition.survey.columns import numbers_of
 from generator.competition.survey.facts import Column, ColumnKind
 
 _NAMES = frozenset(("text", "texts", "comment", "comments", "review", "reviews", "title", "question", "sentence"))
@@ -47,8 +48,9 @@ class TextColumns:
 
 def find_text_columns(features: Features) -> TextColumns:
     """Weighs the columns that could be text."""
-    texts = [column for column in features.columns if column.kind is ColumnKind.TEXT]
-    is_all = not features.measures
+    of_text = [column for column in features.columns if column.kind is ColumnKind.TEXT]
+    texts = [column for column in of_text if numbers_of(column) is None]
+    is_all = not features.measures and len(texts) == len(of_text)
     weighed_texts = [(weighed(column.name, _reasons(column, is_all=is_all)), column) for column in texts]
     fitting = [(candidate, column) for candidate, column in weighed_texts if candidate.weight >= _LEAST]
     ordered = sorted(fitting, key=lambda pair: (-pair[0].weight, -_mean_words(pair[1])))

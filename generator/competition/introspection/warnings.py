@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 
 from generator.competition.facts import Medium, SubmissionKind, TargetKind
 from generator.competition.introspection.data_profile import Observations
+from generator.competition.introspection.feature_types import COLUMN_KINDS
 from generator.competition.introspection.findings import Confidence, Finding, Hints
 from generator.competition.introspection.null_words import unclear_null_words
 from generator.competition.introspection.stages import warnings_of_stages
@@ -15,6 +16,7 @@ from generator.competition.introspection.target_columns import are_named_alike
 from generator.competition.introspection.unsupported import unsupported_files
 from generator.competition.introspection.vocabulary import TARGET, words
 from generator.competition.schema import called, families, option_of
+from generator.competition.survey.columns import MOST, numbers_of
 from generator.competition.survey.facts import NUMBERS, Column, ColumnKind, Survey
 from generator.untrusted import printable
 
@@ -43,6 +45,7 @@ def warnings_of(survey: Survey, known: Mapping[str, Finding], seen: Observations
         *_about_missing_targets(known, seen),
         *(unclear_null_words(seen.tables.labelled, seen.targets.columns, seen.targets.asked, seen.targets.answers)),
         *_about_copies(known, seen),
+        *_about_words_among_numbers(known, seen, hints),
         *_about_unseen_classes(known, seen),
         *_about_labels(known, seen),
         *_about_ids(known, seen),
@@ -165,6 +168,26 @@ def _about_copies(known: Mapping[str, Finding], seen: Observations) -> Iterator[
             f"{printable(target.name)} has {len(target.distinct):,} different values in {len(target.present):,} "
             "sampled rows: this looks like no classification, and a class of one example is hardly ever predicted; "
             f"{option_of('targets')} names another column."
+        )
+
+
+def _about_words_among_numbers(known: Mapping[str, Finding], seen: Observations, hints: Hints) -> Iterator[str]:
+    """That a column of numbers has so many other cells that it is read as text, or left out."""
+    if seen.features is None or "number_columns" not in known or hints.overrides.keys() & COLUMN_KINDS:
+        return
+    for column in seen.features.columns:
+        numbers = numbers_of(column, MOST) if numbers_of(column) is None else None
+        if numbers is None or len(numbers.distinct) <= _FEW_ANSWERS:
+            continue
+        pairs = [pair for pair in zip(column.values, numbers.values, strict=True) if pair[0] is not None]
+        others = Counter(str(cell) for cell, number in pairs if number is None)
+        like = next(str(cell) for cell, number in pairs if number is not None)
+        dropped = known["drop_columns"].value if "drop_columns" in known else []
+        done = "left out" if isinstance(dropped, list) and column.name in dropped else "not read as numbers"
+        yield (
+            f'{printable(column.name)} is {done}: its cells are like "{printable(like)}", but '
+            f'{others.total() / len(pairs):.0%} of the sampled ones like "{printable(others.most_common(1)[0][0])}"; '
+            f"{option_of('number_columns')}={printable(column.name)} takes these for missing."
         )
 
 

@@ -17,7 +17,7 @@ MISSING = frozenset(("", "#N/A", "#N/A N/A", "#NA", "<NA>", "N/A", "NA", "NULL",
     ("NaN", "nan", "-NaN", "-nan", "1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN")
 )
 _OF_RECORDS = (TableFormat.JSON, TableFormat.JSON_LINES)
-_NEARLY_ALL = 0.95  # of a column's values, for it to be what they are
+_NEARLY_ALL, MOST = 0.95, 0.5  # of a column's values, for it to be what they are
 _LONGEST_NUMBER_OR_DATE = 64
 _BOOLEAN = re.compile("True|TRUE|true|False|FALSE|false")
 _INTEGER = re.compile(r"\s*[+-]?[0-9]+\s*")
@@ -44,7 +44,8 @@ _DATE = re.compile(f"{_CALENDAR.pattern}|{re.sub(r'[?]P<[a-z]+>', '?:', _CLOCK.p
 _CURRENCY = (
     r"(?:(?:US|CA|AU|NZ|HK|R)?\$|[€£¥₹₽₩₺₫₴₦฿]|(?:USD|EUR|GBP|JPY|CHF|CNY|INR|CAD|AUD|BRL|RUB|KRW|SEK|NOK|DKK|PLN))"
 )
-_UNIT = rf"(?:%|{_CURRENCY}|[A-Za-zµ°²³]{{1,12}}(?:/[A-Za-z²³]{{1,6}})?\.?)"
+_WORD = r"[A-Za-zµ°²³]{1,12}(?:/[A-Za-z²³]{1,6})?\.?"
+_UNIT = rf"(?:%|{_CURRENCY}|{_WORD}(?:\s{_WORD}){{0,2}})"
 _BETWEEN = " \u2019\u00a0\u202f"  # with the apostrophe of Switzerland, and spaces that do not break
 # Multiples, such as the k of 35k, without which the number is another one.
 _MULTIPLES = frozenset(("k", "m", "b", "bn", "mn", "mio", "mrd", "t", "million", "billion", "thousand"))
@@ -139,44 +140,62 @@ def kind_of(values: Iterable[str]) -> ColumnKind:
     return ColumnKind.TEXT
 
 
-def numbers_of(column: Column) -> Column | None:
-    """The column with its numbers alone, where nearly all values are numbers, formatted or not; else None."""
+def numbers_of(column: Column, share: float = _NEARLY_ALL) -> Column | None:
+    """The column with its numbers alone, formatted or not, where this share of the values is numbers; else None."""
     if column.kind in NUMBERS:
         return column
     if column.kind is not ColumnKind.TEXT:
         return None
-    if _share(column, _NUMBER) < _NEARLY_ALL:
-        return formatted_numbers_of(column)
+    if _share(column, _NUMBER) < share:
+        return formatted_numbers_of(column, share=share)
     values = (value if value is not None and _NUMBER.fullmatch(value) else None for value in column.values)
     return column_of(column.name, values)
 
 
-def formatted_numbers_of(column: Column, decimal: str = ".") -> Column | None:
+def as_number(column: Column, *, is_decided: bool) -> Column | None:
+    """Return the numbers of a column, where most of its values are; if the user did not decide so, nearly all."""
+    return numbers_of(column, MOST if is_decided else _NEARLY_ALL)
+
+
+def formatted_numbers_of(column: Column, decimal: str = "", share: float = _NEARLY_ALL) -> Column | None:
     """Return the numbers of a column such as `4,098`, `$1,200`, `12%`, `3.5 kg` or `(1,200)`, which is negative.
 
     Args:
         column: The column.
-        decimal: What its numbers have for a decimal point; the other of `.` and `,` may stand between thousands.
+        decimal: What its numbers have for a decimal point; the other of `.` and `,` may stand between thousands. By
+            default the one with which more of the values are numbers, and the point in doubt.
+        share: The share of the values that have to be numbers, words such as NA apart.
 
     Returns:
-        The column with plain numbers; None unless nearly all values are such numbers, in the same unit.
+        The column with plain numbers; None unless so many values are such numbers, in the same unit.
     """
     if column.kind is not ColumnKind.TEXT or not column.present:
         return None
-    short = (value for value in column.distinct if len(value) <= _LONGEST_NUMBER_OR_DATE)
-    found = {value: match for value in short if (match := _FORMATTED[decimal].fullmatch(value)) is not None}
-    if sum(value in found for value in column.present) < _NEARLY_ALL * len(column.present):
+    short = [value for value in column.distinct if len(value) <= _LONGEST_NUMBER_OR_DATE]
+    possible = {
+        sign: {value: match for value in short if (match := _FORMATTED[sign].fullmatch(value)) is not None}
+        for sign in (decimal or _FORMATTED)
+    }
+    counts = {sign: sum(value in found for value in column.present) for sign, found in possible.items()}
+    sign = max(counts, key=lambda sign: counts[sign])
+    found = possible[sign]
+    words = sum(value in column.null_words for value in column.present)
+    if counts[sign] < max(1, share * (len(column.present) - words)):
         return None
     is_open = any(bool(match["open"]) != bool(match["close"]) for match in found.values())
-    if is_open or not any(_is_formatted(match, decimal) for match in found.values()):
+    # Of two numbers such as (1,2) the comma is no decimal point.
+    marks = ("before", "after") if sign == "," and not decimal else ("before", "after", "open")
+    if is_open or not any(
+        any(match[mark] for mark in marks) or _has_thousands(match, sign) for match in found.values()
+    ):
         return None
     units = {(match["after"] or "").lower().rstrip(".").removesuffix("s") for match in found.values()}
     named = units - {""}
     if len(named) > 1 or (named and "" in units and (named & _MULTIPLES or not _is_sign(next(iter(named))))):
         return None
-    plain = {value: _plain(match, decimal) for value, match in found.items()}
+    plain = {value: _plain(match, sign) for value, match in found.items()}
     made = column_of(column.name, (plain.get(value) if value is not None else None for value in column.values))
-    return replace(made, is_formatted=True)
+    return replace(made, is_formatted=True, decimal=sign)
 
 
 def _is_sign(unit: str) -> bool:
@@ -184,10 +203,8 @@ def _is_sign(unit: str) -> bool:
     return not unit.isascii() or not unit.isalpha()
 
 
-def _is_formatted(match: re.Match[str], decimal: str) -> bool:
-    return (
-        bool(match["before"] or match["after"] or match["open"]) or not match["digits"].replace(decimal, "").isdigit()
-    )
+def _has_thousands(match: re.Match[str], decimal: str) -> bool:
+    return not match["digits"].replace(decimal, "").isdigit()
 
 
 def _plain(match: re.Match[str], decimal: str) -> str:

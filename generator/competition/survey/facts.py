@@ -38,6 +38,7 @@ class Column:
         written: In a column of text with such words, the cells as they stand in the file, None where empty.
         is_formatted: Whether the file has its numbers with separators of thousands, a currency or a unit, and `values`
             have not.
+        decimal: What such numbers have for a decimal point in the file, "." or ",".
     """
 
     name: str
@@ -45,6 +46,7 @@ class Column:
     values: tuple[str | None, ...]
     is_quoted: bool = False
     is_formatted: bool = False
+    decimal: str = "."
     null_words: frozenset[str] = frozenset()
     written: tuple[str | None, ...] = ()
 
