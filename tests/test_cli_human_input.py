@@ -86,6 +86,19 @@ def test_an_option_that_is_called_as_a_knob_is_answered(tandem: Tandem, verb: li
         assert f"-P sets: {answer}." in outcome.err
 
 
+def test_what_has_no_backbone_is_told_what_has_one(tandem: Tandem, digits: Workspace) -> None:
+    for name in ("BACKBONE", "encoder"):
+        named = tandem("generate", "digits", "-P", f"{name}=EfficientNetB7")
+        assert named.code == 1
+        assert "images that are small or not in colour are learned from scratch" in named.err
+        assert "Photographs in colour of at least 96 pixels, sounds, masks" in named.err
+        assert "Did you mean" not in named.err
+    table = tandem("generate", "--competition", "tumours", "-P", "BACKBONE=EfficientNetB7")
+    assert "the notebooks of this family have no backbone. Photographs in colour" in table.err
+    option = tandem("generate", "digits", "--backbone", "EfficientNetB7").err
+    assert "It is a knob of the notebooks for photographs in colour of at least 96 pixels" in option
+
+
 def test_an_unknown_option_stays_unknown(tandem: Tandem) -> None:
     assert "No such option" in tandem("run", "digits", "--onyl", "train").err
 

@@ -133,7 +133,8 @@ def test_the_latitude_and_longitude_of_two_places_are_found_by_name_and_range(tm
 
 
 def test_what_the_user_calls_a_text_is_read_as_one(tmp_path: Path) -> None:
-    write(tmp_path, {"ticket": [f"T{n}" for n in range(ROWS)], "remark": [f"{n} oaks and {n} elms" for n in range(ROWS)]})
+    remarks = [f"{n} oaks and {n} elms" for n in range(ROWS)]
+    write(tmp_path, {"ticket": [f"T{n}" for n in range(ROWS)], "remark": remarks})
 
     assert kinds(read(tmp_path, text_columns=["ticket"])) == {"text_columns": ["ticket"], "drop_columns": ["remark"]}
     assert kinds(read(tmp_path, drop_columns=["remark", "ticket"])) == {"drop_columns": ["remark", "ticket"]}

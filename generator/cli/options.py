@@ -96,7 +96,7 @@ def _with_joined_knobs(args: Sequence[str]) -> list[str]:
 def _knob_option(option: str, args: Sequence[str], *, has_set: bool) -> str:
     """A sentence on an unknown option that is called as a knob or as a key of a task; "" where it is none."""
     from generator.competition.schema import known_keys
-    from generator.pair.parameters import SYNONYMS, knob_name
+    from generator.pair.parameters import HAVING_BACKBONES, SYNONYMS, knob_name
     from generator.pair.template_catalog import knob_names
 
     name = knob_name(option.lstrip("-"))
@@ -107,7 +107,8 @@ def _knob_option(option: str, args: Sequence[str], *, has_set: bool) -> str:
     value = "VALUE" if value.startswith("-") else printable(value)
     knob = SYNONYMS.get(name, name)
     if knob in knob_names():
-        return f"There is no option {option}. It is a knob of the notebooks, which -P sets: -P {knob}={value}."
+        of = f" for {HAVING_BACKBONES}" if knob == "BACKBONE" else ""
+        return f"There is no option {option}. It is a knob of the notebooks{of}, which -P sets: -P {knob}={value}."
     if has_set and name.lower() in known_keys():
         return f"There is no option {option}. It is a key of the task, which --set sets: --set {name.lower()}={value}."
     return ""

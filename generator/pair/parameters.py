@@ -10,7 +10,7 @@ import io
 import json
 import math
 import tokenize
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from generator.competition.facts import Value
 from generator.competition.schema import TYPE_NAMES
@@ -52,6 +52,8 @@ SYNONYMS = {
 }
 """What people call a knob elsewhere, by its name in capitals."""
 
+HAVING_BACKBONES = "photographs in colour of at least 96 pixels, sounds, masks, and images that become images"
+
 _TYPE_NAMES = {**TYPE_NAMES, list: "a list, such as [1, 2]"}
 
 
@@ -73,9 +75,23 @@ class UnknownParameterError(ParameterError):
         names = [each for each in known if each not in FIXED]
         first = [each for each in MAIN if each in names] or names
         few = f" It has {', '.join(first)} and more; docs/knobs.md tells of all."
-        synonym = SYNONYMS.get(knob_name(name))
-        nearest = f' It is called "{synonym}" here.' if synonym in names else did_you_mean(name, names) or few
+        synonym = SYNONYMS.get(knob_name(name), knob_name(name))
+        if synonym in names:
+            nearest = f' It is called "{synonym}" here.'
+        else:
+            nearest = _without_backbone(names) if synonym == "BACKBONE" else did_you_mean(name, names) or few
         super().__init__(f'{source}The notebooks have no parameter "{printable(name)}".{nearest}')
+
+
+def _without_backbone(names: Collection[str]) -> str:
+    """Why notebooks with these parameters have no backbone, and what has one."""
+    if "IMAGE_SIZE" in names:
+        why = "images that are small or not in colour are learned from scratch"
+        way = "; --set channels=3 and --set image_size=96 make photographs of them"
+    else:
+        why = "the notebooks of this family have no backbone"
+        way = ", and what a text starts from, --set pretrained= says" if "SEQUENCE_LENGTH" in names else ""
+    return f" Here {why}. {HAVING_BACKBONES.capitalize()} have one{way}."
 
 
 def knob_name(text: str) -> str:
