@@ -153,6 +153,7 @@ class Experience:
     prediction_share: float
     rows_per_second: float
     pixels_per_second: float
+    weights_per_second: float
 
 
 @dataclass(frozen=True)

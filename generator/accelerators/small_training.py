@@ -1,4 +1,4 @@
-"""Trainings that are so small that a CPU is done with them before a TPU has started: a rule of thumb, not a plan."""
+"""How long a CPU trains what is small, and what it is asked for nevertheless: rules of thumb, not a plan."""
 
 from generator.accelerators.catalog import catalog
 
@@ -23,3 +23,13 @@ def cpu_seconds(examples: int, passes: int, *, pixels: int | None, is_table: boo
     else:
         return None
     return seconds if 0 < seconds < _SOON else None
+
+
+def text_seconds(tokens: float, layers: int) -> float:
+    """Returns about how long two cores fine-tune a pretrained model of texts.
+
+    Args:
+        tokens: The tokens of all examples, as often as the training sees them.
+        layers: Millions of parameters that each token passes.
+    """
+    return tokens * layers * 1e6 / catalog().experience.weights_per_second

@@ -5,7 +5,7 @@ import shlex
 from dataclasses import asdict
 from pathlib import Path
 
-from generator.accelerators.small_training import cpu_seconds
+from generator.accelerators.small_training import cpu_seconds, text_seconds
 from generator.cli.table import table
 from generator.competition.facts import Medium
 from generator.competition.presets import Preset, preset_of
@@ -20,6 +20,7 @@ from generator.wording import duration
 
 _MOST_FILES = 8
 _SMALL_TABLE = 4 << 20  # bytes
+_SHARE_OF_ONE_FOLD = 0.8  # of the examples, where one fold is held out alone
 
 
 def pair_as_text(workspace: Workspace, draft: Draft, *, is_dry_run: bool, explain: bool, to: str | None) -> str:
@@ -46,7 +47,7 @@ def pair_as_text(workspace: Workspace, draft: Draft, *, is_dry_run: bool, explai
         )
     elif not chosen and (suggested := suggested_models(family, framework)):
         lines.append(f"To start from a pretrained model: --set pretrained={'|'.join(suggested)}, docs/competitions.md.")
-    lines += _on_a_cpu(workspace, draft)
+    lines += _text_on_a_cpu(workspace, draft, preset) if preset else _on_a_cpu(workspace, draft)
     if not draft.proposal.has_data:
         whole = _command(workspace, "data", draft.proposal.competition.slug, to)
         lines.append(f"The data are not here: rehearse on a made-up miniature, or download all with: {whole}")
@@ -98,9 +99,8 @@ def _on_a_cpu(workspace: Workspace, draft: Draft) -> list[str]:
     if "ACCELERATOR" in draft.choices.parameters:
         return []
     knobs = {knob.name: knob.value for knob in draft.knobs}
-    data = workspace.competition_data(draft.proposal.competition.slug)
     seconds = cpu_seconds(
-        _rows_of(data / str(draft.choices.task["train_table"].value)) if "train_table" in draft.choices.task else 0,
+        _training_rows(workspace, draft),
         int(str(knobs.get("EPOCHS", 0))) * int(str(knobs.get("N_FOLDS", 1))),
         pixels=int(str(knobs["IMAGE_SIZE"])) ** 2 if "IMAGE_SIZE" in knobs else None,
         is_table=families()[str(draft.choices.pair["family"].value)].medium is Medium.ROW,
@@ -111,10 +111,29 @@ def _on_a_cpu(workspace: Workspace, draft: Draft) -> list[str]:
     return [f"Small data: a CPU trains this in about {duration(seconds)}, without quota or queue. {compares}"]
 
 
-def _rows_of(table: Path) -> int:
-    """The lines below the header of a table that is small, and 0 of any other."""
+def _text_on_a_cpu(workspace: Workspace, draft: Draft, preset: Preset) -> list[str]:
+    """A sentence on how long a CPU fine-tunes a pretrained model of texts, and what makes that less."""
+    knobs, accelerator = {knob.name: knob.value for knob in draft.knobs}, draft.choices.parameters.get("ACCELERATOR")
+    folds, epochs, length = (int(str(knobs.get(name, 0))) for name in ("N_FOLDS", "EPOCHS", "SEQUENCE_LENGTH"))
+    read = _training_rows(workspace, draft) * length * epochs
+    if not read or (accelerator is not None and accelerator.value != "cpu"):
+        return []
+    one, several = (duration(text_seconds(read * times, preset.layers)) for times in (_SHARE_OF_ONE_FOLD, folds - 1))
+    takes = f"about {several}: -P N_FOLDS=1 makes that {one}, fewer EPOCHS still less" if folds > 1 else f"about {one}"
+    return [f"A CPU of two cores trains this in {takes}; --set pretrained='' is far quicker."]
+
+
+def _training_rows(workspace: Workspace, draft: Draft) -> int:
+    """The rows of the training table, as far as they were seen; 0 where nothing is known of them."""
+    chosen, survey = draft.choices.task.get("train_table"), draft.proposal.known.survey
+    if chosen is None:
+        return 0
+    table = survey.table(str(chosen.value)) if survey is not None else None
+    if table is not None:
+        return table.rows
+    path = workspace.competition_data(draft.proposal.competition.slug) / str(chosen.value)
     try:
-        return read_bytes(table).count(b"\n") - 1 if table.stat().st_size < _SMALL_TABLE else 0
+        return read_bytes(path).count(b"\n") - 1 if path.stat().st_size < _SMALL_TABLE else 0
     except OSError:
         return 0
 

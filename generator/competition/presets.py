@@ -4,6 +4,7 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from statistics import median
 
 from generator.competition.schema import SchemaError
 from generator.installation import template_folder
@@ -21,6 +22,7 @@ class Preset:
         description: What it reads, and its size.
         learning_rate: For 128 examples a step.
         tokens: How many a replica reads in a step.
+        layers: Millions of parameters that each token passes: all but the embeddings.
         chosen_for: The language of texts for which it is taken unless the user says otherwise; "" for none.
     """
 
@@ -28,6 +30,7 @@ class Preset:
     description: str
     learning_rate: float
     tokens: int
+    layers: int
     chosen_for: str = ""
 
     @property
@@ -74,7 +77,7 @@ def preset_for(family: str, *, language: str, kinds: Sequence[str]) -> str:
 def preset_of(family: str, pretrained: str) -> Preset | None:
     """Return the model that a short name or a handle means; None where none is named.
 
-    A model that is not suggested is fine-tuned with the smallest steps of those that are.
+    A model that is not suggested is fine-tuned with the smallest steps of those that are, and taken for a usual one.
     """
     suggested = presets_of(family)
     if not pretrained or not suggested:
@@ -82,4 +85,6 @@ def preset_of(family: str, pretrained: str) -> Preset | None:
     by_handle = {preset.handle: preset for preset in suggested.values()}
     known = suggested.get(pretrained) or by_handle.get(pretrained)
     rates, tokens = zip(*((one.learning_rate, one.tokens) for one in suggested.values()), strict=True)
-    return known or Preset(pretrained, "", min(rates), min(tokens))
+    return known or Preset(
+        pretrained, "", min(rates), min(tokens), int(median(one.layers for one in suggested.values()))
+    )
