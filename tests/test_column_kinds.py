@@ -344,9 +344,14 @@ def test_a_column_of_numbers_and_other_words_is_named_with_the_way_to_read_it(
 
 
 def test_amounts_of_two_words_are_no_texts(tmp_path: Path) -> None:
-    write(tmp_path, {"x": [f"{n}.{n:03},{n % 90 + 10} \u20ac" for n in range(ROWS)]})
+    fees = [f"{n}.{n:03},50 \u20ac" for n in range(1, 2 * ROWS + 1)]
+    table(tmp_path / "train.csv", ["id", "fee", "y"], [[n, fees[n], n / 7] for n in range(ROWS)])
+    table(tmp_path / "test.csv", ["id", "fee"], [[n, fees[n]] for n in range(ROWS, 2 * ROWS)])
+    table(tmp_path / "sample_submission.csv", ["id", "y"], [[n, 0] for n in range(ROWS, 2 * ROWS)])
 
-    assert read(tmp_path).task.family == "tabular"
+    task = read(tmp_path).task
+
+    assert (task.family, task.details["other_decimal_columns"]) == ("tabular", ["fee"])
 
 
 def test_a_decimal_comma_with_points_between_thousands_is_read(tmp_path: Path) -> None:

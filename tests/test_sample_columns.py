@@ -44,7 +44,7 @@ def features(row: int, *, target: str = "number") -> dict[str, str]:
         "gap": "" if row % 3 else "NA",
         "weight": "1.0",
         "year": str(2021 + row % 3 if row < FIRST else 2024),
-        "trip": f"2024-{row // 8}",
+        "tripId": f"2024-{row // 8}",
         "time": str(1000 + row % 8),
     }
 
@@ -321,7 +321,7 @@ def test_rows_are_told_apart_by_two_columns_together(tmp_path: Path, step: int) 
     def place(row: int) -> int:
         return row * step % ROWS
 
-    test = layout(tmp_path, ("trip", "time", "target"), columns="a trip time price", order=place)
+    test = layout(tmp_path, ("tripId", "time", "target"), columns="a tripId time price", order=place)
     task = task_in(tmp_path, "rmse")
     predictions = [[(place(row) if step > 1 else row) / 8] for row in range(ROWS)]  # in the order of the sample
 
