@@ -4,9 +4,13 @@ docs/tutorial.md is executed as a whole by test_tutorial.py.
 """
 
 import json
+import os
 import re
 import shlex
 import shutil
+import signal
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -31,7 +35,10 @@ COMMAND = re.compile(r"^(?:tandem|generate)\b.*$", re.MULTILINE)
 # How a command has to be run where it cannot be as it stands: by its beginning, what is added to it, and the reason.
 # `None`: it is only parsed.
 NOT_AS_IT_STANDS: dict[str, tuple[list[str] | None, str]] = {
-    "tandem serve": (None, "it serves until it is stopped; test_serve_verb.py does both"),
+    "tandem serve": (
+        ["--port", "0", "--i-trust-these-notebooks"],
+        "its port may be taken, and there may be no sandbox; it runs none, and is stopped when it listens",
+    ),
     "tandem plan": (None, "it compiles and measures a training for a minute; test_plan_pair.py does"),
     "tandem rehearse": (None, "it trains for minutes; test_rehearse.py does"),
     "tandem colab run": (
@@ -77,6 +84,7 @@ def kaggle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Served]:
     shutil.copytree(titanic_data(), hosted / "data")
     shutil.copy(hosted / "data" / "gender_submission.csv", hosted / "answers.csv")
     (hosted / "competition.toml").write_text('metric = "accuracy"\n')
+    shutil.copytree(hosted, tmp_path / "my-heights")
     root = tmp_path / "kaggle"
     monkeypatch.setenv(ROOT_VARIABLE, str(root))
     with served(root, competitions=[hosted]) as kaggle:
@@ -98,6 +106,7 @@ def workspace(
     shutil.copytree(folder / "kernels" / "titanic" / "train", folder / "path" / "to" / "kernel")
     shutil.copytree(folder / "kernels" / "titanic" / "infer", folder / "other" / "notebooks")
     shutil.copy(folder / "kernels" / "digits" / "infer" / "infer.ipynb", folder / "notebook.ipynb")
+    shutil.copytree(tmp_path / "my-heights", folder / "my-heights")
     return Workspace(folder)
 
 
@@ -119,6 +128,23 @@ def fast_notebooks(workspace: Workspace) -> Iterator[None]:
             path.write_text(text)
 
 
+def listening(arguments: list[str], root: Path) -> Outcome:
+    """What a server says at its start, in a process of its own; its code is 0 if it ended by Ctrl-C as it should."""
+    with subprocess.Popen(
+        [sys.executable, "-m", "generator", *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, ROOT_VARIABLE: str(root)},
+    ) as server:
+        assert server.stdout is not None
+        line = server.stdout.readline()
+        server.send_signal(signal.SIGINT)
+        rest, errors = server.communicate(timeout=60)
+    is_right = line.startswith("http://127.0.0.1:") and server.returncode == 130
+    return Outcome(0 if is_right else 1, line + rest, errors)
+
+
 @pytest.mark.parametrize("page", [page for page in PAGES if commands(page)], ids=lambda page: page.name)
 def test_every_command_on_a_page_works(
     tandem: Callable[..., Outcome], kaggle: Served, workspace: Workspace, page: Path
@@ -130,7 +156,9 @@ def test_every_command_on_a_page_works(
         program, *arguments = shlex.split(typed, comments=True)
         more, _ = next((how for start, how in NOT_AS_IT_STANDS.items() if command.startswith(start)), ([], ""))
         arguments += ["--help"] if more is None else more
-        if arguments[0] in ("run", "push"):
+        if arguments[0] == "serve" and "--env" not in arguments:
+            outcome = listening(arguments, workspace.root.parent / "another-kaggle")
+        elif arguments[0] in ("run", "push"):
             with fast_notebooks(workspace):
                 outcome = tandem(*arguments, program=program)
         else:

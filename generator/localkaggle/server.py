@@ -1,12 +1,16 @@
 """The server: a socket, uvicorn, and a thread for it where the caller goes on with something else."""
 
 import asyncio
+import errno
+import logging
 import resource
 import socket
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from typing import Any
 
 import uvicorn
 
@@ -18,6 +22,8 @@ from generator.localkaggle.http.protocol import bounded
 from generator.localkaggle.http.server_state import Workers
 from generator.localkaggle.local_kaggle import LocalKaggle
 from generator.untrusted import printable
+
+_LOG = logging.getLogger(__name__)
 
 _LOOPBACK = "127.0.0.1"
 _LONGEST_BACKLOG = 128
@@ -80,9 +86,13 @@ class Server:
     def run(self) -> None:
         """Serves until `end` is called, by a handler of signals or another thread."""
         try:
-            asyncio.run(self._uvicorn.serve(sockets=[self._socket]))
+            asyncio.run(self._serve())
         finally:
             self._close()
+
+    async def _serve(self) -> None:
+        asyncio.get_running_loop().set_exception_handler(_OpenFilesUsedUp())
+        await self._uvicorn.serve(sockets=[self._socket])
 
     def start(self) -> None:
         """Serves in a thread of its own; requests are taken from now on, and answered in a moment."""
@@ -103,6 +113,22 @@ class Server:
     def _close(self) -> None:
         self._workers.close()
         self._socket.close()
+
+
+class _OpenFilesUsedUp:
+    """Says in one line a minute that no connection can be taken; asyncio tries again each second."""
+
+    def __init__(self) -> None:
+        self._next_line = 0.0
+
+    def __call__(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        """Handle an error that asyncio met outside of any task."""
+        error = context.get("exception")
+        if not isinstance(error, OSError) or error.errno not in (errno.EMFILE, errno.ENFILE):
+            loop.default_exception_handler(context)
+        elif time.monotonic() >= self._next_line:
+            self._next_line = time.monotonic() + 60
+            _LOG.warning("No connection can be taken for want of open files: end some programs, or raise `ulimit -n`.")
 
 
 class _Uvicorn(uvicorn.Server):

@@ -326,6 +326,44 @@ def test_a_server_that_may_open_few_files_still_answers_whoever_has_a_token(tmp_
     assert errors == ""
 
 
+OPENS_ALL_FILES = """
+import threading, time
+def open_all():
+    sys.stdin.readline()
+    files = []
+    try:
+        while True:
+            files.append(open("/dev/null"))
+    except OSError:
+        print("full", flush=True)
+    time.sleep(0.5)
+    for file in files:
+        file.close()
+threading.Thread(target=open_all, daemon=True).start()
+server.run()
+"""
+
+
+def test_a_server_whose_open_files_were_used_up_says_so_in_a_line_and_goes_on(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", SERVER.replace("server.run()", OPENS_ALL_FILES), str(tmp_path)]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(command, text=True, **pipes) as server:
+        assert server.stdin is not None
+        assert server.stdout is not None
+        port, token = server.stdout.readline().split()
+        url, headers = f"http://localhost:{port}{HELLO}", {"Authorization": f"Bearer {token}"}
+        requests.post(url, headers=headers, timeout=10)
+        server.stdin.write("\n")
+        server.stdin.flush()
+        assert server.stdout.readline() == "full\n"
+        answer = requests.post(url, headers=headers, timeout=10)
+        server.kill()
+        _, errors = server.communicate()
+    assert answer.status_code == 200
+    assert len(errors.splitlines()) == 1
+    assert "raise `ulimit -n`" in errors
+
+
 def test_more_requests_than_allowed_are_told_to_come_back(tmp_path: Path) -> None:
     with served(tmp_path, runner=ScriptedRunner(), limits=Limits(connections=3)) as running:
         unfinished = [socket.create_connection(("127.0.0.1", running.port)) for _ in range(3)]
