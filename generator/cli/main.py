@@ -145,14 +145,24 @@ def main(arguments: Sequence[str], *, program: str = "tandem") -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return EXIT_ERROR
     except OSError as error:
-        # A disk is full wherever it is written to, in this kit and in what it uses.
-        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+        if not (problem := _problem_of_disk(error)):
             raise
-        from generator.files import reason
-
-        where = f" ({printable(os.fspath(error.filename))})" if isinstance(error.filename, str | os.PathLike) else ""
-        click.echo(f"Error: {reason(error).capitalize()}{where}: make room, then run the command again.", err=True)
+        click.echo(f"Error: {problem}, then run the command again.", err=True)
         return EXIT_ERROR
+
+
+def _problem_of_disk(error: OSError) -> str:
+    """What is wrong with a disk, wherever it is written to, and what to do; "" for errors of other kinds."""
+    from generator.files import reason
+
+    where = f" ({printable(os.fspath(error.filename))})" if isinstance(error.filename, str | os.PathLike) else ""
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return f"{reason(error).capitalize()}{where}: make room"
+    if error.errno == errno.EROFS:
+        return f"The file system is read-only{where}: choose a workspace that can be written to"
+    if "No usable temporary directory" in str(error):
+        return "No folder for temporary files can be written to: set TMPDIR to one that can"
+    return ""
 
 
 def tandem() -> NoReturn:

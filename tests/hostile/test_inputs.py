@@ -193,12 +193,26 @@ def test_dates_beyond_the_year_9999_are_told(tmp_path: Path, unit: str, monkeypa
         list(read_table(folder / "train.parquet"))
 
 
-def test_a_disk_that_is_full_is_told_in_one_sentence(pair: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    full = OSError(28, "No space left on device", "/somewhere/file")
-
+@pytest.mark.parametrize(
+    ("error", "sentence"),
+    [
+        (OSError(28, "No space left on device", "/somewhere/file"), "The disk is full (/somewhere/file): make room"),
+        (
+            OSError(30, "Read-only file system", "/somewhere/file"),
+            "The file system is read-only (/somewhere/file): choose a workspace that can be written to",
+        ),
+        (
+            FileNotFoundError(2, "No usable temporary directory found in ['/tmp', '/var/tmp']"),
+            "No folder for temporary files can be written to: set TMPDIR to one that can",
+        ),
+    ],
+)
+def test_a_disk_that_cannot_be_written_to_is_told_in_one_sentence(
+    pair: Path, monkeypatch: pytest.MonkeyPatch, error: OSError, sentence: str
+) -> None:
     def fails(*_: object, **__: object) -> None:
-        raise full
+        raise error
 
     monkeypatch.setattr("generator.kaggle.chain.resume.check_exists", fails)
 
-    assert refused(*PUSH) == "Error: The disk is full (/somewhere/file): make room, then run the command again.\n"
+    assert refused(*PUSH) == f"Error: {sentence}, then run the command again.\n"
