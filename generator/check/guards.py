@@ -8,17 +8,11 @@ from typing import TypeVar, cast
 
 from generator.check.cell_text import CodeCell
 from generator.check.code import NotebookCode
-from generator.check.syntax import parameters
 from generator.check.text_value import UNKNOWN
 
 AnswerT = TypeVar("AnswerT")
 NodeT = TypeVar("NodeT", bound=ast.AST)
-_ASKS_FIRST = re.compile(
-    r"exists|is_?dir|is_?file|listdir|glob|find_spec|modules|installed|which|version|hasattr|internet|network|online"
-    r"|offline|connect|download|cache",
-    re.IGNORECASE,
-)
-_VERSION_CHECK = re.compile(r"version|hasattr|colab|is_local|getattr", re.IGNORECASE)
+_VERSION_CHECK = re.compile(r"version|hasattr|colab|is_local|getattr|find_spec", re.IGNORECASE)
 
 _NAMED = (ast.FunctionDef, ast.AsyncFunctionDef)
 _DEEPEST_GUARD = 5  # names and functions that are followed for a condition
@@ -247,7 +241,7 @@ def is_guarded(code: NotebookCode, node: ast.AST, *, any_if: bool = False) -> bo
     """True for what is tried, or asked for before: by a version, by `hasattr`, by where the notebook runs."""
     inner = node
     for around in code.ancestors(node):
-        if isinstance(around, ast.Try) and around.handlers:
+        if _catches(code, around):
             return True
         test = around.test if isinstance(around, ast.If | ast.IfExp) else None
         if test is not None and inner is not test and (any_if or _VERSION_CHECK.search(_text(test))):
@@ -257,19 +251,23 @@ def is_guarded(code: NotebookCode, node: ast.AST, *, any_if: bool = False) -> bo
 
 
 def is_optional(code: NotebookCode, node: ast.AST) -> bool:
-    """True for what is tried, or done only if a condition says so that asks for a file, a network or the caller."""
+    """True for what is tried, or done only if a condition says so of which nobody knows what it is on Kaggle."""
     inner = node
     for around in code.ancestors(node):
-        if isinstance(around, ast.Try):
+        if isinstance(around, ast.Try) or _catches(code, around):
             return True
-        if isinstance(around, ast.If | ast.IfExp) and inner is not around.test:
-            words = set(re.findall(r"\w+", _text(around.test)))
-            given = {each.arg for function in code.functions_around(around) for each in parameters(function)}
-            asks_first = _ASKS_FIRST.search(_text(around.test)) is not None
-            if (asks_first or words & given) and on_kaggle(code, around.test) is None:
-                return True
+        if isinstance(around, ast.If | ast.IfExp) and inner is not around.test and on_kaggle(code, around.test) is None:
+            return True
         inner = around
     return False
+
+
+def _catches(code: NotebookCode, around: ast.AST) -> bool:
+    """True for a `try` with handlers, and for `with contextlib.suppress(...)`."""
+    if isinstance(around, ast.With):
+        calls = [code.call(item.context_expr) for item in around.items]
+        return any(call is not None and call.name == "contextlib.suppress" for call in calls)
+    return isinstance(around, ast.Try) and bool(around.handlers)
 
 
 def is_optional_at(code: NotebookCode, cell: CodeCell, line: int) -> bool:

@@ -134,15 +134,17 @@ DOWNLOAD = "timm.create_model('resnet18', pretrained=True)"
         (f"if os.path.exists('/kaggle/input'):\n    m = {DOWNLOAD}", Severity.ERROR),
         (f"if os.environ.get('KAGGLE_KERNEL_RUN_TYPE') == 'Batch':\n    m = {DOWNLOAD}", Severity.ERROR),
         ("if os.path.exists('/kaggle'):\n    !wget https://example.org/x", Severity.ERROR),
-        (f"folds = len(os.sep)\nif folds > 1:\n    m = {DOWNLOAD}", Severity.WARNING),
-        (f"folds = len(os.sep)\nm = {DOWNLOAD} if folds > 1 else None", Severity.WARNING),
-        ("folds = len(os.sep)\nif folds > 1:\n    os.system('wget https://example.org/x')", Severity.WARNING),
-        ("folds = len(os.sep)\nif folds > 1:\n    !pip install einops-exts==0.0.4", Severity.WARNING),
+        (f"folds = len(os.sep)\nif folds > 1:\n    m = {DOWNLOAD}", None),
+        (f"folds = len(os.sep)\nm = {DOWNLOAD} if folds > 1 else None", None),
+        ("folds = len(os.sep)\nif folds > 1:\n    os.system('wget https://example.org/x')", None),
+        ("folds = len(os.sep)\nif folds > 1:\n    !pip install einops-exts==0.0.4", None),
         (f"DEBUG = False\nif DEBUG:\n    m = {DOWNLOAD}", None),
         (f"DEBUG = False\nm = {DOWNLOAD} if DEBUG else None", None),
         (f"MODE = 'infer'\nif MODE == 'train':\n    m = {DOWNLOAD}", None),
         (f"MODE = 'infer'\nif MODE != 'train':\n    m = {DOWNLOAD}", Severity.ERROR),
         (f"if os.environ.get('KAGGLE_KERNEL_RUN_TYPE') == 'Interactive':\n    m = {DOWNLOAD}", None),
+        (f"cfg = {{'stage': 'infer'}}\nif cfg['stage'] == 'train':\n    m = {DOWNLOAD}", None),
+        (f"import contextlib\nwith contextlib.suppress(OSError):\n    m = {DOWNLOAD}", None),
         (f"try:\n    m = {DOWNLOAD}\nexcept OSError:\n    m = None", None),
         (f"if not os.path.exists('/kaggle/input/datasets/a/b/m.pth'):\n    m = {DOWNLOAD}", None),
         (f"def build(with_weights):\n    return {DOWNLOAD} if with_weights else None\nbuild(False)", None),
@@ -529,3 +531,46 @@ def test_a_helper_that_takes_the_device_before_the_launch_takes_it_too(before: s
     launch = "def run(rank):\n    print(torch.ones(2).to(get_device()))\nxmp.spawn(run, start_method='fork')"
 
     assert ("T008" in rules_found(f"{XLA}{helpers}{before}", launch, **TPU)) == is_found
+
+
+@pytest.mark.parametrize(
+    "helper",
+    [
+        "def get(kind='xla'):\n    if kind == 'cpu':\n        return torch.device('cpu')\n    return xm.xla_device()\n",
+        "def get(kind='xla'):\n    return xm.xla_device() if kind == 'xla' else torch.device('cpu')\n",
+        "def get(kind):\n    def run(rank):\n        return xm.xla_device()\n    return run\n",
+    ],
+)
+def test_a_helper_that_takes_the_device_only_if_it_is_asked_to_does_not_stop_a_launch(helper: str) -> None:
+    launch = "def run(rank):\n    print(torch.ones(2).to(xm.xla_device()))\nxmp.spawn(run, start_method='fork')"
+
+    assert "T008" not in rules_found(f"{XLA}{helper}a = get('cpu')", launch, **TPU)
+
+
+@pytest.mark.parametrize(
+    ("condition", "is_found"),
+    [
+        ("max(x.shape[0] for x in xs) > 64", False),
+        ("sum(v.size for v in jax.tree.leaves(xs)) > 100", False),
+        ("{k: v.ndim for k, v in xs.items()}['w'] == 2", False),
+        ("sum(x for x in xs) > 1", True),
+        ("max([x.sum() for x in xs]) > 1", True),
+        ("max([1 for x in xs if x > 0]) > 1", True),
+    ],
+)
+def test_a_comprehension_of_shapes_is_known_while_jax_traces(condition: str, *, is_found: bool) -> None:
+    step = f"import jax\n@jax.jit\ndef step(xs):\n    if {condition}:\n        return xs\n    return xs"
+
+    assert ("T031" in rules_found(step, **TPU)) == is_found
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        "import sys\nsys.path.insert(0, '/kaggle/input/datasets/a/lib')",
+        "!cp /kaggle/input/datasets/a/lib/imghdr.py .",
+    ],
+)
+def test_a_module_of_ones_own_may_be_called_as_one_that_python_removed(before: str) -> None:
+    assert "N025" in rules_found("import imghdr", machine_shape="NvidiaTeslaT4")
+    assert "N025" not in rules_found(before, "import imghdr", machine_shape="NvidiaTeslaT4")

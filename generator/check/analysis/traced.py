@@ -24,6 +24,7 @@ _PLAIN_TYPES = {"bool", "str", "int", "float", "Callable", "callable"}
 _MODULES = {"model", "module", "net", "network"}
 _MODULE_LIBRARIES = {"flax", "equinox"}
 _ROUNDS = 8
+_Comprehension = ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp
 
 
 class Traced:
@@ -53,18 +54,25 @@ class Traced:
     def _size(self) -> int:
         return sum(map(len, self._names.values())) + len(self._giving)
 
-    def is_traced(self, node: ast.AST | None) -> bool:
-        """True for an expression whose value is on the device while its function runs."""
+    def is_traced(self, node: ast.AST | None, held: frozenset[str] = frozenset()) -> bool:
+        """True for an expression whose value is on the device while its function runs.
+
+        Args:
+            node: The expression; None for none.
+            held: Names that are so as well: those that a comprehension around it takes from something traced.
+        """
         stack = [] if node is None else [node]
         while stack:
             each = stack.pop()
             if isinstance(each, ast.Name):
-                if self._knows(each):
+                if each.id in held or self._knows(each):
                     return True
                 continue
-            if isinstance(each, ast.Attribute) and (each.attr in _KNOWN_ATTRIBUTES or self._is_of_module(each)):
+            if isinstance(each, _Comprehension):
+                if self._gives_traced(each, held):
+                    return True
                 continue
-            if isinstance(each, ast.Lambda | ast.Compare) and _is_about_structure(each):
+            if self._is_known(each):
                 continue
             call = self.code.call(each)
             if call is not None and self._is_of_structure(call):
@@ -76,6 +84,21 @@ class Traced:
                 continue
             stack += ast.iter_child_nodes(each)
         return False
+
+    def _is_known(self, node: ast.AST) -> bool:
+        if isinstance(node, ast.Attribute):
+            return node.attr in _KNOWN_ATTRIBUTES or self._is_of_module(node)
+        return isinstance(node, ast.Lambda | ast.Compare) and _is_about_structure(node)
+
+    def _gives_traced(self, comprehension: _Comprehension, held: frozenset[str]) -> bool:
+        """True for `[v * 2 for v in xs]`, and not for the shapes in `[v.shape[0] for v in xs]`."""
+        for each in comprehension.generators:
+            if self.is_traced(each.iter, held):
+                held |= {name.id for name in ast.walk(each.target) if isinstance(name, ast.Name)}
+        # The keys of a dictionary are names.
+        values = [comprehension.value if isinstance(comprehension, ast.DictComp) else comprehension.elt]
+        values += [test for each in comprehension.generators for test in each.ifs]
+        return any(self.is_traced(value, held) for value in values)
 
     def calls(self, *, kind: Kind) -> Iterator[Call]:
         """The calls in functions that are run so."""

@@ -350,7 +350,10 @@ class _Removals:
         known |= entry.backports
         is_keras = entry.name.startswith("tensorflow.keras.") or entry.name in removed("methods")
         is_there = bool(known & self._pip) or (self._is_legacy and is_keras) or not entry.may_be_gone(self._kernel)
-        if is_there or is_guarded(self._code, node):
+        is_own = entry.library == "python" and bool(
+            self._kernel.refs("kernel_sources") or _brings_modules(self._kernel)
+        )
+        if is_there or is_own or is_guarded(self._code, node):
             return
         place = self._code.place(node)
         message = f"{entry.name} is gone since {entry.library} {entry.version}."

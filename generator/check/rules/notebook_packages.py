@@ -113,8 +113,8 @@ def needs_internet(kernel: KernelSource) -> Iterator[Problem]:
     """The notebook downloads something, and runs without the internet.
 
     Commands (wget, git clone, apt-get), requests, hubs of models and data sets by name, and the pretrained weights that
-    `weights="imagenet"` or `pretrained=True` stand for: all of them end the session. What is tried, or done only where
-    a file is missing or the network is there, is fine.
+    `weights="imagenet"` or `pretrained=True` stand for: all of them end the session. What is tried, or done only below
+    a condition whose value on Kaggle is not known here, is left alone.
     Attach what is needed as a dataset or a Kaggle Model; where weights come from training, build the model without.
 
     Source (2026-11-23): the code requirements of competitions.

@@ -346,7 +346,9 @@ def _writes_here(words: tuple[str, ...]) -> bool:
         return not options & {*"dlptvZ"}
     if program == "tar":
         is_unpacking = bool(rest) and (rest[0] == "--extract" or ("x" in rest[0] and not rest[0].startswith("--")))
-        return is_unpacking and not any(word.startswith(("-C", "--directory", "--to-")) for word in rest)
+        is_printing = any("O" in word for word in rest if re.fullmatch(r"-?[a-zA-Z]+", word) and "x" in word)
+        elsewhere = any(word.startswith(("-C", "-O", "--directory", "--to-")) for word in rest)
+        return is_unpacking and not is_printing and not elsewhere
     named = [word for word in rest if not word.startswith("-")]
     return program in {"mkdir", "touch"} and bool(named) and not named[0].startswith(("/", "~", "$", "..", UNKNOWN))
 

@@ -3,6 +3,7 @@
 import ast
 from collections.abc import Iterator
 from functools import lru_cache
+from itertools import takewhile
 from math import inf
 
 from generator.check.analysis.function_kinds import Kind
@@ -18,6 +19,7 @@ _LOADERS = {"ParallelLoader", "MpDeviceLoader", "per_device_loader"}  # which en
 _MARKS = {"mark_step", "sync"}
 _MANY_STEPS = {"jax.lax.scan", "jax.lax.fori_loop", "jax.lax.while_loop"}
 _ADDRESSES = "TPU_PROCESS_ADDRESSES"
+_DEEPEST_CALL = 3  # of a function that asks for a device
 
 
 @tpu_rule("T062", "step-without-end", Severity.WARNING)
@@ -133,13 +135,25 @@ def device_before_spawn(tpu: TpuCode) -> Iterator[Problem]:
             )
 
 
-def _takes_device(tpu: TpuCode, call: Call) -> bool:
-    """True for a call of a function that asks for an XLA device in this process."""
-    names = {
-        each.name for function in tpu.compiled.referred(call.node.func) for each in tpu.compiled.calls_in(function)
-    }
-    is_start = any(name.endswith((".spawn", ".launch", "notebook_launcher")) for name in names)
-    return bool(names & set(XLA_DEVICES)) and not is_start
+def _takes_device(tpu: TpuCode, call: Call, depth: int = 0) -> bool:
+    """True for a call of a function that asks for an XLA device in this process, whatever it is given."""
+    for function in tpu.compiled.referred(call.node.func):
+        names = {each.name for each in tpu.compiled.calls_in(function)}
+        if any(name.endswith((".spawn", ".launch", "notebook_launcher")) for name in names):
+            continue
+        for each in tpu.code.calls_inside(function):
+            is_asked = each.name in XLA_DEVICES or (depth < _DEEPEST_CALL and _takes_device(tpu, each, depth + 1))
+            if is_asked and _is_always_done(tpu, each, function):
+                return True
+    return False
+
+
+def _is_always_done(tpu: TpuCode, call: Call, function: FunctionNode) -> bool:
+    """True for a call in a function itself, below no condition, and before anything that may return."""
+    inside = list(takewhile(lambda each: each is not function, tpu.code.ancestors(call.node)))
+    branches = ast.If | ast.IfExp | ast.Match | ast.Try | ast.BoolOp | ast.FunctionDef | ast.Lambda | ast.ClassDef
+    returns = [each for each in ast.walk(function) if isinstance(each, ast.Return) and each.lineno < call.node.lineno]
+    return not returns and not any(isinstance(each, branches) for each in inside)
 
 
 @tpu_rule("T066", "number-of-processes", Severity.WARNING)
