@@ -15,6 +15,7 @@ from generator.check.text_value import UNKNOWN
 _RUNNING = {"os.system", "subprocess.run", "subprocess.call", "subprocess.check_call", "subprocess.check_output"}
 _RUNNING |= {"subprocess.Popen", "subprocess.getoutput", "os.popen"}
 _LONGEST = 10_000
+_OTHERWISE = "||"
 _SEPARATORS = re.compile(r"&&|\|\||;|\|")
 _INSTALLS = re.compile(r"\b(?:pip3?|conda|mamba|uv|apt|apt-get)\b.*\binstall\b")
 
@@ -40,7 +41,8 @@ def shell_commands(code: NotebookCode) -> tuple[ShellCommand, ...]:
 
 def _of_cells(code: NotebookCode) -> Iterator[ShellCommand]:
     for cell, line, text in code.commands():
-        yield ShellCommand(text, _words(text), code.place(cell, line), is_optional_at(code, cell, line))
+        may_fail = _OTHERWISE in text or is_optional_at(code, cell, line)
+        yield ShellCommand(text, _words(text), code.place(cell, line), may_fail)
 
 
 def _of_calls(code: NotebookCode) -> Iterator[ShellCommand]:
@@ -53,7 +55,7 @@ def _of_calls(code: NotebookCode) -> Iterator[ShellCommand]:
             words = tuple(code.text(each) or UNKNOWN for each in given.elts)
             yield ShellCommand(" ".join(words), (words,) if words else (), code.place(call.node), is_tried)
         elif (text := code.text(given)) is not None:
-            yield ShellCommand(text, _words(text), code.place(call.node), is_tried)
+            yield ShellCommand(text, _words(text), code.place(call.node), is_tried or _OTHERWISE in text)
 
 
 def _words(line: str) -> tuple[tuple[str, ...], ...]:

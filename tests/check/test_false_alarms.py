@@ -143,6 +143,8 @@ DOWNLOAD = "timm.create_model('resnet18', pretrained=True)"
         (f"MODE = 'infer'\nif MODE == 'train':\n    m = {DOWNLOAD}", None),
         (f"MODE = 'infer'\nif MODE != 'train':\n    m = {DOWNLOAD}", Severity.ERROR),
         (f"if os.environ.get('KAGGLE_KERNEL_RUN_TYPE') == 'Interactive':\n    m = {DOWNLOAD}", None),
+        ("!wget https://example.org/x || true", None),
+        ("os.system('pip install einops-exts==0.0.4 || echo offline')", None),
         (f"cfg = {{'stage': 'infer'}}\nif cfg['stage'] == 'train':\n    m = {DOWNLOAD}", None),
         (f"import contextlib\nwith contextlib.suppress(OSError):\n    m = {DOWNLOAD}", None),
         (f"try:\n    m = {DOWNLOAD}\nexcept OSError:\n    m = None", None),
