@@ -145,9 +145,9 @@ def code_html(source: str) -> Markup:
 
 @lru_cache(maxsize=1024)  # the versions of a notebook have most of their cells in common
 def _highlighted(source: str) -> Markup:
-    from pygments import format as formatted  # type: ignore[import-untyped]
-    from pygments.formatters import HtmlFormatter  # type: ignore[import-untyped]
-    from pygments.lexers import PythonLexer  # type: ignore[import-untyped]
+    from pygments import format as formatted  # type: ignore[import-untyped]  # pygments brings no types
+    from pygments.formatters import HtmlFormatter  # type: ignore[import-untyped]  # as above
+    from pygments.lexers import PythonLexer  # type: ignore[import-untyped]  # as above
 
     tokens = []
     until = time.thread_time() + _HIGHLIGHTING_SECONDS

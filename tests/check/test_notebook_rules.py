@@ -230,6 +230,7 @@ def test_a_search_that_is_not_deep_enough_for_the_mounts_is_found(search: str, *
         ([f"!cd {DATA} && mkdir out"], True),
         ([f"%cd {DATA}", "!tar xzf train.tar.gz"], True),
         ([f"%cd {DATA}", "!tar --exclude=x -czf /kaggle/working/a.tgz .", "!tar -xf a.tar -C /tmp"], False),
+        ([f"!cd {DATA} && tar -xOf train.tar a.csv > /kaggle/working/a.csv"], False),
         ([f"%%bash\ncd {DATA}\nunzip -q train.zip -d /kaggle/working"], False),
         ([f"%%bash\ncd {DATA}\nunzip -l train.zip\ncd /kaggle/working\nmkdir out"], False),
         ([f"%%bash\ncd {DATA}\nls", "%%bash\nmkdir out", "!mkdir out", "open('a.txt', 'w')"], False),
