@@ -6,6 +6,7 @@ import os
 import sys
 import tarfile
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from standin_colab import StandInColab
 
 from generator.cli.main import main
 from generator.colab.command_line import Assigned, CommandLine
-from generator.colab.errors import CommandError, TransferError
+from generator.colab.errors import ColabError, CommandError, TransferError
 from generator.colab.machines import MACHINES, machine_named
 from generator.colab.receipt import facts_of
 from generator.colab.remote.prepare import WATCH
@@ -113,7 +114,9 @@ def test_a_command_whose_time_is_over_is_interrupted_so_that_it_can_save_and_the
         ({"name": "../out.txt"}, "out"),
         ({"name": "link", "type": tarfile.SYMTYPE, "linkname": "/etc/passwd"}, "link is neither file nor folder"),
         ({"name": "device", "type": tarfile.CHRTYPE}, "device is neither file nor folder"),
-        ({"name": "large", "size": 2**50}, "too large"),
+        ({"name": "large", "size": 2**50}, "larger than there is room for"),
+        ({"name": "a/" * 101 + "b"}, "no place below their folder"),
+        ({"name": "/etc/passwd"}, "no place below their folder"),
     ],
 )
 def test_results_that_are_more_than_files_and_folders_within_bounds_are_not_unpacked(
@@ -155,9 +158,11 @@ def entry(name: str, kind: bytes = tarfile.REGTYPE, content: bytes = b"") -> byt
         packed(pax(mtime="1e30")),
         packed(*[entry("long", tarfile.GNUTYPE_LONGNAME, b"a\0")] * 3_000, entry("file")),
         packed(entry("file"))[:20],
+        packed(entry("long", tarfile.GNUTYPE_LONGNAME, bytes(4 << 20)), entry("file")),
+        packed(entry("same"), entry("same")),
         b"no archive",
     ],
-    ids=["a time beyond all", "headers without end", "cut off", "nonsense"],
+    ids=["a time beyond all", "headers without end", "cut off", "a name of 4 MB", "a name twice", "nonsense"],
 )
 def test_results_that_no_archive_can_be_are_refused_in_a_sentence(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "results.tar.gz").write_bytes(content)
@@ -196,6 +201,58 @@ def test_pieces_of_results_are_files_of_the_size_that_was_asked_for(
         fetch_folder(Rental(command_line, "tandem-x", tmp_path), "/content/working", tmp_path / "results")
 
 
+def test_a_process_that_a_command_left_with_its_output_is_not_waited_for(tmp_path: Path) -> None:
+    began = time.monotonic()
+    answer = program(tmp_path, "echo ready", "setsid sh -c 'while sleep 0.01; do echo x; done' & sleep 0.3").answer(
+        "new", seconds=60
+    )
+    (tmp_path / "stop").touch()
+
+    assert answer.lines[0] == "ready"
+    assert not answer.is_late
+    assert time.monotonic() - began < 20
+
+
+@pytest.mark.parametrize("lines", [["true"], ["echo '\033[2J{}'"], ["yes '[x] m'"], ["seq 3000"]])
+def test_sessions_that_are_not_understood_do_not_mean_that_a_machine_is_gone(tmp_path: Path, lines: list[str]) -> None:
+    lines = [f"{lines[0]} | head -5000" if "yes" in lines[0] else lines[0]]
+    with pytest.raises(ColabError, match="does not tell what is rented") as raised:
+        program(tmp_path, *lines).sessions()
+
+    assert str(raised.value).isprintable()
+
+
+@pytest.mark.parametrize("printed", ["KGAT_\\033[1m0123", "x" * 65_533 + "KGAT_0123" + "y" * 70_000])
+def test_a_secret_is_hidden_wherever_colours_or_reads_cut_it(tmp_path: Path, printed: str) -> None:
+    (tmp_path / "printed").write_text(printed)
+    google = replace(program(tmp_path, f"printf '%b' \"$(cat {tmp_path}/printed)\""), secrets=("KGAT_0123",))
+    lines = google.answer("exec", seconds=20).lines
+
+    assert "[hidden]" in "".join(lines)
+    assert "KGAT_" not in "".join(lines)
+
+
+@pytest.mark.parametrize("kind", ["file", "folder", "pipe", "all"])
+def test_what_links_of_a_workspace_lead_to_is_not_sent(
+    tmp_path: Path, pairs: list[str], capsys: pytest.CaptureFixture[str], kind: str
+) -> None:
+    data, secret = tmp_path / "input" / "competitions" / "tiny", tmp_path / "secret"
+    secret.mkdir()
+    (secret / "key").write_text("secret")
+    if kind == "all":
+        data.rename(tmp_path / "moved")
+        data.symlink_to(secret)
+    elif kind == "pipe":
+        os.mkfifo(data / "pipe")
+    else:
+        (data / "link").symlink_to(secret / "key" if kind == "file" else secret)
+
+    for option in ("--dry-run", "--yes"):
+        assert main(["colab", "run", "tiny", option, *pairs]) == 1
+    said = " ".join(capsys.readouterr().err.split())
+    assert "may have come with the workspace" in said
+
+
 def test_of_a_machine_only_short_facts_are_kept() -> None:
     deep: Any = 1
     for _ in range(300):
@@ -221,6 +278,7 @@ def test_an_answer_that_is_nested_too_deep_is_none(tmp_path: Path) -> None:
     ("fields", "code"),
     [
         ({"machine": ["T4"], "began": 5, "ended": {}, "asked": [], "units": 3, "failure": "\x1b[2J"}, 0),
+        ({"units": [10**4000, 1], "machine": {"device_kind": "T4", "device_count": 10**4000}}, 0),
         ({"units": [float("nan"), "x"], "others": [[1]], "out_of_fold": "x", "hours": "x"}, 0),
         ({"session": "--auth=adc"}, 1),
         ({"session": "tandem-\0"}, 1),
@@ -235,7 +293,7 @@ def test_a_receipt_that_somebody_else_wrote_is_read_as_far_as_it_fits(
     path.parent.mkdir(parents=True)
     usual = {"session": "tandem-tiny-012345", "stage": "rented", "asked": "T4", "high_memory": False, "hours": 2.0}
     path.write_text(json.dumps(usual | fields))
-    google = ["--program", program(tmp_path, "true").program]
+    google = ["--program", program(tmp_path, "echo No active sessions").program]
 
     for verb in (["status"], ["status", "--json"], ["stop"]):
         assert main(["colab", verb[0], "tiny", *verb[1:], *pairs, *google]) == code

@@ -203,19 +203,52 @@ def test_threads_that_a_notebook_leaves_are_not_waited_for(compiled: Callable[..
     assert [problem.kind for problem in report.problems] == ["recompilation"]
 
 
+@pytest.mark.parametrize("environment", ["", ", env={'HOME': '/'}"])
 def test_a_process_that_a_notebook_detached_is_ended_too(
-    compiled: Callable[..., CompileReport], tmp_path: Path
+    compiled: Callable[..., CompileReport], tmp_path: Path, environment: str
 ) -> None:
     number = tmp_path / "number.txt"
     detach = f"""
 import subprocess, sys
-child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(300)"], start_new_session=True)
+child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(300)"], start_new_session=True{environment})
 open({str(number)!r}, "w").write(str(child.pid))
 print("x" * 100_000)
 """
     compiled(detach, options=ON_THE_CPU)
 
     assert FirstProcess.of(int(number.read_text())) is None
+
+
+def test_a_forked_process_that_holds_the_pipe_is_not_waited_for(compiled: Callable[..., CompileReport]) -> None:
+    report = compiled("import os, time\nif os.fork() == 0:\n    os.setsid()\n    time.sleep(300)", *RAGGED)
+
+    assert [problem.kind for problem in report.problems] == ["recompilation"]
+    assert report.seconds < 60
+
+
+def test_what_a_notebook_forges_is_bounded_and_is_no_other_notebooks(
+    compiled: Callable[..., CompileReport], tmp_path: Path
+) -> None:
+    forge = """
+import gc
+kit = next(each for each in gc.get_objects() if type(each).__name__ == "Parent")
+for number in range(300):
+    kit.tell({"keep": f"{number:064x}", "figures": {"flops": 1.0}})
+kit.tell({"figures": {"flops": 1e300, "padding": -1, "peak_memory": 10**4000}, "cores": -8, "batch_per_core": 10**4000})
+kit.tell({"memory": 10**4000, "batch_per_core": 10**4000})
+at = os.getcwd()
+for _ in range(3_000):
+    os.mkdir("d"); os.chdir("d")
+os.chdir(at)
+"""
+    report = compiled("import os", forge)
+
+    cache = tmp_path / "cache"
+    assert len(list(cache.iterdir())) <= 101
+    assert not (cache / f"{0:064x}.json").exists()
+    (step,) = report.steps
+    assert (step.flops, step.padding, step.peak_memory, step.cores, step.batch_per_core) == (0.0, None, None, 1, 0)
+    assert "needs more memory than there is" in report.problems[0].sentence
 
 
 def test_half_of_a_surrogate_pair_does_not_end_the_compiling(compiled: Callable[..., CompileReport]) -> None:

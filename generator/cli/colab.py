@@ -73,13 +73,14 @@ def run(context: click.Context, /, **options: Any) -> int:
     machine = machine_named(options["machine"]) if options["machine"] else None
     fields = {name: options[name] for name in ("high_memory", "hours", "assignments", "smoke", "resume")}
     planned = PlannedTraining.of(ColabOptions(options["workspace"], options["pair"], machine, **fields))
+    planned.check_data()
     if options["dry_run"]:
         click.echo(_plan(planned, as_json=options["as_json"]))
         return 0
     if not options["yes"]:
         if not is_interactive():
             context.fail("A machine costs compute units, and nobody is there to ask: add --yes.")
-        click.confirm(f"{_price(planned)} Rent it?", abort=True, err=True)
+        click.confirm(printable(f"{_price(planned)} {_data(planned)} Rent it?"), abort=True, err=True)
     from generator.colab.training import train_on_colab
 
     result = train_on_colab(planned, _command_line(options), login=_login(), tell=timed_lines())
@@ -126,7 +127,7 @@ def stop(**options: Any) -> int:
     """Give back the machine of the last training, if it is still rented."""
     from generator.colab.training import stop_on_colab
 
-    receipt = stop_on_colab(options["workspace"], options["pair"], _command_line(options))
+    receipt = stop_on_colab(options["workspace"], options["pair"], _command_line(options), tell=timed_lines())
     click.echo(f"{printable(receipt.session)} is {receipt.stage}.")
     return 0
 
@@ -151,17 +152,19 @@ def _login() -> KaggleLogin | None:
 
 
 def _plan(planned: PlannedTraining, *, as_json: bool) -> str:
-    slug, machine = planned.spec.competition.slug, planned.machine
-    data = f"the files of {slug} are sent"
-    if not planned.sends_data:
-        data = f"{slug} is downloaded there from Kaggle, for which your token of Kaggle goes to the machine"
+    machine, data = planned.machine, _data(planned)
     fields = {"machine": machine.name, "kind": str(machine.kind), "hours": planned.hours, "data": data}
     if as_json:
         return json.dumps({"pair": planned.options.pair, **fields, "parameters": planned.values}, indent=2)
     values = ", ".join(f"{name} = {value!r}" for name, value in planned.values.items())
-    return "\n".join(
-        map(printable, (_price(planned), f"Data: {data}.", f"Parameters: {values}.", "Nothing was asked for."))
-    )
+    return "\n".join(map(printable, (_price(planned), data, f"Parameters: {values}.", "Nothing was asked for.")))
+
+
+def _data(planned: PlannedTraining) -> str:
+    slug = planned.spec.competition.slug
+    if planned.sends_data:
+        return f"Data: the files of {slug} are sent."
+    return f"Data: {slug} is downloaded there from Kaggle, for which your token of Kaggle goes to the machine."
 
 
 def _price(planned: PlannedTraining) -> str:

@@ -6,13 +6,15 @@ from pathlib import Path
 from generator.accelerators.catalog import Service
 from generator.colab.errors import ColabError
 from generator.colab.machines import Machine, usual_machine
-from generator.colab.transfer import size_of
+from generator.colab.transfer import check_sendable, size_of
 from generator.competition.facts import Value
 from generator.pair.folder import existing_pair
 from generator.pair.generation import read_pair
+from generator.pair.mounted_data import is_reached_as_the_user_chose
 from generator.pair.shared_cells import check_shared_cells
 from generator.pair.spec import PairSpec
 from generator.pair.workspace import PairFolder, Role, Workspace
+from generator.run.input_mounts import LinkedInputError
 from generator.run.output_folder import OutputFolder
 from generator.run.parameters import assigned, read_notebook_parameters
 from generator.untrusted import printable
@@ -113,6 +115,19 @@ class PlannedTraining:
         return OutputFolder(
             (folder / "smoke" if is_smoke else folder).absolute(), self.options.workspace.root.absolute()
         )
+
+    def check_data(self) -> None:
+        """Makes sure that the competition's files are in this workspace, and no link of somebody's leads to others.
+
+        Raises:
+            LinkedInputError: Their folder is reached by a link that `tandem generate --data` did not make here.
+            ColabError: There is something in it that is not sent.
+        """
+        if self.data.is_dir():
+            if not is_reached_as_the_user_chose(self.data, self.options.workspace):
+                raise LinkedInputError(path=self.data, is_competition=False)
+            if self.sends_data:
+                check_sendable(self.data)
 
     @property
     def sends_data(self) -> bool:

@@ -20,6 +20,7 @@ from generator.untrusted import JsonObject, quoted
 
 _SESSION = re.compile(r"tandem-[a-z0-9-]{1,40}")
 _MOST_FACTS = 50
+_MOST = 1e15  # of a number in a receipt
 
 
 class Stage(StrEnum):
@@ -110,8 +111,7 @@ def read_receipt(workspace: Workspace, pair: str) -> Receipt:
     # The name becomes an argument of Google's program.
     if not _SESSION.fullmatch(fields.text("session")):
         raise NoReceiptError(pair=pair, path=path)
-    units = _list(fields, "units")
-    before, after, *_ = (value if isinstance(value, int | float) else None for value in [*units, None, None])
+    units = dict(enumerate(_list(fields, "units")))
     return Receipt(
         pair=pair,
         session=fields.text("session"),
@@ -122,7 +122,7 @@ def read_receipt(workspace: Workspace, pair: str) -> Receipt:
         others=tuple(map(str, _list(fields, "others"))),
         machine=facts_of(fields.section("machine")),
         accelerator=facts_of(fields.section("accelerator")),
-        units=(before, after),
+        units=(_number(units.get(0)), _number(units.get(1))),
         out_of_fold=facts_of(fields.section("out_of_fold")),
         handover=fields.text("handover"),
         failure=fields.text("failure"),
@@ -136,13 +136,19 @@ def _list(fields: JsonObject, name: str) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
+def _number(value: object) -> float | None:
+    """A number that can be reckoned with, or None."""
+    number = JsonObject({"": value}).number("")
+    return number if number is not None and abs(number) < _MOST else None
+
+
 def facts_of(fields: JsonObject) -> dict[str, Any]:
     """What a machine says of itself, as far as it is a number or a short text; the machine is untrusted."""
     few = islice(fields.items(), _MOST_FACTS)
     return {
         quoted(name): quoted(value) if isinstance(value, str) else value
         for name, value in few
-        if isinstance(value, str | int | float | None)
+        if value is None or isinstance(value, str | bool) or _number(value) is not None
     }
 
 

@@ -29,6 +29,7 @@ ASKING = 600.0  # until there is a machine
 COMMAND = 600.0  # any other command that does not compute
 BEAT = 240.0  # between two signs of life
 SILENCE = 1_500.0  # without a sign of life, after which the machine releases itself
+STOPPING = 120.0  # a command that gives it back
 RETRY = 5.0  # between attempts to give it back
 
 
@@ -69,14 +70,15 @@ class Rental:
         """
         self.command_line.run("upload", "-s", self.session, str(file), name, seconds=COMMAND)
 
-    def download(self, name: str, file: Path) -> None:
-        """Fetches a file.
+    def download(self, name: str, file: Path, *, most: int) -> None:
+        """Fetches a file, and no more of it than one byte above `most`, where the system can limit that.
 
         Raises:
             CommandError: It did not arrive.
         """
         file.unlink(missing_ok=True)
-        said = self.command_line.run("download", "-s", self.session, name, str(file), seconds=COMMAND)
+        arguments = ("download", "-s", self.session, name, str(file))
+        said = self.command_line.run(*arguments, seconds=COMMAND, most_written=most + 1)
         if not file.is_file():
             raise CommandError(what=f"download {name}", said=said)
 
@@ -104,7 +106,9 @@ class Rental:
 
 
 @contextmanager
-def rented(command_line: CommandLine, machine: Machine, file: ReceiptFile, *, private: Path) -> Iterator[Rental]:
+def rented(
+    command_line: CommandLine, machine: Machine, file: ReceiptFile, *, private: Path, tell: Callable[[str], None]
+) -> Iterator[Rental]:
     """Rents a machine for the length of the block, makes sure that it is the right one, and gives it back.
 
     Args:
@@ -112,6 +116,7 @@ def rented(command_line: CommandLine, machine: Machine, file: ReceiptFile, *, pr
         machine: What is asked for.
         file: The receipt, which has the name of the session.
         private: A folder for what is sent.
+        tell: Hears how it is given back.
 
     Raises:
         CommandError: There is none to be had.
@@ -127,21 +132,26 @@ def rented(command_line: CommandLine, machine: Machine, file: ReceiptFile, *, pr
             yield rental
     finally:
         with deferred_interrupts():
-            give_back(command_line, file)
+            tell("giving the machine back, for which Ctrl-C waits")
+            give_back(command_line, file, tell)
 
 
-def give_back(command_line: CommandLine, file: ReceiptFile) -> bool:
+def give_back(command_line: CommandLine, file: ReceiptFile, tell: Callable[[str], None]) -> bool:
     """Gives a machine back, and returns whether it is known to be gone; the receipt says so too."""
     session = file.receipt.session
     for attempt in range(3):
         if attempt:
             time.sleep(RETRY)
-        with suppress(ColabError):
-            command_line.run("stop", "-s", session, seconds=COMMAND)
-            left = [each for each in command_line.sessions() if _may_be(each, file)]
-            if not left:
+        try:
+            # A failure of it need not mean that the machine is there, nor its success that it is gone.
+            with suppress(CommandError):
+                command_line.run("stop", "-s", session, seconds=STOPPING)
+            if not any(_may_be(each, file) for each in command_line.sessions()):
                 file.note(stage=Stage.RETURNED)
                 return True
+            tell("it is still rented")
+        except ColabError as error:
+            tell(f"whether it is gone is not known: {error.message}")
     file.note(stage=Stage.UNKNOWN)
     return False
 

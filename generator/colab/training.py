@@ -13,7 +13,7 @@ from generator.colab.options import INPUT, MOST_SENT, WORKING, KaggleLogin, Plan
 from generator.colab.receipt import Receipt, ReceiptFile, Stage, facts_of, now, read_receipt
 from generator.colab.rental import FOLDER, Rental, check_device, give_back, rented
 from generator.colab.sent_notebook import CellFailure, first_failure, notebook_to_send, without_secrets
-from generator.colab.transfer import fetch_folder, send_folder
+from generator.colab.transfer import check_sendable, fetch_folder, send_folder
 from generator.competition import builtin
 from generator.errors import TandemError
 from generator.files import read_bytes, read_json
@@ -59,6 +59,7 @@ def train_on_colab(
     built_in = builtin.find(planned.spec.competition.slug)
     if built_in is not None:
         ensure_data(built_in, planned.options.workspace)
+    planned.check_data()
     if login is None and not planned.sends_data:
         raise ColabError(
             f"The machine cannot get the files of {printable(planned.spec.competition.slug)}: "
@@ -84,7 +85,9 @@ def train_on_colab(
             file.note(ended=now())
 
 
-def stop_on_colab(workspace: Workspace, pair: str, command_line: CommandLine) -> Receipt:
+def stop_on_colab(
+    workspace: Workspace, pair: str, command_line: CommandLine, *, tell: Callable[[str], None]
+) -> Receipt:
     """Gives back the machine of a pair's last training, and returns the receipt.
 
     Raises:
@@ -93,7 +96,7 @@ def stop_on_colab(workspace: Workspace, pair: str, command_line: CommandLine) ->
     """
     command_line.check_installed()
     file = ReceiptFile(workspace, read_receipt(workspace, pair))
-    if not give_back(command_line, file):
+    if not give_back(command_line, file, tell):
         raise StillRentedError(pair=pair, session=file.receipt.session)
     return file.receipt
 
@@ -111,6 +114,9 @@ class _Training:
         output = self.planned.output
         # The last training here, if it is to be gone on from, is moved out of the way of this one.
         earlier = output.set_aside() if self.planned.options.resume else None
+        if earlier is not None and (earlier / CHECKPOINTS).is_dir():
+            output.files.check(earlier / CHECKPOINTS)
+            check_sendable(earlier / CHECKPOINTS)
         with output.files.beside(output.working(Role.TRAIN)) as results:
             return self._carry(earlier, results)
 
@@ -118,7 +124,7 @@ class _Training:
         planned, name = self.planned, self.planned.machine.name
         self.tell(f"asking Colab for {name}, as {self.file.receipt.session}")
         try:
-            with rented(self.command_line, planned.machine, self.file, private=self.private) as rental:
+            with rented(self.command_line, planned.machine, self.file, private=self.private, tell=self.tell) as rental:
                 self.tell(f"Colab gave {self._obtained()}")
                 self._send(rental, earlier)
                 failure = self._execute(rental)
@@ -127,7 +133,8 @@ class _Training:
         finally:
             stage, pair = self.file.receipt.stage, printable(self.file.receipt.pair)
             told = f"the machine is {stage}"
-            self.tell(f"{told}: `tandem colab stop {pair}` gives it back" if stage is Stage.UNKNOWN else told)
+            costs = f"{told}, and costs units as long as it is: `tandem colab stop {pair}` gives it back"
+            self.tell(told if stage is Stage.RETURNED else costs)
         if failure is not None:
             if (results / CHECKPOINTS).is_dir():
                 self._place(results)  # for --resume
@@ -183,9 +190,11 @@ class _Training:
             if restart:
                 rental.restart()
             fetch_folder(rental, WORKING, results)
-        except ColabError:
+        except ColabError as error:
             if not restart:
                 raise
+            self.tell(f"nothing of it is kept: {error.message}")
+            self.planned.output.files.empty(results)  # half of it may have been unpacked
         self.file.note(accelerator=facts_of(read_json(results / MARKER)))
 
     def _accepted(self, results: Path) -> ColabResult:

@@ -1,5 +1,6 @@
 """Unpacking a competition's archive: only what Kaggle lists, no byte more than it lists, nothing out of the folder."""
 
+import gzip
 import shutil
 import stat
 import tarfile
@@ -7,17 +8,19 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from generator.competition.bounded_lzma import require_no_lzma
+from generator.competition.bounded_tar import tar_members
 from generator.files import PathOutsideError, contained
 from generator.kaggle.errors import KaggleError
 from generator.kaggle.guards import checked_names
-from generator.untrusted import printable
+from generator.untrusted import printable, quoted
 
 _CHUNK = 1 << 20
 _SPARE = 1 << 28  # bytes of the disk that stay free
 _MOST_MEMBERS = 100_000
+_MOST_BYTES = 1 << 40  # of a tar; the disk is looked at as it is unpacked
 _DAMAGE = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, UnicodeDecodeError)
 
 
@@ -108,14 +111,15 @@ def _tar_members(name: str, file: IO[bytes]) -> Iterator[tuple[str, IO[bytes]]]:
     file.seek(0)
     is_pressed = file.read(2) == b"\x1f\x8b"
     file.seek(0)
-    with tarfile.open(fileobj=file, mode="r|gz" if is_pressed else "r|") as opened:
-        for member in opened:
-            if member.isdir():
-                continue
-            source = opened.extractfile(member) if member.isreg() and not member.issparse() else None
-            if source is None:
-                raise ArchiveError(slug=name, problem=f"{printable(member.name)} is no ordinary file")
-            yield member.name.removeprefix("./"), source
+    stream: Any = gzip.GzipFile(fileobj=file) if is_pressed else file
+
+    def refusal(why: str) -> ArchiveError:
+        return ArchiveError(slug=name, problem=f"it {why.partition(';')[0]}")
+
+    for member, source in tar_members(stream, most_files=_MOST_MEMBERS, most_bytes=_MOST_BYTES, refusal=refusal):
+        if source is None or member.issparse():
+            raise ArchiveError(slug=name, problem=f"{quoted(member.name)} is no ordinary file")
+        yield member.name.removeprefix("./"), source
 
 
 def _check(slug: str, members: Mapping[str, zipfile.ZipInfo], sizes: Mapping[str, int]) -> None:

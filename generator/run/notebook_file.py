@@ -63,7 +63,7 @@ def _is_cell(cell: object) -> bool:
     """True if a cell has what is read of it; nbformat lets most of what breaks the format pass with a warning."""
     if not (_has(cell, cell_type=str, source=str, metadata=Mapping) and isinstance(cell, Mapping)):
         return False
-    if not isinstance(cell.get("id", ""), str):
+    if not isinstance(cell.get("id", ""), str) or not isinstance(cell["metadata"].get("tags", []), list):
         return False
     return cell["cell_type"] != "code" or (_has(cell, outputs=list) and all(map(_is_output, cell["outputs"])))
 

@@ -6,7 +6,6 @@ from pathlib import Path
 
 from generator.competition.facts import Value
 from generator.errors import RunError
-from generator.pair.notebook import NotebookReadError
 from generator.pair.parameters import PARAMETERS_TAG, ParameterError, parse_assignment, read_parameters
 from generator.pair.workspace import Role
 from generator.run.notebook_file import read_notebook
@@ -45,11 +44,8 @@ def read_notebook_parameters(notebook: Path) -> NotebookParameters:
     if not notebook.is_file():
         raise RunError(f"{printable(str(notebook))} does not exist. Write the pair afresh with `tandem generate`.")
     tagged = []
-    for position, cell in enumerate(read_notebook(notebook).cells, start=1):
-        tags = cell.metadata.get("tags", [])
-        if not isinstance(tags, list):
-            raise NotebookReadError(path=notebook, problem=f"the tags of cell {position} are no list")
-        tagged += [cell] if PARAMETERS_TAG in tags else []
+    for cell in read_notebook(notebook).cells:
+        tagged += [cell] if PARAMETERS_TAG in cell.metadata.get("tags", []) else []
     return NotebookParameters(defaults=read_parameters(tagged[0].source) if tagged else {})
 
 

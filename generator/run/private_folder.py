@@ -2,8 +2,8 @@
 
 import fcntl
 import os
-import shutil
 import stat
+import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
@@ -21,13 +21,30 @@ def private_folder() -> Iterator[Path]:
     What runs left that were killed more than a day ago is removed.
     """
     _remove_abandoned()
-    with tempfile.TemporaryDirectory(prefix=_PREFIX, ignore_cleanup_errors=True) as folder:
-        handle = os.open(Path(folder, _LOCK), os.O_RDWR | os.O_CREAT, 0o600)
+    folder = Path(tempfile.mkdtemp(prefix=_PREFIX)).resolve()
+    try:
+        handle = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
         try:
             fcntl.flock(handle, fcntl.LOCK_EX)
-            yield Path(folder).resolve()
+            yield folder
         finally:
             os.close(handle)
+    finally:
+        remove_tree(folder)
+
+
+def remove_tree(folder: Path) -> None:
+    """Removes a folder with all that is in it, as far as that can be done, however deep it is.
+
+    `shutil.rmtree` calls itself for every level, and keeps a file open for each: a notebook can make more of them.
+    """
+    remove = ["rm", "-rf", "--", str(folder)]
+    # A folder that its owner may not write to is made so again: a notebook can forbid that, except to root.
+    for command in (remove, ["chmod", "-R", "u+rwX", "--", str(folder)], remove):
+        if not os.path.lexists(folder):
+            return
+        with suppress(OSError):  # no memory, or no process, is left for it
+            subprocess.run(command, capture_output=True, check=False)  # noqa: S603 - a folder that the kit named
 
 
 def _remove_abandoned() -> None:
@@ -42,6 +59,6 @@ def _remove_abandoned() -> None:
             handle = os.open(folder / _LOCK, os.O_RDWR | os.O_NOFOLLOW)
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                shutil.rmtree(folder)
+                remove_tree(folder)
             finally:
                 os.close(handle)

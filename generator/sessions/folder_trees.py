@@ -2,12 +2,13 @@
 
 import logging
 import os
-import subprocess
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path, PurePath
 from typing import BinaryIO
+
+from generator.run import private_folder
 
 DEEPEST = 100
 """Folders below one another that a session may make, and that anybody looks into."""
@@ -64,16 +65,7 @@ def path_of(file: BinaryIO, name: str) -> Iterator[Path]:
 
 
 def remove_tree(folder: Path) -> None:
-    """Removes a folder with all that is in it; if that fails, only the server's log says so.
-
-    `shutil.rmtree` calls itself for every level, and keeps a file open for each: a notebook can make more of them.
-    """
-    remove = ["rm", "-rf", "--", str(folder)]
-    # A folder that its owner may not write to is made so again: a notebook can forbid that, except to root.
-    for command in (remove, ["chmod", "-R", "u+rwX", "--", str(folder)], remove):
-        if not os.path.lexists(folder):
-            return
-        with suppress(OSError):  # no memory, or no process, is left for it
-            subprocess.run(command, capture_output=True, check=False)  # noqa: S603 - a folder that this package named
+    """Removes a folder with all that is in it; if that fails, only the server's log says so."""
+    private_folder.remove_tree(folder)
     if os.path.lexists(folder):
         _LOG.warning("%s could not be removed", folder)

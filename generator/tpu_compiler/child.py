@@ -1,5 +1,6 @@
 """The process that compiles, as the kit sees it: its start, what it tells, and its end."""
 
+import hashlib
 import json
 import os
 import selectors
@@ -11,14 +12,15 @@ import time
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from threading import Thread
 from typing import IO
 
+from generator.pair.interrupts import deferred_interrupts
 from generator.run.input_mounts import lay_out
 from generator.run.kernel import KernelSetup, environment
-from generator.run.left_processes import end_processes_of
+from generator.run.left_processes import adopted_orphans, end_processes_of
 from generator.tpu_compiler.options import CompileOptions
 from generator.tpu_compiler.report import Problem
 from generator.tpu_compiler.result_cache import ResultCache
@@ -30,6 +32,9 @@ from generator.untrusted import JsonObject, printable
 Progress = Callable[[str], None]
 
 _SAY_AGAIN_SECONDS = 15.0
+_LOOK_SECONDS = 0.5
+_BEHIND_THE_END_SECONDS = 1.0
+_MOST_PROGRESS, _MOST_KEPT = 1_000, 100  # lines that are shown, programs whose figures are kept
 _LONGEST_LINE = 1 << 20
 _PIECE, _LAST_PIECES = 4_096, 4
 _PATIENCE = 5.0  # seconds
@@ -86,14 +91,21 @@ class Job:
             os.close(telling)
             os.close(asked)
             os.set_blocking(answers, False)  # nobody need read them, and the time limit is looked at here
-            with os.fdopen(events, "rb") as incoming, os.fdopen(answers, "wb") as outgoing:
+            with (
+                adopted_orphans() as orphans,
+                os.fdopen(events, "rb") as incoming,
+                os.fdopen(answers, "wb") as outgoing,
+            ):
                 try:
-                    in_time = self._listen(incoming, outgoing.fileno(), told, progress, until)
+                    conversation = _Conversation(process, self, outgoing.fileno(), told, progress)
+                    in_time = conversation.listen(incoming, until)
                 finally:
-                    with suppress(ProcessLookupError, PermissionError):
-                        os.killpg(process.pid, signal.SIGKILL)
-                    process.wait()
-                    end_processes_of(self.private / "home")  # what left its group
+                    with deferred_interrupts():
+                        with suppress(ProcessLookupError, PermissionError):
+                            os.killpg(process.pid, signal.SIGKILL)
+                        process.wait()
+                        end_processes_of(self.private / "home")  # what left its group
+                        orphans.end()  # what has another HOME as well
         reading.join(_PATIENCE)
         if in_time and not told.is_done:
             told.report.problems.append(_died(b"".join(last_words)))
@@ -121,39 +133,75 @@ class Job:
             "TPU_LOG_DIR": str(self.private / "tmp"),
         }
 
-    def _listen(self, events: IO[bytes], answers: int, told: Told, progress: Progress, until: float) -> bool:
-        """Takes in events until there are no more; False if the time was over before."""
-        doing, since = "", time.monotonic()
+
+@dataclass
+class _Conversation:
+    """What a process says and is answered, within bounds: the notebook in it can say anything as well."""
+
+    process: subprocess.Popen[bytes]
+    job: Job
+    answers: int
+    told: Told
+    progress: Progress
+    doing: str = ""
+    since: float = field(default_factory=time.monotonic)
+    last: float = field(default_factory=time.monotonic)
+    lines: int = 0
+    kept: int = 0
+
+    def listen(self, events: IO[bytes], until: float) -> bool:
+        """Takes in events until the process is done or has ended; False if the time was over before.
+
+        The end of the pipe does not tell: what a notebook started has it as well, and may outlive the process.
+        """
+        has_ended, rest = False, b""
         with selectors.DefaultSelector() as selector:
             selector.register(events, selectors.EVENT_READ)
-            rest = b""
-            while True:
-                left = until - time.monotonic()
-                if left <= 0:
-                    told.report.problems.append(_too_late(doing))
-                    return False
-                if not selector.select(min(left, _SAY_AGAIN_SECONDS)):
-                    progress(f"{doing}, {time.monotonic() - since:.0f} s")
-                    continue
-                chunk = os.read(events.fileno(), 1 << 16)
-                *lines, rest = (rest + chunk).split(b"\n")
-                if not chunk or len(rest) > _LONGEST_LINE:
+            while (left := until - time.monotonic()) > 0:
+                if not has_ended and self.process.poll() is not None:
+                    has_ended, until = True, min(until, time.monotonic() + _BEHIND_THE_END_SECONDS)
+                if selector.select(0 if has_ended else min(left, _LOOK_SECONDS)):
+                    chunk = os.read(events.fileno(), 1 << 16)
+                    *lines, rest = (rest + chunk).split(b"\n")
+                    for line in lines:
+                        self._take(JsonObject.parsed(line))
+                    if not chunk or len(rest) > _LONGEST_LINE or self.told.is_done:
+                        return True
+                elif has_ended:
                     return True
-                for line in lines:
-                    event = JsonObject.parsed(line)
-                    if line_of := printable(event.text("progress")[:200]):
-                        doing, since = line_of, time.monotonic()
-                        progress(doing)
-                    self._answer(event, answers)
-                    told.add(event)
+                else:
+                    self._say_again()
+        if not has_ended:
+            self.told.report.problems.append(_too_late(self.doing))
+        return has_ended
 
-    def _answer(self, event: JsonObject, answers: int) -> None:
+    def _take(self, event: JsonObject) -> None:
+        if doing := printable(event.text("progress")[:200]):
+            self.doing, self.since, self.lines = doing, time.monotonic(), self.lines + 1
+            if self.lines <= _MOST_PROGRESS:
+                self.last = self.since
+                self.progress(doing)
         if key := event.text("ask"):
-            known = json.dumps(self.cache.get(key)).encode()
+            figures = json.dumps(self.job.cache.get(self._key(key))).encode()
             with suppress(BrokenPipeError, BlockingIOError):
-                os.write(answers, (known if len(known) <= _LONGEST_ANSWER else b"null") + b"\n")
-        elif key := event.text("keep"):
-            self.cache.put(key, event.section("figures"))
+                os.write(self.answers, (figures if len(figures) <= _LONGEST_ANSWER else b"null") + b"\n")
+        elif (key := event.text("keep")) and self.kept < _MOST_KEPT:
+            self.kept += 1
+            self.job.cache.put(self._key(key), event.section("figures"))
+        self.told.add(event)
+
+    def _say_again(self) -> None:
+        if time.monotonic() - self.last > _SAY_AGAIN_SECONDS:
+            self.last = time.monotonic()
+            self.progress(f"{self.doing}, {self.last - self.since:.0f} s")
+
+    def _key(self, program: str) -> str:
+        """The key of a program's figures, of this notebook alone: what another one says of that program is untrusted.
+
+        It goes by the path, so that figures of programs which an edit of the notebook leaves alone are found again.
+        """
+        about = json.dumps([os.path.realpath(self.job.target.path), program])
+        return hashlib.sha256(about.encode()).hexdigest()
 
 
 def _too_late(doing: str) -> Problem:

@@ -14,6 +14,7 @@ from generator.run.notebook_file import read_notebook
 from generator.run.parameters import OFF_COLAB, ROOTS, assigned, read_notebook_parameters
 from generator.untrusted import python_literal
 
+_LONGEST_NAME = 200
 _KAGGLE_INPUT, _KAGGLE_WORKING = "/kaggle/input", "/kaggle/working"
 
 
@@ -90,4 +91,4 @@ def _name(cell: Any, position: int) -> str:
     name = str(cell.metadata.get("name") or "")
     identity = str(cell.get("id", ""))
     is_chosen = bool(identity) and not all(character in "0123456789abcdef" for character in identity.replace("-", ""))
-    return name or (identity if is_chosen else f"cell {position}")
+    return (name or (identity if is_chosen else f"cell {position}"))[:_LONGEST_NAME]

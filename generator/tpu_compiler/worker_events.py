@@ -10,6 +10,7 @@ from generator.untrusted import JsonObject, printable
 
 _LONGEST = 400
 _MOST = 50  # events
+_MOST_COUNT, _MOST_NUMBER = 1 << 53, 1e24  # of what a notebook's process says
 _ON_THE_WAY = {"progress", "ask", "keep"}
 _WASTEFUL_PADDING = 1.3
 _WASTED_BYTES = 1e9  # a step: about a millisecond of a core's memory; a small model's padding costs nothing
@@ -69,7 +70,9 @@ class Told:
         return CPU if self.framework == "tensorflow" else self.topology
 
     def _problem(self, kind: str, event: JsonObject, sentence: str, remedy: str) -> None:
-        self.report.problems.append(Problem(kind, sentence, remedy, _text(event, "cell"), event.count("line") or None))
+        self.report.problems.append(
+            Problem(kind, sentence, remedy, _text(event, "cell"), _count(event, "line") or None)
+        )
 
     def _failed(self, event: JsonObject) -> None:
         sentence = f"The notebook stops before its steps are seen: {_text(event, 'failed')}"
@@ -105,7 +108,7 @@ class Told:
         self._problem("on-host", event, sentence, remedy)
 
     def _whole_batch(self, event: JsonObject) -> None:
-        cores = event.count("whole_batch")
+        cores = _count(event, "whole_batch")
         sentence = f"Each of {cores} cores takes the step {_text(event, 'step')} with the same whole batch."
         how = "jax.device_put with NamedSharding(mesh, PartitionSpec(axis))"
         if self.framework == "torch":
@@ -114,52 +117,63 @@ class Told:
         self._problem("one-core", event, sentence, remedy)
 
     def _memory(self, event: JsonObject) -> None:
-        needed, limit = event.count("memory"), self.topology.memory_limit or 0
+        needed, limit = _count(event, "memory"), self.topology.memory_limit or 0
         needs = f"needs {needed / GIB:.1f} GiB" if needed else "needs more memory than there is"
         sentence = (
-            f"A batch of {event.count('batch_per_core'):,} a core does not fit: the step {needs} "
+            f"A batch of {_count(event, 'batch_per_core'):,} a core does not fit: the step {needs} "
             f"of a core's {limit / GIB:.1f} GiB."
         )
         self._problem("memory", event, sentence, "Give a core a smaller batch.")
 
     def _largest_batch(self, event: JsonObject) -> None:
         found = event.section("largest")
-        peak = found.count("peak_memory") or None
-        self.report.largest_batch = LargestBatch(found.count("batch_per_core"), peak, found.count("compilations"))
+        peak = _count(found, "peak_memory") or None
+        self.report.largest_batch = LargestBatch(_count(found, "batch_per_core"), peak, _count(found, "compilations"))
 
     def _step(self, event: JsonObject) -> None:
         figures, topology = event.section("figures"), self._compiled_for
-        padding = figures.number("padding")
-        batch = event.count("batch_per_core")
+        padding = _number(figures, "padding")
+        batch = _count(event, "batch_per_core")
         collectives = figures.section("collectives")
         self.report.steps.append(
             StepCost(
                 what=_text(event, "what") or _text(event, "step"),
                 framework=_text(event, "framework") or self.framework,
                 topology=topology.name,
-                cores=event.count("cores") or 1,
+                cores=_count(event, "cores") or 1,
                 batch_per_core=batch,
-                flops=figures.number("flops") or 0.0,
-                bytes_moved=figures.number("bytes_moved") or 0.0,
-                peak_memory=figures.count("peak_memory") or None,
+                flops=_number(figures, "flops") or 0.0,
+                bytes_moved=_number(figures, "bytes_moved") or 0.0,
+                peak_memory=_count(figures, "peak_memory") or None,
                 memory_limit=topology.memory_limit,
                 padding=padding,
-                cycles_seconds=figures.number("cycles_seconds"),
-                collectives={printable(name)[:40]: collectives.count(name) for name in sorted(collectives)[:20]},
-                parameters=event.count("parameters"),
-                batch_bytes=event.count("batch_bytes"),
-                compile_seconds=figures.number("compile_seconds") or event.number("compile_seconds") or 0.0,
+                cycles_seconds=_number(figures, "cycles_seconds"),
+                collectives={printable(name)[:40]: _count(collectives, name) for name in sorted(collectives)[:20]},
+                parameters=_count(event, "parameters"),
+                batch_bytes=_count(event, "batch_bytes"),
+                compile_seconds=_number(figures, "compile_seconds") or _number(event, "compile_seconds") or 0.0,
                 cell=_text(event, "cell"),
-                line=event.count("line") or None,
+                line=_count(event, "line") or None,
                 in_cache=figures.flag("in_cache"),
             )
         )
-        moved = figures.number("bytes_moved") or 0.0
+        moved = _number(figures, "bytes_moved") or 0.0
         if padding is not None and padding > _WASTEFUL_PADDING and moved * (1 - 1 / padding) > _WASTED_BYTES:
             multiple = "" if batch % _MULTIPLE == 0 else f" A batch of {batch} a core is no multiple of {_MULTIPLE}."
             sentence = f"The step's results take {padding:.1f} times their size in memory, for padding.{multiple}"
             remedy = "Give a core more examples, in multiples of 8 and at best 128; features in multiples of 128."
             self._problem("padding", event, sentence, remedy)
+
+
+def _count(event: JsonObject, name: str) -> int:
+    """A whole number that can be reckoned with, or 0."""
+    value = event.count(name)
+    return value if 0 <= value <= _MOST_COUNT else 0
+
+
+def _number(event: JsonObject, name: str) -> float | None:
+    value = event.number(name)
+    return value if value is not None and 0 <= value <= _MOST_NUMBER else None
 
 
 def _text(event: JsonObject, name: str) -> str:

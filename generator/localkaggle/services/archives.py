@@ -17,18 +17,17 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from io import FileIO
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, Any
 
 from generator.competition.bounded_lzma import XzFile, require_no_lzma
+from generator.competition.bounded_tar import TOO_MANY, tar_members
 from generator.localkaggle.file_names import InvalidFileError, ListedFile, checked_name
 from generator.localkaggle.rpc import ApiError
 from generator.localkaggle.services.free_space import has_room
 
 _CHUNK = 1 << 20
-_LONGEST_HEADER = 1 << 20  # of all that a tar says of one file
 _DIRECTORY_ENTRY = 300  # what a zip says of one file, with a name of usual length
 _LINK = "is a link or a device; pack plain files only"
-_TOO_MANY = "holds more files than a version may have; use fewer"
 _Entries = Generator[tuple[str, IO[bytes]], None, None]
 _OPENERS: dict[str, Callable[[Path], Any]] = {
     ".tar": FileIO,
@@ -159,7 +158,7 @@ class Budget:
         """One file more; `InvalidFileError` if that is one too many."""
         self._files -= 1
         if self._files < 0:
-            raise InvalidFileError(name=self._name, why=_TOO_MANY)
+            raise InvalidFileError(name=self._name, why=TOO_MANY)
 
     def copy(self, source: IO[bytes], sink: IO[bytes]) -> None:
         """Copies a file piece by piece; `InvalidFileError` where it becomes larger than there is room for."""
@@ -204,63 +203,27 @@ class _ZipFile(FileIO):
 
     def read(self, size: int | None = -1, /) -> bytes:
         if size is not None and size > self._most:
-            raise InvalidFileError(name=self._archive_name, why=_TOO_MANY)
+            raise InvalidFileError(name=self._archive_name, why=TOO_MANY)
         return super().read(-1 if size is None else size)
 
 
 def _tar_entries(archive: Path, name: str, limits: ExtractionLimits) -> _Entries:
     opener = next(_OPENERS[suffix] for suffix in _OPENERS if name.lower().endswith(suffix))
     with opener(archive) as stream:
-        # It has all that tarfile asks of a file.
-        bounded = _Bounded(stream, name, limits)
-        with tarfile.open(fileobj=cast("IO[bytes]", bounded), mode="r:") as packed:
-            for count, member in enumerate(packed):
-                # Folders alone could come without end: a million of them fit in 13 KB.
-                if count >= 2 * limits.files:
-                    raise InvalidFileError(name=name, why=_TOO_MANY)
-                if not member.isdir():
-                    bounded.header_left = None
-                    yield member.name.removeprefix("./"), _content(packed, member)
-                bounded.header_left = _LONGEST_HEADER
-                # Nothing of a header is needed later, and a tar may have any number of them.
-                packed.members = []  # type: ignore[attr-defined]  # typeshed does not know the attribute
-                packed.pax_headers = {}
+        members = tar_members(
+            stream,
+            most_files=limits.files,
+            most_bytes=limits.size,
+            refusal=lambda why: InvalidFileError(name=name, why=why),
+        )
+        for member, content in members:
+            yield member.name.removeprefix("./"), _content(member, content)
 
 
-def _content(packed: tarfile.TarFile, member: tarfile.TarInfo) -> IO[bytes]:
-    content = packed.extractfile(member) if member.isreg() else None
+def _content(member: tarfile.TarInfo, content: IO[bytes] | None) -> IO[bytes]:
     if content is None:
         raise InvalidFileError(name=member.name, why=_LINK)
     if member.issparse():
         # A header of a few bytes could stand for gigabytes of nothing.
         raise InvalidFileError(name=member.name, why="is a sparse file; pack it without --sparse")
     return content
-
-
-class _Bounded:
-    """A tar of whose headers nobody can read much, nor read on without end.
-
-    `tarfile` reads long names and extended headers in one piece, however long a hostile header says they are, and maps
-    of sparse files to an end that may never come. While `header_left` is None, what is read is no header.
-    """
-
-    def __init__(self, stream: IO[bytes], name: str, limits: ExtractionLimits) -> None:
-        self._stream = stream
-        self._name = name
-        self._end = limits.size + limits.files * 10_240  # the files, and what a tar puts around each
-        self.header_left: int | None = _LONGEST_HEADER
-
-    def read(self, size: int = -1) -> bytes:
-        if self.header_left is not None:
-            self.header_left -= size
-        if not 0 <= size <= _CHUNK or (self.header_left is not None and self.header_left < 0):
-            raise InvalidFileError(name=self._name, why="has a header that is far too long; pack it again")
-        return self._stream.read(size)
-
-    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
-        if offset > self._end:
-            raise InvalidFileError(name=self._name, why="becomes larger than there is room for; make it smaller")
-        return self._stream.seek(offset, whence)
-
-    def tell(self) -> int:
-        return self._stream.tell()
