@@ -236,12 +236,10 @@ for number in range(300):
     kit.tell({"keep": f"{number:064x}", "figures": {"flops": 1.0}})
 kit.tell({"figures": {"flops": 1e300, "padding": -1, "peak_memory": 10**4000}, "cores": -8, "batch_per_core": 10**4000})
 kit.tell({"memory": 10**4000, "batch_per_core": 10**4000})
-at = os.getcwd()
-for _ in range(3_000):
-    os.mkdir("d"); os.chdir("d")
-os.chdir(at)
+deep = "import os\\nfor _ in range(3_000): os.mkdir('d'); os.chdir('d')"
+subprocess.run([sys.executable, "-c", deep], check=True)
 """
-    report = compiled("import os", forge)
+    report = compiled("import os, subprocess, sys", forge)
 
     cache = tmp_path / "cache"
     assert len(list(cache.iterdir())) <= 101

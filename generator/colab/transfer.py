@@ -101,6 +101,9 @@ def unpack(archive: Path, target: Path) -> None:
                 cast("IO[bytes]", stream), most_files=_MOST_FILES, most_bytes=most_bytes, refusal=refusal
             )
             for member, content in members:
+                if member.isdir():
+                    _place(member.name, target).mkdir(parents=True, exist_ok=True)
+                    continue
                 if content is None or member.issparse():
                     raise TransferError(what="the results", problem=f"{member.name} is neither file nor folder")
                 left -= member.size
@@ -118,8 +121,8 @@ def unpack(archive: Path, target: Path) -> None:
 
 def _place(name: str, target: Path) -> Path:
     parts = PurePosixPath(name).parts
-    if not parts or ".." in parts or name.startswith("/") or len(parts) > _DEEPEST or "\0" in name:
-        raise TransferError(what="the results", problem=f"{name} is no place below their folder")
+    if ".." in parts or name.startswith("/") or len(parts) > _DEEPEST or "\0" in name:
+        raise TransferError(what="the results", problem=f"{name[:80]} is no place below their folder")
     return target.joinpath(*parts)
 
 

@@ -43,7 +43,7 @@ class _Bounded:
 def tar_members(
     stream: IO[bytes], *, most_files: int, most_bytes: int, refusal: Callable[[str], Exception]
 ) -> Iterator[tuple[tarfile.TarInfo, IO[bytes] | None]]:
-    """Yields the members of a tar with their content: no folders, and no content of what is no ordinary file.
+    """Yields the members of a tar with their content, where they are ordinary files; folders as well.
 
     Args:
         stream: The tar, unpacked if it was compressed.
@@ -65,9 +65,8 @@ def tar_members(
             # Older versions of Python go back by it, to read the same header for ever.
             if member.size < 0:
                 raise tarfile.ReadError("a member has less than no bytes")
-            if not member.isdir():
-                bounded.header_left = None
-                yield member, packed.extractfile(member) if member.isreg() else None
+            bounded.header_left = None
+            yield member, packed.extractfile(member) if member.isreg() else None
             bounded.header_left = _LONGEST_HEADER
             # Nothing of a header is needed later, and a tar may have any number of them.
             packed.members = []  # type: ignore[attr-defined]  # typeshed does not know the attribute

@@ -117,6 +117,8 @@ def _tar_members(name: str, file: IO[bytes]) -> Iterator[tuple[str, IO[bytes]]]:
         return ArchiveError(slug=name, problem=f"it {why.partition(';')[0]}")
 
     for member, source in tar_members(stream, most_files=_MOST_MEMBERS, most_bytes=_MOST_BYTES, refusal=refusal):
+        if member.isdir():
+            continue
         if source is None or member.issparse():
             raise ArchiveError(slug=name, problem=f"{quoted(member.name)} is no ordinary file")
         yield member.name.removeprefix("./"), source

@@ -217,7 +217,8 @@ def _tar_entries(archive: Path, name: str, limits: ExtractionLimits) -> _Entries
             refusal=lambda why: InvalidFileError(name=name, why=why),
         )
         for member, content in members:
-            yield member.name.removeprefix("./"), _content(member, content)
+            if not member.isdir():
+                yield member.name.removeprefix("./"), _content(member, content)
 
 
 def _content(member: tarfile.TarInfo, content: IO[bytes] | None) -> IO[bytes]:
