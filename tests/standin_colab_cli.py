@@ -83,6 +83,10 @@ class Colab:
         with (self.folder / "calls.txt").open("a") as file:
             file.write(" ".join(arguments) + "\n")
         verb, *rest = arguments
+        steps = (self.folder / "calls.txt").read_text().count("-s ")
+        if self.behaviour.get("dies_at", steps + 1) <= steps and verb not in ("new", "stop", "sessions"):
+            print("\x1b[2J\x1b]0;title\x07 502 \ufffd {")
+            return 1
         if rest and rest[0] == "-s":
             self.session, rest = rest[1], rest[2:]
         command = getattr(self, verb.replace("-", "_"))

@@ -171,6 +171,27 @@ def test_a_token_of_kaggle_is_in_a_file_of_the_machine_and_nowhere_else(
     assert TOKEN not in said.out + said.err
 
 
+def test_a_machine_that_dies_at_any_step_is_given_back(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("generator.colab.rental.RETRY", 0.0)
+    for step in range(2, 20):
+        workspace = tmp_path / str(step)
+        workspace.mkdir()
+        write_colab_pair(workspace)
+        code = colab("run", workspace, install(workspace / "google", dies_at=step), "--machine", "T4")
+        said = capsys.readouterr()
+
+        assert "\x1b" not in said.out + said.err
+        assert rented(workspace / "google") == []
+        assert receipt_in(workspace)["stage"] == "given back"
+        if code == 0:
+            break
+        assert receipt_in(workspace)["failure"]
+        assert not (workspace / "output" / "tiny" / "train" / "handoff.json").exists()
+    assert 6 <= step < 19
+
+
 WAITS = {**TRAIN, "read": "print('trains', flush=True); import time; time.sleep(20)"}
 DRIVER = """
     import sys

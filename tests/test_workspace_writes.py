@@ -51,7 +51,7 @@ ALLOWED = {
     "colab/training.py": ("a temporary folder of the system", {"touch", "unlink", "write_text"}),
     "colab/transfer.py": (
         "a temporary folder of the system, and a folder that was just made",
-        {"extractall", "open", "unlink"},
+        {"copyfileobj", "mkdir", "open", "unlink"},
     ),
     "competition/builtin/digits.py": ("an empty folder that was just made", {"mkdir", "save"}),
     "competition/builtin/built_in.py": ("an empty folder that was just made", {"open"}),
@@ -80,7 +80,7 @@ ALLOWED = {
     ),
     "run/weights_process.py": ("its standard output", {"fdopen"}),
     "run/kernel.py": ("a temporary folder of the system", {"mkdir", "open"}),
-    "run/private_folder.py": ("temporary folders of the system", {"os.open", "rmtree", "tempfile.TemporaryDirectory"}),
+    "run/private_folder.py": ("temporary folders of the system", {"os.open", "tempfile.mkdtemp"}),
     "run/cell_findings.py": (
         "a temporary folder of the system",
         {"tempfile.TemporaryDirectory", "write_bytes", "write_text"},
