@@ -39,7 +39,6 @@ NOT_AS_IT_STANDS: dict[str, tuple[list[str] | None, str]] = {
         ["--port", "0", "--i-trust-these-notebooks"],
         "its port may be taken, and there may be no sandbox; it runs none, and is stopped when it listens",
     ),
-    "tandem plan": (None, "it compiles and measures a training for a minute; test_plan_pair.py does"),
     "tandem rehearse": (None, "it trains for minutes; test_rehearse.py does"),
     "tandem colab run": (
         ["--dry-run"],
@@ -107,6 +106,7 @@ def workspace(
     shutil.copytree(folder / "kernels" / "titanic" / "infer", folder / "other" / "notebooks")
     shutil.copy(folder / "kernels" / "digits" / "infer" / "infer.ipynb", folder / "notebook.ipynb")
     shutil.copytree(tmp_path / "my-heights", folder / "my-heights")
+    assert tandem("specimen", "titanic").code == 0
     return Workspace(folder)
 
 
@@ -145,7 +145,15 @@ def listening(arguments: list[str], root: Path) -> Outcome:
     return Outcome(0 if is_right else 1, line + rest, errors)
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if commands(page)], ids=lambda page: page.name)
+@pytest.mark.parametrize(
+    "page",
+    [
+        # It compiles and measures trainings, a minute or less each.
+        pytest.param(page, marks=[pytest.mark.slow] if page.name == "plan.md" else [], id=page.name)
+        for page in PAGES
+        if commands(page)
+    ],
+)
 def test_every_command_on_a_page_works(
     tandem: Callable[..., Outcome], kaggle: Served, workspace: Workspace, page: Path
 ) -> None:
