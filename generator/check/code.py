@@ -493,6 +493,10 @@ class NotebookCode:
         """True if a name is given a value, or is a parameter, in any scope."""
         return name in self._names_bound
 
+    def binds(self, function: FunctionNode | None, name: str) -> bool:
+        """True if a function gives a name a value, or has it as a parameter; None is the code outside of all."""
+        return (function, name) in self._bound
+
     @cached_property
     def _names_bound(self) -> frozenset[str]:
         return frozenset(name for _, name in self._bound)

@@ -305,6 +305,23 @@ HELPERS = """def rows(a):
     return n
 def total(a):
     return a.sum()
+def sized(a):
+    return a.mean(), a.shape[0], {"value": a, "name": "a"}
+def is_large(a):
+    large = a.max() > 3
+    return large
+def has_rows(a):
+    return a.shape[0] > 3
+def depth(tree):
+    return 1 + max(depth(each) for each in tree.values()) if isinstance(tree, dict) else 0
+def named(tree, skipped="bias"):
+    for name in tree:
+        if name != skipped and isinstance(tree[name], dict):
+            return named(tree[name], skipped)
+    return [name for name, leaf in sorted(tree.items()) if name == skipped]
+class Batch(NamedTuple):
+    image: Any
+    rows: int
 """
 
 
@@ -317,12 +334,24 @@ def total(a):
         ("jax.tree.structure(x) == jax.tree.structure(x)", False), ("len(jax.tree.leaves(x)) > 1", False),
         ("jax.eval_shape(jnp.sum, x).ndim == 0", False), ("jax.tree.map(jnp.shape, x) == (3,)", False),
         ("set(x) == {'image'}", False), ("rows(x) % 8 == 0", False),
+        ("sized(x)[1] % 8 == 0", False), ("sized(x)[-1]['name'] == x", True), ("depth(x) > 2", False),
+        ("len(named(x)) > 1", False), ("named(x) == name_of", False),
+        ("{'x': x, 'n': 8}['n'] > 4", False), ("{'x': x, 'n': 8}['x'] > 4", True), ("state['n'] > 4", False),
+        ("state.get('n', 0) > 4", False), ("state['x'] > 4", True), ("state['loss'] > 4", True),
+        ("size > 4", False), ("middle > 4", True), ("Batch(x, 8).rows > 4", False), ("Batch(x, 8).image > 4", True),
+        ("jax.tree.flatten(x)[1] == treedef", False), ("sized(x)[0] > 4", True), ("is_large(x)", True),
+        ("not is_large(x) or True", True), ("has_rows(x)", False), ("(x > 0).any()", True),
+        ("any(k == size for k, v in x.items())", False), ("any(v == 1 for k, v in zip(names, x))", False),
+        ("max(v for k, v in zip(names, x)) > 1", True),  ("max(k for k, v in zip(names, x)) > 1", False),
         ("total(x) > 0", True), ("x.at[0].set(1).sum() > 0", True), ("jax.tree.map(jnp.sum, x) == 1", True),
         ("jnp.any(x)", True),
     ],
 )  # fmt: skip
 def test_what_python_knows_of_an_array_may_decide_in_a_compiled_function(test: str, is_found: bool) -> None:
-    code = f"{HELPERS}@jax.jit\ndef f(x):\n    if {test}:\n        return x * 2\n    return x\nf(jnp.ones(3))"
+    known = "state = {'x': x, 'n': 8}\n    state['loss'] = total(x)\n    middle, size, _ = sized(x)"
+    start = "from typing import Any, NamedTuple\nnames, name_of, treedef = 'ab', 'a', print()"
+    body = f"    {known}\n    if {test}:\n        return x * 2\n    return x\nf(jnp.ones(3))"
+    code = f"{start}\n{HELPERS}@jax.jit\ndef f(x):\n{body}"
 
     assert ("T031" in rules_found(IMPORTS, code, **TPU)) == is_found
 

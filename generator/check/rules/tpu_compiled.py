@@ -17,6 +17,7 @@ _CLOCKS = {"time.time", "time.perf_counter", "time.monotonic", "datetime.datetim
 _KEYS = {"jax.random.PRNGKey", "jax.random.key", "jax.random.split"}
 _SAMPLES = ("numpy.random.", "random.")
 _MANY = 50  # values of a static argument, for each of which a function is compiled
+_DEEPEST_QUESTION = 3  # names and helpers between an `if` and the comparison
 _MOST_TERMS = 50  # of a sum that is given to a function
 _CALLBACKS = {"jax.debug.print", "jax.debug.callback", "jax.pure_callback", "jax.experimental.io_callback"}
 
@@ -284,8 +285,8 @@ def _draws(tpu: TpuCode, function: FunctionNode) -> bool:
     return (bool(samples) or has_dropout) and not any(each.last == "fold_in" for each in calls)
 
 
-def _asks_for_value(tpu: TpuCode, test: ast.expr) -> bool:
-    """True for a comparison, or a call such as `jnp.any`, of traced code."""
+def _asks_for_value(tpu: TpuCode, test: ast.expr, depth: int = 0) -> bool:
+    """True for a comparison of traced code, for `jnp.any` and the like, and for what a helper returns of these."""
     parts = [test]
     for part in parts:
         if isinstance(part, ast.BoolOp):
@@ -294,11 +295,31 @@ def _asks_for_value(tpu: TpuCode, test: ast.expr) -> bool:
             parts.append(part.operand)
         elif isinstance(part, ast.Compare) and tpu.traced.is_traced(part):
             return True
+        elif isinstance(part, ast.Name) and depth < _DEEPEST_QUESTION:
+            meant = tpu.code.meant(part)
+            if len(meant) == 1 and isinstance(meant[0], ast.expr) and _asks_for_value(tpu, meant[0], depth + 1):
+                return True
         elif isinstance(part, ast.Call):
             call = tpu.code.call(part)
-            if call is not None and call.name.startswith("jax.numpy.") and tpu.traced.is_traced(part):
+            if call is None:
+                continue
+            is_reduced = call.last in {"any", "all"} and call.receiver is not None
+            if (call.name.startswith("jax.numpy.") or is_reduced) and tpu.traced.is_traced(part):
+                return True
+            if depth < _DEEPEST_QUESTION and any(
+                _asks_for_value(tpu, each, depth + 1)
+                for function in tpu.traced.followed(call)
+                for each in _returned(tpu, function)
+            ):
                 return True
     return False
+
+
+def _returned(tpu: TpuCode, function: FunctionNode) -> list[ast.expr]:
+    if isinstance(function, ast.Lambda):
+        return [function.body]
+    nodes = tpu.code.inside(function)
+    return [each.value for each in nodes if isinstance(each, ast.Return) and each.value is not None]
 
 
 def _is_outside(tpu: TpuCode, call: Call) -> bool:
