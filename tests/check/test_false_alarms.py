@@ -28,7 +28,8 @@ def rules_found(*sources: str, **metadata: Any) -> set[str]:
     [
         "cd ..", "cp ../input/x .", "ls -l", "time sum(range(3))", "rm -rf out", "    x = 1\n    y = 2", "alias l ls",
         "x = [1]\n/len x", ",print a b", ";print a b", "    %%time\n    x = 1\n    y = x + 1",
-        "\n  %%bash\n  ls -l | wc\n",
+        "\n  %%bash\n  ls -l | wc\n", "    %%time\nx = 1\ny = x", "  %%time\n      x = 1\n      y = x", "%%time\n    x = 1\n    y = x",
+        "%%capture\n  %%time\n  x = 1",
     ],
 )  # fmt: skip
 def test_what_ipython_takes_is_no_fault_of_syntax(source: str) -> None:
@@ -118,6 +119,9 @@ model.save_weights("model.weights.h5")"""
         (SCORE.format("logs=None", "self.best['val_kappa'] = logs['loss']"), True),
         (NET.format("test_step") + VALIDATED, False),
         (NET.format("predict_step") + VALIDATED, True),
+        (SCORE.format("logs=None", "logs |= {'val_kappa': 1.0}"), False),
+        ("def add(rows):\n    rows['val_kappa'] = 1.0\n" + SCORE.format("scores", "add(scores)"), False),
+        ("def show(rows):\n    print(rows)\n" + SCORE.format("logs", "show(logs)"), True),
     ],
 )
 def test_a_metric_that_the_notebook_computes_itself_may_be_watched(cell: str, *, is_found: bool) -> None:
@@ -125,6 +129,11 @@ def test_a_metric_that_the_notebook_computes_itself_may_be_watched(cell: str, *,
 
 
 DOWNLOAD = "timm.create_model('resnet18', pretrained=True)"
+BUILD = "def build(name, pretrained=True):\n    return timm.create_model(name, pretrained=pretrained)\n"
+NET_OF_TIMM = (
+    "class Net:\n    def __init__(self, pretrained=True):\n        self.m = timm.create_model('a', pretrained)\n"
+)
+HUB = "import transformers\nm = transformers.AutoModel.from_pretrained(name)"
 
 
 @pytest.mark.parametrize(
@@ -151,6 +160,25 @@ DOWNLOAD = "timm.create_model('resnet18', pretrained=True)"
         (f"if not os.path.exists('/kaggle/input/datasets/a/b/m.pth'):\n    m = {DOWNLOAD}", None),
         (f"def build(with_weights):\n    return {DOWNLOAD} if with_weights else None\nbuild(False)", None),
         ("if not os.path.isdir('work'):\n    !git clone https://example.org/work", None),
+        (f"FOLDS = []\nfor fold in FOLDS:\n    m = {DOWNLOAD}", None),
+        (f"N = 0\nfor fold in range(N):\n    m = {DOWNLOAD}", None),
+        (f"FOLDS = ()\nfor at, fold in enumerate(FOLDS):\n    m = {DOWNLOAD}", None),
+        (f"class CFG:\n    folds = []\nfor fold in CFG.folds:\n    m = {DOWNLOAD}", None),
+        (f"FOLDS = []\nFOLDS.append(1)\nfor fold in FOLDS:\n    m = {DOWNLOAD}", Severity.ERROR),
+        (f"FOLDS = [0]\nfor fold in FOLDS:\n    m = {DOWNLOAD}", Severity.ERROR),
+        (f"TRAIN = False\ndef train():\n    return {DOWNLOAD}\nrun = train if TRAIN else print\nrun()", None),
+        (f"TRAIN = len(os.sep) > 1\ndef train():\n    return {DOWNLOAD}\nrun = train if TRAIN else print\nrun()", None),
+        (f"def train():\n    return {DOWNLOAD}\nif __name__ == '__main__':\n    train()", Severity.ERROR),
+        (BUILD + "m = build('a')", Severity.ERROR),
+        (BUILD + "m = build('a', pretrained=False)", None),
+        (BUILD + "m = build('a', False)", None),
+        (BUILD + "m = build(**{'name': 'a'})", None),
+        (NET_OF_TIMM + "m = Net()", Severity.ERROR),
+        (NET_OF_TIMM + "m = Net(False)", None),
+        ("BIG = len(os.sep)\nname = 'a/large' if BIG else 'a/base'\n" + HUB, Severity.ERROR),
+        ("BIG = len(os.sep)\nname = '/kaggle/input/m' if BIG else 'a/base'\n" + HUB, None),
+        ("BIG = False\nname = '/kaggle/input/m' if BIG else 'a/base'\n" + HUB, Severity.ERROR),
+        ("BIG = True\nname = '/kaggle/input/m' if BIG else 'a/base'\n" + HUB, None),
     ],
 )
 def test_a_condition_that_holds_on_kaggle_is_no_guard_against_a_missing_network(
@@ -478,7 +506,7 @@ key = jax.random.key(0)
 def step(w, x, key, i=0):
     {body}
     return w - jax.grad(lambda w: jnp.mean((x * drop) @ w))(w)
-w, x = jnp.ones((8, 1)), jnp.ones((8, 8))
+w, x, results = jnp.ones((8, 1)), jnp.ones((8, 8)), []
 for i in range(100):
     {call}
 """
@@ -494,6 +522,12 @@ DROP = "drop = jax.random.bernoulli(key, 0.5, x.shape)"
         (DROP, "w = step(w, x, jax.random.fold_in(key, i))", False),
         ("key = jax.random.fold_in(key, i)\n    " + DROP, "w = step(w, x, key, i)", False),
         ("drop = 1.0", "w = step(w, x, key)", False),
+        (DROP, "step(w, x, key)", False),
+        (DROP, "_ = step(w, x, key).block_until_ready()", False),
+        (DROP, "jax.block_until_ready(step(w, x, key))", False),
+        (DROP, "results.append(step(w, x, key))", True),
+        ("key = jax.random.split(key, 100)[i]\n    " + DROP, "w = step(w, x, key, i)", False),
+        ("keys = jax.random.split(key, 9)\n    key = keys[0]\n    " + DROP, "w = step(w, x, key, i)", True),
     ],
 )
 def test_steps_that_are_given_one_key_draw_the_same_numbers(body: str, call: str, is_found: bool) -> None:
@@ -526,6 +560,8 @@ for i in range(100):
         ("step(w, w)", "if i % 10 == 0:\n        print(f'{metrics}')", False),
         ("step(w, w)", "if i % 10:\n        continue\n    print(f'{metrics}')", False),
         ("step(w, w)", "i % 10 or print(f'{metrics}')", False),
+        ("step(w, w)", "print(f'{metrics}')\n    for x in [w, w]:\n        w, metrics = step(w, x)", False),
+        ("step(w, w)", "print(f'{metrics}')\n    for x in range(3):\n        w, metrics = step(w, x)", True),
         ("epoch(w, w)", "print(f'{metrics[\"loss\"].mean()} {metrics}')", False),
     ],
 )

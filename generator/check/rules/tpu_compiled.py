@@ -255,7 +255,8 @@ def _calls_with_one_key(tpu: TpuCode) -> Iterator[tuple[Call, str]]:
         for function in functions:
             values = [value for _, value in arguments_given(function, call.node) if isinstance(value, ast.Name)]
             keys = [each.id for each in values if (tpu.code.function(each), each.id) in _keys(tpu)]
-            if keys and keys[0] not in _names_set_in(loops[-1]) and _draws(tpu, function):
+            is_kept = not _is_thrown_away(tpu, call, function)
+            if keys and keys[0] not in _names_set_in(loops[-1]) and _draws(tpu, function) and is_kept:
                 yield call, keys[0]
 
 
@@ -282,7 +283,38 @@ def _draws(tpu: TpuCode, function: FunctionNode) -> bool:
     calls = list(tpu.compiled.calls_in(function))
     samples = [each for each in calls if each.name.startswith("jax.random.") and each.name not in _KEYS]
     has_dropout = any(each.keyword("rngs") is not None for each in calls)
-    return (bool(samples) or has_dropout) and not any(each.last == "fold_in" for each in calls)
+    is_folded = any(each.last == "fold_in" for each in calls)
+    return (bool(samples) or has_dropout) and not is_folded and not _picks_a_key(tpu, function)
+
+
+def _picks_a_key(tpu: TpuCode, function: FunctionNode) -> bool:
+    """True for `jax.random.split(key, n)[i]` and `keys[i]` in a step that is given `i`."""
+    for node in (node for each in tpu.compiled.reached(function) for node in tpu.code.inside(each)):
+        if isinstance(node, ast.Subscript) and not isinstance(tpu.code.resolved(node.slice), ast.Constant):
+            call = tpu.code.call(tpu.code.resolved(node.value))
+            is_of_keys = isinstance(node.value, ast.Name) and "key" in node.value.id.lower()
+            if is_of_keys or (call is not None and call.name == "jax.random.split"):
+                return True
+    return False
+
+
+def _is_thrown_away(tpu: TpuCode, call: Call, function: FunctionNode) -> bool:
+    """True for a call whose result nobody keeps: a warm-up, or a measurement; a step of NNX changes its model."""
+    kinds = {each.name for each in tpu.compiled.settings.get(function, ())}
+    kinds |= {tpu.code.name(each) for each in getattr(function, "decorator_list", ())}
+    if any(name.startswith("flax.nnx.") for name in kinds):
+        return False
+    node: ast.AST = call.node
+    parent = tpu.code.parent(node)
+    while isinstance(parent, ast.Attribute | ast.Subscript | ast.Call):
+        outer = tpu.code.call(parent)
+        if outer is not None and outer.last != "block_until_ready":
+            return False
+        node, parent = parent, tpu.code.parent(parent)
+    if isinstance(parent, ast.Assign):
+        names = [each.id for target in parent.targets for each in walk(target) if isinstance(each, ast.Name)]
+        return set(names) == {"_"}
+    return isinstance(parent, ast.Expr)
 
 
 def _asks_for_value(tpu: TpuCode, test: ast.expr, depth: int = 0) -> bool:
