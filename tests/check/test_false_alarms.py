@@ -28,7 +28,8 @@ def rules_found(*sources: str, **metadata: Any) -> set[str]:
     [
         "cd ..", "cp ../input/x .", "ls -l", "time sum(range(3))", "rm -rf out", "    x = 1\n    y = 2", "alias l ls",
         "x = [1]\n/len x", ",print a b", ";print a b", "    %%time\n    x = 1\n    y = x + 1",
-        "\n  %%bash\n  ls -l | wc\n", "    %%time\nx = 1\ny = x", "  %%time\n      x = 1\n      y = x", "%%time\n    x = 1\n    y = x",
+        "\n  %%bash\n  ls -l | wc\n", "    %%time\nx = 1\ny = x", "  %%time\n      x = 1\n      y = x",
+        "%%time\n    x = 1\n    y = x",
         "%%capture\n  %%time\n  x = 1",
     ],
 )  # fmt: skip
@@ -391,6 +392,18 @@ try:
 except ValueError:
     {handler}
 """
+REPLICAS = "strategy.num_replicas_in_sync"
+CONNECT_IN_CLASS = """import tensorflow as tf
+class Trainer:
+    def connect(self):
+        try:
+            self.strategy = tf.distribute.TPUStrategy(tf.distribute.cluster_resolver.TPUClusterResolver())
+        except ValueError:
+            self.strategy = None
+        if self.strategy is None:
+            raise OSError
+Trainer().connect()
+"""
 CONNECT_IN_FUNCTION = """import tensorflow as tf
 def connect():
     try:
@@ -411,6 +424,16 @@ strategy = connect()
         (CONNECT.format(handler="strategy = None"), "if strategy is None:\n    print('no TPU')", True),
         (CONNECT.format(handler="strategy = None"), "path = 'x'\nassert path", True),
         (CONNECT_IN_FUNCTION, "print(strategy)", True),
+        (CONNECT.format(handler="strategy = tf.distribute.get_strategy()"), "assert strategy", True),
+        (
+            CONNECT.format(handler="strategy = tf.distribute.get_strategy()"),
+            f"if {REPLICAS} < 8:\n    raise OSError",
+            False,
+        ),
+        (CONNECT.format(handler="strategy = tf.distribute.get_strategy()"), f"assert 64 % {REPLICAS} == 0", True),
+        (CONNECT.format(handler="strategy = tf.distribute.get_strategy()"), f"if 64 % {REPLICAS}:\n    exit()", True),
+        (CONNECT_IN_CLASS, "assert True", False),
+        (CONNECT_IN_CLASS.replace("raise OSError", "print()"), "assert True", True),
     ],
 )
 def test_a_missing_tpu_is_hidden_only_where_the_notebook_goes_on(connect: str, check: str, is_found: bool) -> None:

@@ -69,7 +69,9 @@ class Traced:
         """True for an expression whose value, or a part of it, is on the device while its function runs."""
         return node is not None and _is_any(self._extent(node, {}))
 
-    def _extent(self, node: ast.AST, held: Mapping[str, Extent], depth: int = 0) -> Extent:  # noqa: C901, PLR0911 - a kind of node a line
+    def _extent(  # noqa: C901, PLR0911 - a kind of node a line
+        self, node: ast.AST, held: Mapping[str, Extent], depth: int = 0
+    ) -> Extent:
         """What of an expression is on the device; `held` has the names of the comprehensions around it."""
         if isinstance(node, ast.Name):
             return held[node.id] if node.id in held else self._of_name(node)
@@ -133,7 +135,9 @@ class Traced:
                 return base.get(number + len(base) if number < 0 else number, False)
         return _is_any(base) or _is_any(self._extent(key, held, depth + 1))
 
-    def _of_call(self, node: ast.Call, held: Mapping[str, Extent], depth: int) -> Extent:
+    def _of_call(  # noqa: PLR0911 - a kind of call a line
+        self, node: ast.Call, held: Mapping[str, Extent], depth: int
+    ) -> Extent:
         call = self.code.call(node)
         if call is None:
             return self._is_any_below(node, held, depth)
@@ -180,7 +184,7 @@ class Traced:
         values += [test for each in comprehension.generators for test in each.ifs]
         return any(_is_any(self._extent(value, held, depth + 1)) for value in values)
 
-    def _elements(
+    def _elements(  # noqa: PLR0911 - a kind of loop a line
         self, target: ast.expr, iterated: ast.expr, held: Mapping[str, Extent], depth: int = 0
     ) -> list[tuple[ast.expr, Extent]]:
         """The parts of a loop's target with what of them is on the device: not the numbers, keys and paths."""
@@ -290,7 +294,7 @@ class Traced:
             if each.arg not in static | _PLAIN | with_default and kind not in _PLAIN_TYPES:
                 yield each.arg
 
-    def _spread(self, function: FunctionNode) -> None:
+    def _spread(self, function: FunctionNode) -> None:  # noqa: C901 - a kind of statement a line
         """Follow traced values through a function's assignments, and into the functions that it calls."""
         for node in self.code.inside(function):
             if isinstance(node, ast.Assign):

@@ -317,7 +317,9 @@ def _is_thrown_away(tpu: TpuCode, call: Call, function: FunctionNode) -> bool:
     return isinstance(parent, ast.Expr)
 
 
-def _asks_for_value(tpu: TpuCode, test: ast.expr, depth: int = 0) -> bool:
+def _asks_for_value(  # noqa: C901 - a kind of question a line
+    tpu: TpuCode, test: ast.expr, depth: int = 0
+) -> bool:
     """True for a comparison of traced code, for `jnp.any` and the like, and for what a helper returns of these."""
     parts = [test]
     for part in parts:
