@@ -322,6 +322,9 @@ NUMBERED = (
         ("fast = jax.jit(step, static_argnums=1)\nfor i in range(99):\n    w = fast(w, i % 2)", False),
         ("fast = jax.jit(cut, static_argnums=1)\nfor i in range(99):\n    w = fast(w, i * 8)", True),
         ("fast = jax.jit(cut, static_argnums=1)\nfor i in range(4):\n    w = fast(w, i * 8)", False),
+        ("fast = jax.jit(step, static_argnums=1)\nfor i in range(3):\n    w = fast(w, i)", False),
+        ("slow = jax.jit(lambda w, rate: w, static_argnums=1)\nfor i in range(99):\n    w = slow(w, 0.1)", False),
+        ("slow = jax.jit(lambda w, rate: w, static_argnums=1)\nfor i in range(99):\n    w = slow(w, i / 9)", True),
         ("fast = jax.jit(step, static_argnums=1)\nfor fold in range(5):\n    w = fast(w, fold)", False),
     ],
 )

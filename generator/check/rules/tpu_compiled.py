@@ -16,6 +16,7 @@ _NUMPY_SAFE = {"numpy.shape", "numpy.ndim", "numpy.finfo", "numpy.iinfo", "numpy
 _CLOCKS = {"time.time", "time.perf_counter", "time.monotonic", "datetime.datetime.now", "datetime.now"}
 _KEYS = {"jax.random.PRNGKey", "jax.random.key", "jax.random.split"}
 _SAMPLES = ("numpy.random.", "random.")
+_FEW = 5  # values, for each of which a step may well be compiled
 _MANY = 50  # values of a static argument, for each of which a function is compiled
 _DEEPEST_QUESTION = 3  # names and helpers between an `if` and the comparison
 _MOST_TERMS = 50  # of a sum that is given to a function
@@ -221,7 +222,7 @@ def number_that_compiles_anew(tpu: TpuCode) -> Iterator[Problem]:
     """
     changing = {"lr", "learning_rate", "step", "global_step", "epoch", "iteration", "i", "it", "rate"}
     for function, static in tpu.compiled.static.items():
-        for name in sorted(static & changing):
+        for name in (each for each in sorted(static & changing) if not _is_given_constants(tpu, function, each)):
             message = f"`{name}` is static, so that each of its values compiles the function anew."
             yield Problem(
                 tpu.code.place(function),
@@ -390,6 +391,14 @@ def _static_numbers(tpu: TpuCode) -> Iterator[tuple[Call, str, str]]:
                     yield call, name, ast.unparse(argument)
 
 
+def _is_given_constants(tpu: TpuCode, function: FunctionNode, name: str) -> bool:
+    """True if every call gives a static argument one constant, such as a rate of dropout, or leaves it out."""
+    calls = [each for each in tpu.code.calls if function in _compiled_functions(tpu, each)]
+    values = [value for call in calls for each, value in arguments_given(function, call.node) if each == name]
+    is_open = any(call.is_open or any(isinstance(each, ast.Starred) for each in call.node.args) for call in calls)
+    return bool(calls) and not is_open and all(isinstance(tpu.code.resolved(each), ast.Constant) for each in values)
+
+
 def _is_slice_bound(function: FunctionNode, name: str) -> bool:
     slices = [each for each in ast.walk(function) if isinstance(each, ast.Slice)]
     return any(isinstance(each, ast.Name) and each.id == name for part in slices for each in ast.walk(part))
@@ -424,7 +433,7 @@ def _counts(tpu: TpuCode, call: Call, number: ast.expr, *, at_least: float = 0) 
         seen.add(each)
         if isinstance(each, ast.Name):
             if each.id in lengths:
-                return lengths[each.id] >= at_least
+                return lengths[each.id] >= at_least and not 0 < lengths[each.id] <= _FEW
             assigned = tpu.code.resolved(each)
             waiting += [assigned] if isinstance(assigned, ast.BinOp) else []
         elif isinstance(each, ast.BinOp) and isinstance(each.op, ast.Add | ast.Sub | ast.Mult):  # and not `i % 2`
