@@ -11,7 +11,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import accumulate, islice, takewhile
-from textwrap import dedent
 
 from generator.untrusted import JsonObject
 
@@ -136,9 +135,9 @@ def read_cell(name: str, source: str) -> CodeCell:
     """Take the text of a code cell apart: parsed as it is, or else without its commands and magics."""
     cell = CodeCell(name, source)
     commands: dict[int, str] = {}
-    is_indented = source[:1].isspace() and source.lstrip().startswith("%%")
-    lines = dedent(source).split("\n") if is_indented else cell.lines
-    for number, line in enumerate(lines):
+    lines = _without_indent(cell.lines)
+    for number in range(len(lines)):
+        line = lines[number]
         if line.startswith("%%"):
             commands[number + 1] = line[2:].strip()
             magic = re.split(r"\s", commands[number + 1], maxsplit=1)[0]
@@ -147,10 +146,9 @@ def read_cell(name: str, source: str) -> CodeCell:
             if magic not in _PYTHON_MAGICS:
                 body = _shell_lines(lines, number + 1) if magic in _SHELL_MAGICS else {}
                 return replace(cell, commands=commands | body)
-            lines[number] = ""
+            lines = [*lines[:number], "", *_without_indent(lines[number + 1 :])]  # the body is a cell of its own
         elif line.strip():
             break
-    lines = _without_indent(lines)
     if (magic := _automagic(lines)) is not None:
         return _read_automagic(cell, magic, lines, commands)
     try:
@@ -165,10 +163,10 @@ def read_cell(name: str, source: str) -> CodeCell:
 
 
 def _without_indent(lines: list[str]) -> list[str]:
-    """The lines of a cell without the indent of its first one, which IPython takes off all of them."""
+    """The lines of a cell without the indent of its first one, which IPython takes off all that have it."""
     first = next((line for line in lines if line.strip()), "")
     indent = first[: len(first) - len(first.lstrip())]
-    return [line.removeprefix(indent) for line in lines] if indent else lines
+    return [line.removeprefix(indent) for line in lines]
 
 
 def _automagic(lines: list[str]) -> re.Match[str] | None:

@@ -17,7 +17,7 @@ from typing import TypeVar, cast
 
 from generator.check.cell_text import CodeCell, cell_name, read_cells
 from generator.check.finding import Place
-from generator.check.syntax import Call, FunctionNode, Tree, collector_paused, parameters, walk
+from generator.check.syntax import Call, FunctionNode, Tree, arguments_given, collector_paused, parameters, walk
 from generator.check.text_value import UNKNOWN, text_of
 from generator.pair.notebook import joined
 from generator.untrusted import JsonObject
@@ -30,6 +30,21 @@ _MOST_VALUES = 50  # that a name is given: each of thousands of uses may look at
 _DEEPEST_VALUE = 30  # names and operations that are followed for a value
 _DEEPEST_TEXT, _LONGEST_TEXT, _LARGEST = 20, 4_000, 2**63
 _RECORDS = {"SimpleNamespace", "dict", "EasyDict", "Box", "Namespace", "AttrDict", "DotMap", "ConfigDict"}
+_NAMESPACES = {"globals", "locals", "vars", "dir", "get_ipython"}
+_PASSED_ON = {
+    "len",
+    "enumerate",
+    "tqdm",
+    "trange",
+    "sorted",
+    "list",
+    "tuple",
+    "reversed",
+    "zip",
+    "print",
+    "set",
+    "bool",
+}
 _BRANCHES = (ast.If, ast.Try, ast.For, ast.While, ast.match_case)
 _RUN_BY_IPYTHON = {"run_line_magic", "run_cell_magic", "magic", "system", "getoutput"}
 _SHELLS = {"bash", "sh", "script", "system", "sx", "!"}
@@ -493,6 +508,10 @@ class NotebookCode:
         """True if a name is given a value, or is a parameter, in any scope."""
         return name in self._names_bound
 
+    def binds(self, function: FunctionNode | None, name: str) -> bool:
+        """True if a function gives a name a value, or has it as a parameter; None is the code outside of all."""
+        return (function, name) in self._bound
+
     @cached_property
     def _names_bound(self) -> frozenset[str]:
         return frozenset(name for _, name in self._bound)
@@ -596,8 +615,11 @@ class NotebookCode:
         for _ in range(_DEEPEST_VALUE):
             if isinstance(node, ast.Name):
                 given = self.given(node)
+                given = self._default(node) if given == [None] else given
             elif isinstance(node, ast.Attribute):
                 given = self.kept(node)
+            elif isinstance(node, ast.IfExp) and (truth := self._truth(node.test)) is not None:
+                given = [node.body if truth else node.orelse]
             elif isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
                 table = node.value
                 made = self.given(table) if isinstance(table, ast.Name) else []
@@ -609,6 +631,102 @@ class NotebookCode:
                 break
             node = given[0]
         return node
+
+    def _truth(self, test: ast.expr) -> bool | None:
+        """Whether a constant is true, or a name that is given one alone."""
+        if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+            inner = self._truth(test.operand)
+            return None if inner is None else not inner
+        given = self.given(test) if isinstance(test, ast.Name) else [test]
+        given = self.kept(test) if isinstance(test, ast.Attribute) else given
+        return bool(given[0].value) if len(given) == 1 and isinstance(given[0], ast.Constant) else None
+
+    def _default(self, name: ast.Name) -> list[ast.expr | None]:
+        """The default of a parameter, where every use of its function is a call that leaves it out."""
+        function = next((each for each in self.functions_around(name) if self.binds(each, name.id)), None)
+        if function not in self._parameters_left_out:
+            self._parameters_left_out[function] = self._defaults_in_force(function)
+        return self._parameters_left_out[function].get(name.id, [])
+
+    @cached_property
+    def _parameters_left_out(self) -> dict[FunctionNode | None, dict[str, list[ast.expr | None]]]:
+        return {}
+
+    def _defaults_in_force(self, function: FunctionNode | None) -> dict[str, list[ast.expr | None]]:
+        if function is None or isinstance(function, ast.Lambda) or function.decorator_list:
+            return {}
+        owner = self.class_of(function)
+        name = function.name if owner is None else owner.name
+        is_only = len(self.functions_named[function.name]) == 1 if owner is None else function.name == "__init__"
+        uses = self.uses_by_name.get(name, []) if is_only else []
+        calls = [self.parent(use) for use in uses]
+        if not calls or len(calls) > _MOST_VALUES:
+            return {}
+        arguments = function.args
+        positional = [*arguments.posonlyargs, *arguments.args]
+        defaults = dict(zip([each.arg for each in reversed(positional)], reversed(arguments.defaults), strict=False))
+        pairs = zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
+        defaults |= {each.arg: value for each, value in pairs if value is not None}
+        for call, use in zip(calls, uses, strict=True):
+            if not isinstance(call, ast.Call) or call.func is not use:
+                return {}
+            is_open = any(each.arg is None for each in call.keywords)
+            if is_open or any(isinstance(each, ast.Starred) for each in call.args):
+                return {}
+            for parameter, _ in arguments_given(function, call):
+                defaults.pop(parameter, None)
+        return {parameter: [value] for parameter, value in defaults.items()}
+
+    def is_empty(self, node: ast.expr) -> bool:
+        """True for what a loop over it does nothing with: `range(0)`, `()`, and an empty list that nothing fills."""
+        value = self.resolved(node)
+        if isinstance(value, ast.Tuple):
+            return not value.elts
+        if isinstance(value, ast.Call):
+            is_range = self.name(value.func) == "range" and len(value.args) == 1
+            inner = value.args[0] if value.args else None
+            if is_range:
+                number = self.number(inner)
+                return number is not None and number <= 0
+            is_pass = self.name(value.func).rpartition(".")[2] in _PASSED_ON
+            return is_pass and inner is not None and inner is not node and self.is_empty(inner)
+        is_literal = isinstance(value, ast.List) and not value.elts
+        is_literal = is_literal or (isinstance(value, ast.Dict) and not value.keys)
+        if not is_literal or value is node:
+            return is_literal
+        return not any(self._may_fill(use) for use in self._uses_of(node))
+
+    def _uses_of(self, node: ast.expr) -> list[ast.Name] | list[ast.Attribute]:
+        if isinstance(node, ast.Attribute):
+            return [each for each in self.nodes(ast.Attribute) if each.attr == node.attr and _is_read(each)]
+        return self.uses_by_name.get(node.id, []) if isinstance(node, ast.Name) else []
+
+    def _may_fill(self, use: ast.Name | ast.Attribute) -> bool:
+        parent = self.parent(use)
+        if isinstance(parent, ast.Call):
+            return self.name(parent.func).rpartition(".")[2] not in _PASSED_ON
+        return isinstance(parent, ast.Attribute | ast.Subscript | ast.Assign | ast.keyword)
+
+    def makes_names_unseen(self) -> bool:
+        """True if names are made by `globals()["x"] = 1`, `globals().update(…)` or `exec`."""
+        return self._makes_names_unseen
+
+    @cached_property
+    def _makes_names_unseen(self) -> bool:
+        for call in self.calls:
+            if call.name in {"exec", "execfile"} or call.name.endswith(".run_line_magic"):
+                return True
+            if call.last in {"update", "setdefault", "__setitem__"} and self.is_namespace(call.receiver):
+                return True
+        stored = (each for each in self.nodes(ast.Subscript) if isinstance(each.ctx, ast.Store))
+        return any(self.is_namespace(each.value) for each in stored)
+
+    def is_namespace(self, node: ast.AST | None) -> bool:
+        """True for `globals()` and the like, also under a name."""
+        if isinstance(node, ast.Attribute) and node.attr in {"user_ns", "__dict__"}:
+            return True
+        call = self.call(self.resolved(node)) if isinstance(node, ast.expr) else None
+        return call is not None and call.name in _NAMESPACES
 
     @cached_property
     def _entries(self) -> set[tuple[str, object]]:
@@ -687,6 +805,10 @@ def read_code(notebook: Mapping[str, object], path: Path) -> NotebookCode:
     code = ((cell_name(cell, at), joined(cell.get("source"))) for at, cell in cells if cell.get("cell_type") == "code")
     with collector_paused():
         return NotebookCode(path, read_cells(code))
+
+
+def _is_read(node: ast.Attribute) -> bool:
+    return isinstance(node.ctx, ast.Load)
 
 
 def _finite(value: object) -> float | None:

@@ -50,6 +50,8 @@ def is_elsewhere(code: NotebookCode, node: ast.AST, depth: int = 0) -> bool:
                 return True
         if isinstance(around, ast.Try) and _is_after_colab(around, inner):
             return True
+        if isinstance(around, ast.For) and inner in around.body and code.is_empty(around.iter):
+            return True
         is_deep = depth >= _DEEPEST_GUARD
         if isinstance(around, _NAMED) and not is_deep and _once(_is_used_elsewhere, code, around, depth):
             return True
@@ -250,16 +252,29 @@ def is_guarded(code: NotebookCode, node: ast.AST, *, any_if: bool = False) -> bo
     return False
 
 
-def is_optional(code: NotebookCode, node: ast.AST) -> bool:
-    """True for what is tried, or done only if a condition says so of which nobody knows what it is on Kaggle."""
+def is_optional(code: NotebookCode, node: ast.AST, depth: int = 0) -> bool:
+    """True for what is tried, or done only if a condition says so of which nobody knows what it is on Kaggle.
+
+    So is what stands in a function that is used only there: `run = train if len(folds) else infer`.
+    """
     inner = node
     for around in code.ancestors(node):
         if isinstance(around, ast.Try) or _catches(code, around):
             return True
-        if isinstance(around, ast.If | ast.IfExp) and inner is not around.test and on_kaggle(code, around.test) is None:
+        if isinstance(around, ast.If | ast.IfExp) and inner is not around.test:
+            is_main = isinstance(around.test, ast.Compare) and "__name__" in _text(around.test)
+            if not is_main and on_kaggle(code, around.test) is None:
+                return True
+        is_deep = depth >= _DEEPEST_GUARD
+        if isinstance(around, _NAMED) and not is_deep and _once(_is_used_optionally, code, around, depth):
             return True
         inner = around
     return False
+
+
+def _is_used_optionally(code: NotebookCode, function: ast.FunctionDef | ast.AsyncFunctionDef, depth: int) -> bool:
+    uses = _uses_outside(code, function)
+    return bool(uses) and code.class_of(function) is None and all(is_optional(code, use, depth + 1) for use in uses)
 
 
 def _catches(code: NotebookCode, around: ast.AST) -> bool:

@@ -28,7 +28,9 @@ def rules_found(*sources: str, **metadata: Any) -> set[str]:
     [
         "cd ..", "cp ../input/x .", "ls -l", "time sum(range(3))", "rm -rf out", "    x = 1\n    y = 2", "alias l ls",
         "x = [1]\n/len x", ",print a b", ";print a b", "    %%time\n    x = 1\n    y = x + 1",
-        "\n  %%bash\n  ls -l | wc\n",
+        "\n  %%bash\n  ls -l | wc\n", "    %%time\nx = 1\ny = x", "  %%time\n      x = 1\n      y = x",
+        "%%time\n    x = 1\n    y = x",
+        "%%capture\n  %%time\n  x = 1",
     ],
 )  # fmt: skip
 def test_what_ipython_takes_is_no_fault_of_syntax(source: str) -> None:
@@ -118,6 +120,9 @@ model.save_weights("model.weights.h5")"""
         (SCORE.format("logs=None", "self.best['val_kappa'] = logs['loss']"), True),
         (NET.format("test_step") + VALIDATED, False),
         (NET.format("predict_step") + VALIDATED, True),
+        (SCORE.format("logs=None", "logs |= {'val_kappa': 1.0}"), False),
+        ("def add(rows):\n    rows['val_kappa'] = 1.0\n" + SCORE.format("scores", "add(scores)"), False),
+        ("def show(rows):\n    print(rows)\n" + SCORE.format("logs", "show(logs)"), True),
     ],
 )
 def test_a_metric_that_the_notebook_computes_itself_may_be_watched(cell: str, *, is_found: bool) -> None:
@@ -125,6 +130,11 @@ def test_a_metric_that_the_notebook_computes_itself_may_be_watched(cell: str, *,
 
 
 DOWNLOAD = "timm.create_model('resnet18', pretrained=True)"
+BUILD = "def build(name, pretrained=True):\n    return timm.create_model(name, pretrained=pretrained)\n"
+NET_OF_TIMM = (
+    "class Net:\n    def __init__(self, pretrained=True):\n        self.m = timm.create_model('a', pretrained)\n"
+)
+HUB = "import transformers\nm = transformers.AutoModel.from_pretrained(name)"
 
 
 @pytest.mark.parametrize(
@@ -151,6 +161,25 @@ DOWNLOAD = "timm.create_model('resnet18', pretrained=True)"
         (f"if not os.path.exists('/kaggle/input/datasets/a/b/m.pth'):\n    m = {DOWNLOAD}", None),
         (f"def build(with_weights):\n    return {DOWNLOAD} if with_weights else None\nbuild(False)", None),
         ("if not os.path.isdir('work'):\n    !git clone https://example.org/work", None),
+        (f"FOLDS = []\nfor fold in FOLDS:\n    m = {DOWNLOAD}", None),
+        (f"N = 0\nfor fold in range(N):\n    m = {DOWNLOAD}", None),
+        (f"FOLDS = ()\nfor at, fold in enumerate(FOLDS):\n    m = {DOWNLOAD}", None),
+        (f"class CFG:\n    folds = []\nfor fold in CFG.folds:\n    m = {DOWNLOAD}", None),
+        (f"FOLDS = []\nFOLDS.append(1)\nfor fold in FOLDS:\n    m = {DOWNLOAD}", Severity.ERROR),
+        (f"FOLDS = [0]\nfor fold in FOLDS:\n    m = {DOWNLOAD}", Severity.ERROR),
+        (f"TRAIN = False\ndef train():\n    return {DOWNLOAD}\nrun = train if TRAIN else print\nrun()", None),
+        (f"TRAIN = len(os.sep) > 1\ndef train():\n    return {DOWNLOAD}\nrun = train if TRAIN else print\nrun()", None),
+        (f"def train():\n    return {DOWNLOAD}\nif __name__ == '__main__':\n    train()", Severity.ERROR),
+        (BUILD + "m = build('a')", Severity.ERROR),
+        (BUILD + "m = build('a', pretrained=False)", None),
+        (BUILD + "m = build('a', False)", None),
+        (BUILD + "m = build(**{'name': 'a'})", None),
+        (NET_OF_TIMM + "m = Net()", Severity.ERROR),
+        (NET_OF_TIMM + "m = Net(False)", None),
+        ("BIG = len(os.sep)\nname = 'a/large' if BIG else 'a/base'\n" + HUB, Severity.ERROR),
+        ("BIG = len(os.sep)\nname = '/kaggle/input/m' if BIG else 'a/base'\n" + HUB, None),
+        ("BIG = False\nname = '/kaggle/input/m' if BIG else 'a/base'\n" + HUB, Severity.ERROR),
+        ("BIG = True\nname = '/kaggle/input/m' if BIG else 'a/base'\n" + HUB, None),
     ],
 )
 def test_a_condition_that_holds_on_kaggle_is_no_guard_against_a_missing_network(
@@ -293,6 +322,9 @@ NUMBERED = (
         ("fast = jax.jit(step, static_argnums=1)\nfor i in range(99):\n    w = fast(w, i % 2)", False),
         ("fast = jax.jit(cut, static_argnums=1)\nfor i in range(99):\n    w = fast(w, i * 8)", True),
         ("fast = jax.jit(cut, static_argnums=1)\nfor i in range(4):\n    w = fast(w, i * 8)", False),
+        ("fast = jax.jit(step, static_argnums=1)\nfor i in range(3):\n    w = fast(w, i)", False),
+        ("slow = jax.jit(lambda w, rate: w, static_argnums=1)\nfor i in range(99):\n    w = slow(w, 0.1)", False),
+        ("slow = jax.jit(lambda w, rate: w, static_argnums=1)\nfor i in range(99):\n    w = slow(w, i / 9)", True),
         ("fast = jax.jit(step, static_argnums=1)\nfor fold in range(5):\n    w = fast(w, fold)", False),
     ],
 )
@@ -305,6 +337,23 @@ HELPERS = """def rows(a):
     return n
 def total(a):
     return a.sum()
+def sized(a):
+    return a.mean(), a.shape[0], {"value": a, "name": "a"}
+def is_large(a):
+    large = a.max() > 3
+    return large
+def has_rows(a):
+    return a.shape[0] > 3
+def depth(tree):
+    return 1 + max(depth(each) for each in tree.values()) if isinstance(tree, dict) else 0
+def named(tree, skipped="bias"):
+    for name in tree:
+        if name != skipped and isinstance(tree[name], dict):
+            return named(tree[name], skipped)
+    return [name for name, leaf in sorted(tree.items()) if name == skipped]
+class Batch(NamedTuple):
+    image: Any
+    rows: int
 """
 
 
@@ -317,12 +366,24 @@ def total(a):
         ("jax.tree.structure(x) == jax.tree.structure(x)", False), ("len(jax.tree.leaves(x)) > 1", False),
         ("jax.eval_shape(jnp.sum, x).ndim == 0", False), ("jax.tree.map(jnp.shape, x) == (3,)", False),
         ("set(x) == {'image'}", False), ("rows(x) % 8 == 0", False),
+        ("sized(x)[1] % 8 == 0", False), ("sized(x)[-1]['name'] == x", True), ("depth(x) > 2", False),
+        ("len(named(x)) > 1", False), ("named(x) == name_of", False),
+        ("{'x': x, 'n': 8}['n'] > 4", False), ("{'x': x, 'n': 8}['x'] > 4", True), ("state['n'] > 4", False),
+        ("state.get('n', 0) > 4", False), ("state['x'] > 4", True), ("state['loss'] > 4", True),
+        ("size > 4", False), ("middle > 4", True), ("Batch(x, 8).rows > 4", False), ("Batch(x, 8).image > 4", True),
+        ("jax.tree.flatten(x)[1] == treedef", False), ("sized(x)[0] > 4", True), ("is_large(x)", True),
+        ("not is_large(x) or True", True), ("has_rows(x)", False), ("(x > 0).any()", True),
+        ("any(k == size for k, v in x.items())", False), ("any(v == 1 for k, v in zip(names, x))", False),
+        ("max(v for k, v in zip(names, x)) > 1", True),  ("max(k for k, v in zip(names, x)) > 1", False),
         ("total(x) > 0", True), ("x.at[0].set(1).sum() > 0", True), ("jax.tree.map(jnp.sum, x) == 1", True),
         ("jnp.any(x)", True),
     ],
 )  # fmt: skip
 def test_what_python_knows_of_an_array_may_decide_in_a_compiled_function(test: str, is_found: bool) -> None:
-    code = f"{HELPERS}@jax.jit\ndef f(x):\n    if {test}:\n        return x * 2\n    return x\nf(jnp.ones(3))"
+    known = "state = {'x': x, 'n': 8}\n    state['loss'] = total(x)\n    middle, size, _ = sized(x)"
+    start = "from typing import Any, NamedTuple\nnames, name_of, treedef = 'ab', 'a', print()"
+    body = f"    {known}\n    if {test}:\n        return x * 2\n    return x\nf(jnp.ones(3))"
+    code = f"{start}\n{HELPERS}@jax.jit\ndef f(x):\n{body}"
 
     assert ("T031" in rules_found(IMPORTS, code, **TPU)) == is_found
 
@@ -333,6 +394,18 @@ try:
     strategy = tf.distribute.TPUStrategy(tpu)
 except ValueError:
     {handler}
+"""
+REPLICAS = "strategy.num_replicas_in_sync"
+CONNECT_IN_CLASS = """import tensorflow as tf
+class Trainer:
+    def connect(self):
+        try:
+            self.strategy = tf.distribute.TPUStrategy(tf.distribute.cluster_resolver.TPUClusterResolver())
+        except ValueError:
+            self.strategy = None
+        if self.strategy is None:
+            raise OSError
+Trainer().connect()
 """
 CONNECT_IN_FUNCTION = """import tensorflow as tf
 def connect():
@@ -354,6 +427,16 @@ strategy = connect()
         (CONNECT.format(handler="strategy = None"), "if strategy is None:\n    print('no TPU')", True),
         (CONNECT.format(handler="strategy = None"), "path = 'x'\nassert path", True),
         (CONNECT_IN_FUNCTION, "print(strategy)", True),
+        (CONNECT.format(handler="strategy = tf.distribute.get_strategy()"), "assert strategy", True),
+        (
+            CONNECT.format(handler="strategy = tf.distribute.get_strategy()"),
+            f"if {REPLICAS} < 8:\n    raise OSError",
+            False,
+        ),
+        (CONNECT.format(handler="strategy = tf.distribute.get_strategy()"), f"assert 64 % {REPLICAS} == 0", True),
+        (CONNECT.format(handler="strategy = tf.distribute.get_strategy()"), f"if 64 % {REPLICAS}:\n    exit()", True),
+        (CONNECT_IN_CLASS, "assert True", False),
+        (CONNECT_IN_CLASS.replace("raise OSError", "print()"), "assert True", True),
     ],
 )
 def test_a_missing_tpu_is_hidden_only_where_the_notebook_goes_on(connect: str, check: str, is_found: bool) -> None:
@@ -449,7 +532,7 @@ key = jax.random.key(0)
 def step(w, x, key, i=0):
     {body}
     return w - jax.grad(lambda w: jnp.mean((x * drop) @ w))(w)
-w, x = jnp.ones((8, 1)), jnp.ones((8, 8))
+w, x, results = jnp.ones((8, 1)), jnp.ones((8, 8)), []
 for i in range(100):
     {call}
 """
@@ -465,6 +548,12 @@ DROP = "drop = jax.random.bernoulli(key, 0.5, x.shape)"
         (DROP, "w = step(w, x, jax.random.fold_in(key, i))", False),
         ("key = jax.random.fold_in(key, i)\n    " + DROP, "w = step(w, x, key, i)", False),
         ("drop = 1.0", "w = step(w, x, key)", False),
+        (DROP, "step(w, x, key)", False),
+        (DROP, "_ = step(w, x, key).block_until_ready()", False),
+        (DROP, "jax.block_until_ready(step(w, x, key))", False),
+        (DROP, "results.append(step(w, x, key))", True),
+        ("key = jax.random.split(key, 100)[i]\n    " + DROP, "w = step(w, x, key, i)", False),
+        ("keys = jax.random.split(key, 9)\n    key = keys[0]\n    " + DROP, "w = step(w, x, key, i)", True),
     ],
 )
 def test_steps_that_are_given_one_key_draw_the_same_numbers(body: str, call: str, is_found: bool) -> None:
@@ -497,6 +586,8 @@ for i in range(100):
         ("step(w, w)", "if i % 10 == 0:\n        print(f'{metrics}')", False),
         ("step(w, w)", "if i % 10:\n        continue\n    print(f'{metrics}')", False),
         ("step(w, w)", "i % 10 or print(f'{metrics}')", False),
+        ("step(w, w)", "print(f'{metrics}')\n    for x in [w, w]:\n        w, metrics = step(w, x)", False),
+        ("step(w, w)", "print(f'{metrics}')\n    for x in range(3):\n        w, metrics = step(w, x)", True),
         ("epoch(w, w)", "print(f'{metrics[\"loss\"].mean()} {metrics}')", False),
     ],
 )

@@ -70,6 +70,8 @@ def test_a_dataset_that_a_function_or_a_method_repeats_has_no_end(fit: str, *, i
         ("while True:\n    job = jobs.get(timeout=9)\n    print(job)", False),
         ("running = True\nwhile running:\n    running = print()", False),
         ("running = True\ndef stop():\n    global running\n    running = False\nwhile running:\n    stop()", False),
+        ("running = True\nglobals()['running'] = False\nwhile running:\n    time.sleep(5)", False),
+        ("running = True\nexec('running = False')\nwhile running:\n    time.sleep(5)", False),
         ("def wait(running):\n    while running:\n        time.sleep(5)\nwait(True)", False),
     ],
 )

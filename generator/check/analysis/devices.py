@@ -46,6 +46,13 @@ class Devices:
         """The number that an expression comes to on a TPU of eight devices, or None where that is not known."""
         return self.code.number(node, self._count)
 
+    def number_on_one(self, node: ast.expr | None) -> float | None:
+        """The number that an expression comes to where a session has one device, as without its TPU."""
+        return self.code.number(node, self._count_of_one)
+
+    def _count_of_one(self, node: ast.expr) -> float | None:
+        return 1 if self.is_count(node) else None
+
     def _count(self, node: ast.expr) -> float | None:
         return DEVICES if self.is_count(node) else None
 

@@ -46,7 +46,6 @@ _WORD = re.compile(r"[^\W\d]\w*")
 # Magics that define names, or run code that nobody sees here.
 _DEFINING = ("store", "capture", "cython", "R ", "sql", "bash", "script", "sh", "timeit", "macro", "save", "edit", "px")
 _ANYTHING = ("run", "load ", "pylab", "loadpy", "recall", "rerun", "autoreload_all", "hist")
-_NAMESPACES = {"globals", "locals", "vars", "dir"}
 _IMPORTS = {
     "np": "import numpy as np", "pd": "import pandas as pd", "plt": "import matplotlib.pyplot as plt",
     "sns": "import seaborn as sns", "tf": "import tensorflow as tf", "nn": "import torch.nn as nn",
@@ -129,7 +128,7 @@ def _undefined(kernel: KernelSource) -> tuple[_Use, ...]:
     """The first use of each name that is not defined there, in the order of the notebook."""
     code = kernel.code
     commands = [command for _, _, command in code.commands()]
-    if any(command.startswith(_ANYTHING) for command in commands) or _writes_namespace(code):
+    if any(command.startswith(_ANYTHING) for command in commands) or code.makes_names_unseen():
         return ()
     known = _OF_IPYTHON | {word for each in commands if each.startswith(_DEFINING) for word in _WORD.findall(each)}
     for cell in code.cells:
@@ -224,27 +223,11 @@ def _is_caught(code: NotebookCode, node: ast.AST) -> bool:
     return any(isinstance(each, ast.Try) and each.handlers for each in code.ancestors(node))
 
 
-def _writes_namespace(code: NotebookCode) -> bool:
-    """True if names are made by `globals()["x"] = 1`, `globals().update(…)` or `exec`."""
-    for call in code.calls:
-        if call.name in {"exec", "execfile"} or call.name.endswith(".run_line_magic"):
-            return True
-        if call.last in {"update", "setdefault", "__setitem__"} and _is_namespace(code, call.receiver):
-            return True
-    stored = (each for each in code.nodes(ast.Subscript) if isinstance(each.ctx, ast.Store))
-    return any(_is_namespace(code, each.value) for each in stored)
-
-
-def _is_namespace(code: NotebookCode, node: ast.AST | None) -> bool:
-    call = code.call(code.resolved(node)) if isinstance(node, ast.expr) else None
-    return call is not None and call.name in _NAMESPACES | {"get_ipython"}
-
-
 def _looked_up(code: NotebookCode) -> set[str]:
     """The names that the code itself asks for: `"model" in globals()`."""
     found = set()
     for compared in code.nodes(ast.Compare):
-        if any(_is_namespace(code, each) for each in compared.comparators) and isinstance(compared.left, ast.Constant):
+        if any(code.is_namespace(each) for each in compared.comparators) and isinstance(compared.left, ast.Constant):
             found.add(str(compared.left.value))
     return found
 

@@ -349,6 +349,12 @@ def _of_handle(code: NotebookCode, node: ast.Call, name: str, arguments: Mapping
     is_open = None in arguments or any(isinstance(argument, ast.Starred) for argument in node.args)
     if name == _PIPELINE and model is None and not is_open:
         return "the usual model of a task"
+    choice = code.resolved(model)
+    if isinstance(choice, ast.IfExp):  # of two names, on a condition that nobody knows here
+        found = [
+            _of_handle(code, _with_model(node, at, each), name, arguments) for each in (choice.body, choice.orelse)
+        ]
+        return found[0] if all(found) else ""
     handle = code.text(model)
     cache = (code.text(arguments.get("cache_dir")) or "") if "cache_dir" in arguments else ""
     if (
@@ -359,6 +365,12 @@ def _of_handle(code: NotebookCode, node: ast.Call, name: str, arguments: Mapping
     ):
         return ""
     return "" if _is_written(code, handle) else f'"{handle}"'
+
+
+def _with_model(node: ast.Call, at: int, model: ast.expr) -> ast.Call:
+    """A call with another model."""
+    before = [*node.args[:at], *[ast.Constant(None)] * (at - len(node.args))]
+    return ast.Call(node.func, [*before, model], node.keywords)
 
 
 def _of_hub(code: NotebookCode, node: ast.Call, name: str, arguments: Mapping[str | None, ast.expr]) -> str:

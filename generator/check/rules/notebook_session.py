@@ -307,7 +307,7 @@ def _is_always(code: NotebookCode, test: ast.expr, *, truth: bool) -> bool:
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         return _is_always(code, test.operand, truth=not truth)
     if isinstance(test, ast.Name):
-        return _truths(code).get(test.id) == {truth}
+        return _truths(code).get(test.id) == {truth} and not code.makes_names_unseen()
     return isinstance(test, ast.Constant) and bool(test.value) is truth
 
 

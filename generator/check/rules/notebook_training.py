@@ -14,7 +14,7 @@ from generator.check.keras_code import is_keras_fit, is_keras_model, is_long_ker
 from generator.check.rule import Problem, rule
 from generator.check.shell import installed_modules
 from generator.check.source import KernelSource, Purpose
-from generator.check.syntax import Call, FunctionNode, is_true, walk
+from generator.check.syntax import Call, FunctionNode, arguments_given, is_true, walk
 from generator.check.text_value import UNKNOWN
 
 _LEGACY = "TF_USE_LEGACY_KERAS"
@@ -30,6 +30,8 @@ _SAVES = (
 _WRITES_MODEL = {"save", "save_weights", "save_model", "ModelCheckpoint"}
 _OWN_TRAINERS = {"Trainer", "SFTTrainer", "Seq2SeqTrainer", "Learner", "TabularPredictor", "YOLO", "AutoModel", "tuner"}
 _ONE_UNIT = {"softmax", "keras.activations.softmax", "tensorflow.nn.softmax", "tensorflow.keras.activations.softmax"}
+_CHANGES = {"update", "setdefault", "__setitem__"}
+_ROUNDS = 3  # of functions that hand on what they are given
 _OWN_STEPS = {"train_step", "test_step", "compute_metrics", "get_metrics_result", "metrics"}  # of a model's class
 
 
@@ -290,8 +292,33 @@ def _metric_names(code: NotebookCode) -> set[str] | None:
 def _writes_logs(code: NotebookCode) -> bool:
     """True if a callback of the notebook adds metrics to those that Keras gives it: `logs["val_f1"] = …`."""
     changed = [each.value for each in code.nodes(ast.Subscript) if isinstance(each.ctx, ast.Store)]
-    changed += [call.receiver for call in code.calls if call.last in {"update", "setdefault"} and call.receiver]
-    return any(isinstance(each, ast.Name) and each.id in _names_of_logs(code, each) for each in changed)
+    changed += [call.receiver for call in code.calls if call.last in _CHANGES and call.receiver]
+    changed += [each.target for each in code.nodes(ast.AugAssign)]  # logs |= {…}
+    names = [each for each in changed if isinstance(each, ast.Name)]
+    if any(each.id in _names_of_logs(code, each) for each in names):
+        return True
+    handed = _parameters_with_logs(code)
+    return any((code.function(each), each.id) in handed for each in names)
+
+
+def _parameters_with_logs(code: NotebookCode) -> set[tuple[FunctionNode | None, str]]:
+    """The parameters of the notebook's functions that are given the metrics of an epoch, by any number of calls."""
+    found: set[tuple[FunctionNode | None, str]] = set()
+    for _ in range(_ROUNDS):
+        before = len(found)
+        for call in code.calls:
+            for function in code.functions_named.get(call.last, ()):
+                for parameter, value in arguments_given(function, call.node):
+                    is_named = isinstance(value, ast.Name)
+                    if (
+                        isinstance(value, ast.Name)
+                        and is_named
+                        and (value.id in _names_of_logs(code, value) or (code.function(value), value.id) in found)
+                    ):
+                        found.add((function, parameter))
+        if len(found) == before:
+            break
+    return found
 
 
 def _names_of_logs(code: NotebookCode, node: ast.AST) -> set[str]:

@@ -16,7 +16,9 @@ _NUMPY_SAFE = {"numpy.shape", "numpy.ndim", "numpy.finfo", "numpy.iinfo", "numpy
 _CLOCKS = {"time.time", "time.perf_counter", "time.monotonic", "datetime.datetime.now", "datetime.now"}
 _KEYS = {"jax.random.PRNGKey", "jax.random.key", "jax.random.split"}
 _SAMPLES = ("numpy.random.", "random.")
+_FEW = 5  # values, for each of which a step may well be compiled
 _MANY = 50  # values of a static argument, for each of which a function is compiled
+_DEEPEST_QUESTION = 3  # names and helpers between an `if` and the comparison
 _MOST_TERMS = 50  # of a sum that is given to a function
 _CALLBACKS = {"jax.debug.print", "jax.debug.callback", "jax.pure_callback", "jax.experimental.io_callback"}
 
@@ -220,7 +222,7 @@ def number_that_compiles_anew(tpu: TpuCode) -> Iterator[Problem]:
     """
     changing = {"lr", "learning_rate", "step", "global_step", "epoch", "iteration", "i", "it", "rate"}
     for function, static in tpu.compiled.static.items():
-        for name in sorted(static & changing):
+        for name in (each for each in sorted(static & changing) if not _is_given_constants(tpu, function, each)):
             message = f"`{name}` is static, so that each of its values compiles the function anew."
             yield Problem(
                 tpu.code.place(function),
@@ -254,7 +256,8 @@ def _calls_with_one_key(tpu: TpuCode) -> Iterator[tuple[Call, str]]:
         for function in functions:
             values = [value for _, value in arguments_given(function, call.node) if isinstance(value, ast.Name)]
             keys = [each.id for each in values if (tpu.code.function(each), each.id) in _keys(tpu)]
-            if keys and keys[0] not in _names_set_in(loops[-1]) and _draws(tpu, function):
+            is_kept = not _is_thrown_away(tpu, call, function)
+            if keys and keys[0] not in _names_set_in(loops[-1]) and _draws(tpu, function) and is_kept:
                 yield call, keys[0]
 
 
@@ -281,11 +284,44 @@ def _draws(tpu: TpuCode, function: FunctionNode) -> bool:
     calls = list(tpu.compiled.calls_in(function))
     samples = [each for each in calls if each.name.startswith("jax.random.") and each.name not in _KEYS]
     has_dropout = any(each.keyword("rngs") is not None for each in calls)
-    return (bool(samples) or has_dropout) and not any(each.last == "fold_in" for each in calls)
+    is_folded = any(each.last == "fold_in" for each in calls)
+    return (bool(samples) or has_dropout) and not is_folded and not _picks_a_key(tpu, function)
 
 
-def _asks_for_value(tpu: TpuCode, test: ast.expr) -> bool:
-    """True for a comparison, or a call such as `jnp.any`, of traced code."""
+def _picks_a_key(tpu: TpuCode, function: FunctionNode) -> bool:
+    """True for `jax.random.split(key, n)[i]` and `keys[i]` in a step that is given `i`."""
+    for node in (node for each in tpu.compiled.reached(function) for node in tpu.code.inside(each)):
+        if isinstance(node, ast.Subscript) and not isinstance(tpu.code.resolved(node.slice), ast.Constant):
+            call = tpu.code.call(tpu.code.resolved(node.value))
+            is_of_keys = isinstance(node.value, ast.Name) and "key" in node.value.id.lower()
+            if is_of_keys or (call is not None and call.name == "jax.random.split"):
+                return True
+    return False
+
+
+def _is_thrown_away(tpu: TpuCode, call: Call, function: FunctionNode) -> bool:
+    """True for a call whose result nobody keeps: a warm-up, or a measurement; a step of NNX changes its model."""
+    kinds = {each.name for each in tpu.compiled.settings.get(function, ())}
+    kinds |= {tpu.code.name(each) for each in getattr(function, "decorator_list", ())}
+    if any(name.startswith("flax.nnx.") for name in kinds):
+        return False
+    node: ast.AST = call.node
+    parent = tpu.code.parent(node)
+    while isinstance(parent, ast.Attribute | ast.Subscript | ast.Call):
+        outer = tpu.code.call(parent)
+        if outer is not None and outer.last != "block_until_ready":
+            return False
+        node, parent = parent, tpu.code.parent(parent)
+    if isinstance(parent, ast.Assign):
+        names = [each.id for target in parent.targets for each in walk(target) if isinstance(each, ast.Name)]
+        return set(names) == {"_"}
+    return isinstance(parent, ast.Expr)
+
+
+def _asks_for_value(  # noqa: C901 - a kind of question a line
+    tpu: TpuCode, test: ast.expr, depth: int = 0
+) -> bool:
+    """True for a comparison of traced code, for `jnp.any` and the like, and for what a helper returns of these."""
     parts = [test]
     for part in parts:
         if isinstance(part, ast.BoolOp):
@@ -294,11 +330,31 @@ def _asks_for_value(tpu: TpuCode, test: ast.expr) -> bool:
             parts.append(part.operand)
         elif isinstance(part, ast.Compare) and tpu.traced.is_traced(part):
             return True
+        elif isinstance(part, ast.Name) and depth < _DEEPEST_QUESTION:
+            meant = tpu.code.meant(part)
+            if len(meant) == 1 and isinstance(meant[0], ast.expr) and _asks_for_value(tpu, meant[0], depth + 1):
+                return True
         elif isinstance(part, ast.Call):
             call = tpu.code.call(part)
-            if call is not None and call.name.startswith("jax.numpy.") and tpu.traced.is_traced(part):
+            if call is None:
+                continue
+            is_reduced = call.last in {"any", "all"} and call.receiver is not None
+            if (call.name.startswith("jax.numpy.") or is_reduced) and tpu.traced.is_traced(part):
+                return True
+            if depth < _DEEPEST_QUESTION and any(
+                _asks_for_value(tpu, each, depth + 1)
+                for function in tpu.traced.followed(call)
+                for each in _returned(tpu, function)
+            ):
                 return True
     return False
+
+
+def _returned(tpu: TpuCode, function: FunctionNode) -> list[ast.expr]:
+    if isinstance(function, ast.Lambda):
+        return [function.body]
+    nodes = tpu.code.inside(function)
+    return [each.value for each in nodes if isinstance(each, ast.Return) and each.value is not None]
 
 
 def _is_outside(tpu: TpuCode, call: Call) -> bool:
@@ -335,6 +391,14 @@ def _static_numbers(tpu: TpuCode) -> Iterator[tuple[Call, str, str]]:
                     yield call, name, ast.unparse(argument)
 
 
+def _is_given_constants(tpu: TpuCode, function: FunctionNode, name: str) -> bool:
+    """True if every call gives a static argument one constant, such as a rate of dropout, or leaves it out."""
+    calls = [each for each in tpu.code.calls if function in _compiled_functions(tpu, each)]
+    values = [value for call in calls for each, value in arguments_given(function, call.node) if each == name]
+    is_open = any(call.is_open or any(isinstance(each, ast.Starred) for each in call.node.args) for call in calls)
+    return bool(calls) and not is_open and all(isinstance(tpu.code.resolved(each), ast.Constant) for each in values)
+
+
 def _is_slice_bound(function: FunctionNode, name: str) -> bool:
     slices = [each for each in ast.walk(function) if isinstance(each, ast.Slice)]
     return any(isinstance(each, ast.Name) and each.id == name for part in slices for each in ast.walk(part))
@@ -369,7 +433,7 @@ def _counts(tpu: TpuCode, call: Call, number: ast.expr, *, at_least: float = 0) 
         seen.add(each)
         if isinstance(each, ast.Name):
             if each.id in lengths:
-                return lengths[each.id] >= at_least
+                return lengths[each.id] >= at_least and not 0 < lengths[each.id] <= _FEW
             assigned = tpu.code.resolved(each)
             waiting += [assigned] if isinstance(assigned, ast.BinOp) else []
         elif isinstance(each, ast.BinOp) and isinstance(each.op, ast.Add | ast.Sub | ast.Mult):  # and not `i % 2`

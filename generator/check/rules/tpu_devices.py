@@ -1,9 +1,10 @@
 """Rules of TPUs: how a notebook finds its devices, and puts a model on all of them."""
 
 import ast
-from collections.abc import Iterator
+import operator
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
-from typing import TypeGuard
 
 from generator.check.analysis.models import builds_model, is_model
 from generator.check.analysis.platform import XLA_DEVICES
@@ -16,6 +17,11 @@ _CONNECTS = {
     "TPUClusterResolver", "TPUStrategy", "xla_device", "initialize_tpu_system", "experimental_connect_to_cluster",
 }  # fmt: skip
 _JAX_DEVICES = {"jax.devices", "jax.local_devices"}
+_COMPARISONS: dict[type[ast.cmpop], Callable[[float, float], bool]] = {
+    ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+}  # fmt: skip
+_MOST_CHECKS = 9  # of one name, that are looked at
 _STOPS = {"exit", "quit", "sys.exit", "os._exit", "os.abort"}
 _SHARDS = {
     "pmap", "Mesh", "make_mesh", "NamedSharding", "PositionalSharding", "shard_map", "create_device_mesh", "set_mesh",
@@ -192,7 +198,56 @@ def _is_repeated(tpu: TpuCode, call: Call) -> bool:
 
 def _raises_without_devices(tpu: TpuCode) -> bool:
     """True if the notebook stops when it does not like what it runs on."""
-    return any(tpu.devices.decide(check.test) for check in _stopping_checks(tpu))
+    checks = _stopping_checks(tpu)
+    return any(tpu.devices.decide(check.test) and _may_stop(tpu, check, {}) for check in checks)
+
+
+def _may_stop(tpu: TpuCode, check: ast.If | ast.Assert, left: Mapping[str, ast.expr]) -> bool:
+    """False for a condition that lets a session without its TPU go on, such as `batch % strategy.num_replicas_in_sync`.
+
+    Args:
+        tpu: The notebook.
+        check: The condition.
+        left: What the names hold that a failed attempt to connect leaves.
+    """
+    truth = _without_tpu(tpu, check.test, left)
+    if truth is None:
+        return True
+    if isinstance(check, ast.Assert):
+        return not truth
+    return any(_stops(tpu, each) for each in (check.body if truth else check.orelse))
+
+
+def _without_tpu(tpu: TpuCode, test: ast.expr, left: Mapping[str, ast.expr]) -> bool | None:
+    """What a condition comes to in a session without its TPU; None where that is not known."""
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        inner = _without_tpu(tpu, test.operand, left)
+        return None if inner is None else not inner
+    if isinstance(test, ast.BoolOp):
+        parts = [_without_tpu(tpu, each, left) for each in test.values]
+        decisive = isinstance(test.op, ast.Or)
+        return decisive if decisive in parts else None if None in parts else not decisive
+    value = left.get(_stored_as(test))
+    if value is not None:
+        return bool(value.value) if isinstance(value, ast.Constant) else True if isinstance(value, ast.Call) else None
+    if isinstance(test, ast.Compare) and len(test.ops) == 1:
+        value, other = left.get(_stored_as(test.left)), test.comparators[0]
+        if isinstance(test.ops[0], ast.Is | ast.IsNot) and isinstance(other, ast.Constant) and value is not None:
+            is_same = isinstance(value, ast.Constant) and value.value is other.value
+            is_clear = isinstance(value, ast.Constant | ast.Call)
+            return is_same is isinstance(test.ops[0], ast.Is) if is_clear else None
+        sides = _number_without_tpu(tpu, test.left), _number_without_tpu(tpu, other)
+        compare = _COMPARISONS.get(type(test.ops[0]))
+        return None if compare is None or sides[0] is None or sides[1] is None else compare(sides[0], sides[1])
+    number = _number_without_tpu(tpu, test)
+    return None if number is None else bool(number)
+
+
+def _number_without_tpu(tpu: TpuCode, node: ast.expr) -> float | None:
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod):
+        left, right = tpu.devices.number_on_one(node.left), tpu.devices.number_on_one(node.right)
+        return 0 if right == 1 else None if left is None or not right else left % right
+    return tpu.devices.number_on_one(node)
 
 
 def _stopping_checks(tpu: TpuCode) -> Iterator[ast.If | ast.Assert]:
@@ -204,30 +259,42 @@ def _stopping_checks(tpu: TpuCode) -> Iterator[ast.If | ast.Assert]:
 
 
 @lru_cache(maxsize=1)  # asked for each `try`
-def _last_checks(tpu: TpuCode) -> dict[str, ast.If | ast.Assert]:
-    """The last condition of those that names each name."""
-    checks = sorted(_stopping_checks(tpu), key=tpu.code.order)
-    return {each.id: check for check in checks for each in walk(check.test) if isinstance(each, ast.Name)}
+def _checks_by_name(tpu: TpuCode) -> Mapping[str, list[ast.If | ast.Assert]]:
+    """The conditions that name each name, the last ones."""
+    found: dict[str, list[ast.If | ast.Assert]] = defaultdict(list)
+    for check in sorted(_stopping_checks(tpu), key=tpu.code.order):
+        for name in dict.fromkeys(map(_stored_as, walk(check.test))):
+            found[name] = [*found[name][1 - _MOST_CHECKS :], check] if name else []
+    return found
 
 
 def _is_checked_after(tpu: TpuCode, attempt: ast.Try) -> bool:
     """True if the notebook stops below on what the attempt left: `if strategy is None: raise`."""
     handled = [each for handler in attempt.handlers for each in handler.body]
-    names = {each.id for statement in [*attempt.body, *handled] for each in walk(statement) if _is_stored(each)}
+    nodes = [each for statement in [*attempt.body, *handled] for each in walk(statement)]
+    names = {_stored_as(each) for each in nodes if isinstance(getattr(each, "ctx", None), ast.Store)} - {""}
+    plain = [each for each in handled if isinstance(each, ast.Assign)]
+    left = {_stored_as(target): each.value for each in plain for target in each.targets if _stored_as(target)}
+    returned = [each.value for each in handled if isinstance(each, ast.Return) and each.value is not None]
     function = tpu.code.function(attempt)
     uses = tpu.code.uses_by_name.get(function.name, []) if isinstance(function, ast.FunctionDef) else []
     for parent in map(tpu.code.parent, uses):  # strategy = connect()
         assigned = tpu.code.parent(parent) if isinstance(parent, ast.Call) else None
         if isinstance(assigned, ast.Assign):
-            names |= {each.id for target in assigned.targets for each in walk(target) if _is_stored(each)}
-    last = _last_checks(tpu)
-    checks = [last[name] for name in names if name in last]
+            own = {_stored_as(each) for target in assigned.targets for each in walk(target)} - {"", "self"}
+            names |= own
+            left |= dict.fromkeys(own & {_stored_as(assigned.targets[0])}, returned[0]) if len(returned) == 1 else {}
+    checks = [check for name in names for check in _checks_by_name(tpu).get(name, ())]
     below = [each for each in checks if tpu.code.order(each) > tpu.code.order(attempt)]
-    return any(attempt not in tpu.code.ancestors(each) for each in below)
+    return any(attempt not in tpu.code.ancestors(each) and _may_stop(tpu, each, left) for each in below)
 
 
-def _is_stored(node: ast.AST) -> TypeGuard[ast.Name]:
-    return isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+def _stored_as(node: ast.AST) -> str:
+    """A name, or an attribute of `self`, as it is written; nothing for another expression."""
+    if isinstance(node, ast.Name):
+        return node.id
+    is_own = isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self"
+    return f"self.{node.attr}" if isinstance(node, ast.Attribute) and is_own else ""
 
 
 def _connects_after(tpu: TpuCode, attempt: ast.Try) -> bool:

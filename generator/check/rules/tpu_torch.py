@@ -19,6 +19,7 @@ _LOADERS = {"ParallelLoader", "MpDeviceLoader", "per_device_loader"}  # which en
 _MARKS = {"mark_step", "sync"}
 _MANY_STEPS = {"jax.lax.scan", "jax.lax.fori_loop", "jax.lax.while_loop"}
 _ADDRESSES = "TPU_PROCESS_ADDRESSES"
+_FEW = 20  # turns of a loop within a step
 _DEEPEST_CALL = 3  # of a function that asks for a device
 
 
@@ -77,7 +78,7 @@ def item_in_step(tpu: TpuCode) -> Iterator[Problem]:
             )
     if not tpu.platform.torch:
         return
-    loops = {loop for call in tpu.code.calls if call.last == "backward" for loop in [*tpu.loops(call.node)][:1]}
+    loops = _step_loops(tpu)
     for call in tpu.code.calls:
         if call.last != "item" or call.node.args or tpu.code.is_conditional(call.node):
             continue
@@ -207,7 +208,7 @@ def slice_that_moves(tpu: TpuCode) -> Iterator[Problem]:
     """
     if not tpu.platform.torch:
         return
-    loops = {loop for call in tpu.code.calls if call.last == "backward" for loop in [*tpu.loops(call.node)][:1]}
+    loops = _step_loops(tpu)
     for loop in sorted(loops, key=tpu.code.order):
         for node in ast.walk(loop):
             if isinstance(node, ast.Subscript) and _is_on_tpu(tpu, node.value) and _moves(tpu, node, loop):
@@ -321,10 +322,29 @@ def _results_of_steps(tpu: TpuCode, loop: ast.For | ast.While) -> frozenset[str]
     for assign in (each for each in ast.walk(loop) if isinstance(each, ast.Assign)):
         made = tpu.code.call(assign.value)
         steps = tpu.compiled.referred(made.node.func) if made is not None else ()
-        is_step = any(_is_one_step(tpu, each) for each in steps)
-        if is_step and next(tpu.loops(assign), None) is loop:
+        around = next(tpu.loops(assign), None)
+        if not any(_is_one_step(tpu, each) for each in steps):
+            continue
+        if around is not loop and not _is_short(tpu, around):
+            return frozenset()  # what stands in the outer loop warms up, or is done once an epoch
+        if around is loop:
             found |= {each.id for target in assign.targets for each in ast.walk(target) if isinstance(each, ast.Name)}
     return frozenset(found)
+
+
+def _step_loops(tpu: TpuCode) -> set[ast.For | ast.While]:
+    """The innermost loops around `backward`, without those around another one: a step there warms up."""
+    backward = [call.node for call in tpu.code.calls if call.last == "backward"]
+    chains = [chain for each in backward if (chain := [*tpu.loops(each)])]
+    inner = {chain[0]: chain[1:] for chain in chains}
+    return set(inner) - {each for loop, around in inner.items() if not _is_short(tpu, loop) for each in around}
+
+
+def _is_short(tpu: TpuCode, loop: ast.For | ast.While | None) -> bool:
+    """True for a loop over a few numbers, such as the steps of a discriminator."""
+    call = tpu.code.call(loop.iter) if isinstance(loop, ast.For) else None
+    number = tpu.code.number(call.argument(0)) if call is not None and call.name == "range" else None
+    return number is not None and number < _FEW
 
 
 def _is_one_step(tpu: TpuCode, function: FunctionNode) -> bool:
