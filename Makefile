@@ -42,6 +42,7 @@ fuzz: $(VENV)/dev.stamp ## thousands of hostile inputs of each kind, other ones 
 lint: $(VENV)/dev.stamp ## the package, the templates as the Python they are, the rendered notebooks
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports --no-logo --no-cache
 	$(BIN)/ruff check templates
 	$(BIN)/ruff format --check templates
 	$(BIN)/ruff check kernels

@@ -20,13 +20,11 @@ def main() -> None:
     from serving import served
 
     from generator.kaggle.chain.chain import push_pair
-    from generator.kaggle.chain.execution import RunContext
-    from generator.kaggle.chain.options import PushOptions
-    from generator.kaggle.chain.polling import LOCAL_POLLING
+    from generator.kaggle.chain.execution import LOCAL_POLLING, PushOptions, RunContext
     from generator.kaggle.credentials import AccessToken
     from generator.kaggle.gateway import Kaggle
     from generator.pair.workspace import Workspace
-    from generator.sessions.runner import SessionOrder
+    from generator.sessions.sandbox import SessionOrder
 
     with tempfile.TemporaryDirectory() as name:
         root = Path(name)

@@ -17,9 +17,8 @@ from typing import Any
 from bench_compile import CASES, workspace_of
 from measuring import Bar, Row, in_pairs, is_quick, print_table, ratio_row, say
 
-from generator.tpu_compiler.compilation import CompileOptions, compile_steps
-from generator.tpu_compiler.result_cache import ResultCache
-from generator.tpu_compiler.targets import NotebookTarget, pair_notebook
+from generator.tpu_compiler.compilation import NotebookTarget, ResultCache, compile_steps, pair_notebook
+from generator.tpu_compiler.report import CompileOptions
 
 _MEASURED = (("tabular", "keras", 7), ("sequence", "jax", 3), ("image_classification", "jax", 1))  # pairs of each
 _BAR = Bar("<=", 1.1)

@@ -9,10 +9,9 @@ from pathlib import Path
 
 from measuring import Bar, Row, is_quick, print_table, program, say
 
-from generator.accelerators.prediction import predict
+from generator.accelerators import predict
 from generator.pair.workspace import Workspace
-from generator.plan.measurement import Measurement, PlanOptions, measure
-from generator.plan.workload import this_machine, workload_of
+from generator.plan import Measurement, PlanOptions, measure, this_machine, workload_of
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 from layouts import LAYOUTS

@@ -37,7 +37,7 @@ class Contest:
 
     def by_logistic_regression(self) -> float:
         """The accuracy of scikit-learn's defaults with words and pairs of words; it knows of no seed."""
-        from generator.competition.builtin.docstrings import DOCSTRINGS
+        from generator.competition.builtin import DOCSTRINGS
 
         training, test = _rows(self._data / "train.csv"), _rows(self._data / "test.csv")
         model = _fitted(training)

@@ -8,14 +8,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from generator.competition.presets import preset_for, presets_of
-from generator.competition.schema import families
-from generator.pair.backbones import without_foreign_backbone
+from generator.competition.schema import families, preset_for, presets_of
 from generator.pair.choices import Choice, Choices, MadeBy
 from generator.pair.generation import complete_choices
-from generator.pair.kernel_files import render_kernels
-from generator.pair.percent import FOLDED_TAG
-from generator.pair.template_catalog import frameworks
+from generator.pair.notebook import FOLDED_TAG
+from generator.pair.rendering import render_kernels
+from generator.pair.spec import frameworks, without_foreign_backbone
 from generator.pair.workspace import Role, Workspace
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from generator.competition.schema import extended_names, families
-from generator.template_files import all_sections, places
+from generator.kit_files import all_sections, places
 
 ROOT = Path(__file__).resolve().parent.parent
 TEMPLATES, PAGE, ADVICE = ROOT / "templates", ROOT / "docs/knobs.md", ROOT / "docs/knobs.toml"

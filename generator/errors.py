@@ -4,7 +4,7 @@ TandemError
 ├── CompetitionError          a competition or its data (generator.competition)
 ├── PairError                 a pair of notebooks and its choices (generator.pair)
 ├── CheckError                what is to be checked, and how (generator.check)
-├── ColabError                training on Colab (generator.colab.errors)
+├── ColabError                training on Colab (generator.colab.rental)
 ├── KaggleError               Kaggle, or the way to it (generator.kaggle.errors)
 ├── ChainError                carrying a pair to its score (generator.kaggle.chain.errors)
 ├── LocalKaggleError          a Kaggle on this machine (generator.localkaggle)

@@ -9,9 +9,8 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from generator.errors import TandemError
-from generator.files import reason
-from generator.untrusted import printable
-from generator.workspace_files import WorkspaceFiles
+from generator.files import WorkspaceFiles, reason
+from generator.text import printable
 
 ROOT_VARIABLE = "TANDEM_LOCAL_KAGGLE"
 RECORD_NAME = "server.json"

@@ -31,7 +31,8 @@ import pytest
 from gateway_package import write_gateway
 from layout_files import picture, record, sentence, some, sound
 
-from generator.competition.introspection import Hints, Reading, read_task
+from generator.competition.introspection import read_task
+from generator.competition.introspection.evidence import Hints, Reading
 from generator.competition.survey import survey_folder
 from generator.competition.survey.facts import Survey
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from generator import installation
-from generator.installation import template_folder
+from generator import kit_files as installation
+from generator.kit_files import template_folder
 
 MINIATURE = {
     "families/image_classification/models/keras.py.j2": "",

@@ -13,7 +13,8 @@ from types import SimpleNamespace
 from notebook_session import rendered_cells
 
 from generator.competition.facts import Task
-from generator.competition.introspection import Hints, read_task
+from generator.competition.introspection import read_task
+from generator.competition.introspection.evidence import Hints
 from generator.competition.survey import survey_folder
 
 FRAMEWORKS = {"jax", "keras", "tensorflow"}

@@ -57,8 +57,8 @@ def rendered_cells(framework: str, role: str, task: "Task", *, slug: str = "digi
 
 def code_cells(choices: "Choices", role: str) -> dict[str, str]:
     """The code parts of a notebook, by name, in their order."""
-    from generator.pair.kernel_files import rendered_parts
-    from generator.pair.percent import CellKind
+    from generator.pair.notebook import CellKind
+    from generator.pair.rendering import rendered_parts
     from generator.pair.workspace import Role
 
     return {part.name: part.source for part in rendered_parts(choices)[Role(role)] if part.kind is CellKind.CODE}

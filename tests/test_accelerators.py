@@ -1,6 +1,6 @@
 """The catalog is consistent in itself."""
 
-from generator.accelerators.catalog import AcceleratorKind, catalog
+from generator.accelerators import AcceleratorKind, catalog
 
 
 def test_training_is_on_the_tpu_and_inference_on_the_gpu() -> None:

@@ -16,11 +16,9 @@ import pytest
 from miniature import names_in
 
 from generator.errors import PairError
-from generator.files import FileWriteError
-from generator.pair.atomic_write import base_of, commit, pair_files, recover
-from generator.pair.folder import pair_folder
+from generator.files import FileWriteError, UnsafePlaceError
+from generator.pair.folder import base_of, commit, pair_files, pair_folder, recover
 from generator.pair.workspace import PairFolder, Workspace
-from generator.workspace_files import UnsafePlaceError
 
 OLD = {path: b"old " + path.name.encode() for path in pair_files()}
 NEW = {path: b"new " + path.name.encode() for path in pair_files()}
@@ -125,7 +123,7 @@ def test_a_process_killed_between_two_renames_is_rolled_forward_by_the_next_read
     script = f"""
 import os, sys
 from pathlib import Path
-from generator.pair.atomic_write import commit, pair_files
+from generator.pair.folder import commit, pair_files
 from generator.pair.workspace import PairFolder
 
 rename, calls = os.replace, []

@@ -10,9 +10,9 @@ import pytest
 from layout_files import table, wav
 from tasks import task_of
 
-from generator.competition.baseline.evaluation import CONSTANT, COPY, Baseline, baselines
+from generator.competition.baseline import CONSTANT, COPY, Baseline, baselines
 from generator.competition.facts import Task
-from generator.run import baseline as of_a_run
+from generator.run import pair_run as of_a_run
 
 
 @pytest.fixture

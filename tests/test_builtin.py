@@ -15,7 +15,7 @@ from generator.competition.builtin import BuiltIn, require
 from generator.competition.submission import SubmissionError, SubmissionIdsError, SubmissionRowError, validate
 from generator.errors import CompetitionError
 from generator.files import FileWriteError
-from generator.pair.mounted_data import ensure_data
+from generator.pair.data import ensure_data
 from generator.pair.workspace import Workspace
 
 
@@ -28,7 +28,7 @@ def digits_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def hidden_labels() -> dict[str, str]:
     from sklearn.datasets import load_digits
 
-    from generator.competition.builtin.built_in import key_of
+    from generator.competition.builtin import key_of
 
     return {key_of("digits", str(index)): str(label) for index, label in enumerate(load_digits().target.tolist())}
 

@@ -6,9 +6,7 @@ import pytest
 from layout_files import read_rows
 from miniature import names_in
 
-from generator.competition.builtin import BuiltIn
-from generator.competition.builtin.diabetes import DIABETES
-from generator.competition.builtin.tumours import TUMOURS
+from generator.competition.builtin import DIABETES, TUMOURS, BuiltIn
 from generator.competition.submission import SubmissionError, SubmissionRowError, validate
 
 BOTH = pytest.mark.parametrize("built_in", [TUMOURS, DIABETES], ids=["tumours", "diabetes"])

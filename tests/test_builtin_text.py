@@ -8,11 +8,10 @@ from pathlib import Path
 import pytest
 from layout_files import read_rows
 
-from generator.competition.builtin.built_in import key_of
-from generator.competition.builtin.docstrings import DOCSTRINGS, _is_test, _parts, _texts_of_module
+from generator.competition.builtin import DOCSTRINGS, _docstrings_parts, _is_test, _texts_of_module, key_of
 from generator.competition.submission import SubmissionIdsError
 from generator.errors import CompetitionError
-from generator.pair.mounted_data import ensure_data
+from generator.pair.data import ensure_data
 from generator.pair.workspace import Workspace
 
 pytestmark = pytest.mark.slow  # a good part of the standard library is read
@@ -113,7 +112,7 @@ def test_a_library_without_source_files_is_told_in_one_sentence(
     monkeypatch.setattr(sysconfig, "get_path", lambda name: str(tmp_path))
 
     with pytest.raises(CompetitionError) as caught:
-        _parts.__wrapped__()
+        _docstrings_parts.__wrapped__()
 
     assert str(caught.value) == (
         f"{tmp_path} has 0 documentation strings to make a competition of, and 1,500 are needed. "

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from generator.run import cell_findings
-from generator.run.cell_findings import BackgroundChecks, CellFindings, findings_in_text
+from generator.run import report as cell_findings
+from generator.run.report import BackgroundChecks, CellFindings, findings_in_text
 
 METADATA = {"language": "python", "kernel_type": "notebook", "enable_internet": False}
 SPEC = {"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}}

@@ -12,12 +12,12 @@ from count_notebooks import gallery_choices
 from layouts import ALL_LAYOUTS, Layout, sampled
 from rendered_pairs import layout_choices
 
-from generator import installation
-from generator.installation import template_folder
+from generator import kit_files as installation
+from generator.kit_files import template_folder
+from generator.pair.cells import SHARED_MARK
 from generator.pair.choices import Choices
-from generator.pair.kernel_files import rendered_parts
-from generator.pair.percent import Cell, CellKind
-from generator.pair.shared_cells import SHARED_MARK
+from generator.pair.notebook import Cell, CellKind
+from generator.pair.rendering import rendered_parts
 from generator.pair.workspace import Role
 
 _MARK = re.compile(r"^ *(?:# )?from (?P<template>\S+\.j2(?:#\w+)?)\n?", re.MULTILINE)

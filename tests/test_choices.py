@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from generator.competition import builtin
-from generator.pair.choices import Choice, Choices, MadeBy, completed, merged, proposed
-from generator.pair.choices_toml import ChoicesError, parsed, text_of
+from generator.pair.choices import Choice, Choices, ChoicesError, MadeBy, completed, merged, parsed, proposed, text_of
 
 PATH = Path("kernels/digits/pair.toml")
 

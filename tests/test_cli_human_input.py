@@ -8,7 +8,7 @@ from miniature import Outcome
 
 from generator.competition.metrics import metric_named
 from generator.pair.workspace import Role, Workspace
-from generator.run.parameters import read_notebook_parameters
+from generator.run.execution import read_notebook_parameters
 
 Tandem = Callable[..., Outcome]
 

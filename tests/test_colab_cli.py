@@ -15,14 +15,22 @@ from runnable_pair import write_pair
 from standin_colab import StandInColab
 
 from generator.cli.main import main
-from generator.colab.command_line import Assigned, CommandLine
-from generator.colab.errors import ColabError, CommandError, TransferError
-from generator.colab.machines import MACHINES, machine_named
-from generator.colab.receipt import facts_of
 from generator.colab.remote.prepare import WATCH
-from generator.colab.rental import Rental
-from generator.colab.transfer import PIECE_BYTES, fetch_folder, unpack
-from generator.untrusted import JsonObject
+from generator.colab.rental import (
+    MACHINES,
+    PIECE_BYTES,
+    Assigned,
+    ColabError,
+    CommandError,
+    CommandLine,
+    Rental,
+    TransferError,
+    facts_of,
+    fetch_folder,
+    machine_named,
+    unpack,
+)
+from generator.text import JsonObject
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from generator.cli.main import main
 from generator.competition import builtin
 from generator.competition.facts import Value
 from generator.pair.choices import Choice, Choices, MadeBy, merged, proposed
-from generator.pair.kernel_files import render_kernels
+from generator.pair.rendering import render_kernels
 
 
 @cache

@@ -196,9 +196,9 @@ WAITS = {**TRAIN, "read": "print('trains', flush=True); import time; time.sleep(
 DRIVER = """
     import sys
     from pathlib import Path
-    from generator.colab.command_line import CommandLine
-    from generator.colab.machines import machine_named
-    from generator.colab.options import ColabOptions, PlannedTraining
+    from generator.colab.rental import CommandLine
+    from generator.colab.rental import machine_named
+    from generator.colab.rental import ColabOptions, PlannedTraining
     from generator.colab import rental
     from generator.colab.training import train_on_colab
     from generator.pair.workspace import Workspace

@@ -9,8 +9,8 @@ from layout_files import some, table
 from notebook_cells import executed_alone
 
 from generator.competition.facts import Value
-from generator.competition.introspection import Confidence, Hints, Reading, read_task
-from generator.competition.introspection.errors import UnusableValueError
+from generator.competition.introspection import read_task
+from generator.competition.introspection.evidence import Confidence, Hints, Reading, UnusableValueError
 from generator.competition.survey import survey_folder
 from generator.competition.survey.columns import column_of
 from generator.competition.survey.facts import Survey, Table

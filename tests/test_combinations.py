@@ -13,7 +13,7 @@ from generator.competition.facts import Competition, SubmissionKind, TargetKind,
 from generator.competition.metrics import METRICS
 from generator.competition.schema import families, keys_of
 from generator.pair.choices import Choice, Choices, MadeBy, merged, proposed
-from generator.pair.kernel_files import render_kernels
+from generator.pair.rendering import render_kernels
 from generator.pair.workspace import Role
 
 RULES = Path(__file__).resolve().parents[1] / "kernels" / "ruff.toml"

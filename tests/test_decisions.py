@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 
 from generator.competition.metrics import METRICS, function_of, parsed
-from generator.installation import template_folder
-from generator.pair.percent import CellKind, read_cells
+from generator.kit_files import template_folder
+from generator.pair.notebook import CellKind, read_cells
 from generator.pair.rendering import environment
 
 DECISIONS = ["grades", "mask_threshold", "rounding", "threshold", "thresholds"]  # that are tuned

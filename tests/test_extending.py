@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from miniature import python, write_tree
 
-from generator.template_files import sections
+from generator.kit_files import sections
 
 ROOT = Path(__file__).resolve().parents[1]
 ROWS = [f"{n},{n * 7 % 10},{n * n % 13},{n / 3 + 1}" for n in range(60)]
@@ -37,7 +37,7 @@ def add_metric(kit: Path) -> None:
     own = sections(metrics.read_text())["mae"].partition("#}\n")[2].replace("np.mean", "np.median")
     with metrics.open("a") as file:
         file.write(f"\n\n# {{# section median_error #}}\n{own}")
-    with (kit / "generator/competition/metrics/catalog.toml").open("a") as catalog:
+    with (kit / "generator/competition/data/metrics.toml").open("a") as catalog:
         catalog.write(
             '\n[metric.median_error]\ntitle = "median absolute error"\nnames = ["middling error"]\n'
             'higher_is_better = false\ntarget_kinds = ["number"]\nwants = "numbers"\nloss = "absolute_error"\n'

@@ -8,11 +8,12 @@ import pytest
 from layouts import LAYOUTS, Layout
 
 from generator.competition import schema
-from generator.competition.introspection import Hints, read_task
+from generator.competition.introspection import read_task
+from generator.competition.introspection.evidence import Hints
 from generator.competition.schema import families
 from generator.competition.specimen import write_specimen
 from generator.competition.survey import survey_folder
-from generator.installation import template_folder
+from generator.kit_files import template_folder
 
 PACKAGE = Path(__file__).resolve().parents[1] / "generator"
 BUILT_IN = PACKAGE / "competition" / "builtin"  # whose task says which family it is

@@ -11,11 +11,12 @@ from layouts import LAYOUTS
 from miniature import Outcome
 from notebook_session import Mirror, Sessions, Written, assert_only_caches, read_table
 
-from generator.competition.introspection import Hints, read_task
+from generator.competition.introspection import read_task
+from generator.competition.introspection.evidence import Hints
 from generator.competition.survey import survey_folder
+from generator.files import WorkspaceFiles
 from generator.pair.workspace import Workspace
 from generator.run.stand_in_model import write_stand_in
-from generator.workspace_files import WorkspaceFiles
 
 pytest_plugins = ("notebook_session",)
 

@@ -12,8 +12,8 @@ from notebook_session import Mirror, Sessions, needs_torch, rendered_cells
 from PIL import Image
 from tasks import task_of
 
-from generator.competition.introspection import Hints, read_task
-from generator.competition.introspection.errors import IntrospectionError
+from generator.competition.introspection import read_task
+from generator.competition.introspection.evidence import Hints, IntrospectionError
 from generator.competition.survey import survey_folder
 
 pytest_plugins = ("notebook_session",)

@@ -9,7 +9,7 @@ from miniature import write_tree
 from PIL import Image
 
 from generator.cli.main import main
-from generator.installation import install_command
+from generator.kit_files import install_command
 
 CLONE = Path(__file__).resolve().parents[1]
 PACKAGES = {"sklearn.datasets": "scikit-learn"}

@@ -15,19 +15,21 @@ from layouts import ALL_LAYOUTS
 
 from generator.competition import builtin
 from generator.competition.facts import TargetKind
-from generator.competition.introspection import Confidence, Hints, Reading, read_task
-from generator.competition.introspection.errors import (
+from generator.competition.introspection import read_task
+from generator.competition.introspection.evidence import (
+    Confidence,
+    Findings,
+    Hints,
     IntrospectionError,
     MissingColumnError,
     MissingFileError,
+    Reading,
     TargetNotInSampleError,
     UnknownKeyError,
     UnusableValueError,
 )
-from generator.competition.introspection.findings import Findings
-from generator.competition.introspection.images import image_size
-from generator.competition.introspection.tfrecords import labelled_records, training_records
-from generator.competition.introspection.training_budget import batch_size, epochs, settle_budget
+from generator.competition.introspection.files import labelled_records, training_records
+from generator.competition.introspection.task_kind import batch_size, epochs, image_size, settle_budget
 from generator.competition.metrics import UnknownMetricError
 from generator.competition.survey import survey_folder
 from generator.competition.survey.columns import MISSING, column_of

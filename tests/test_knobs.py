@@ -15,9 +15,9 @@ from count_notebooks import gallery_choices
 from miniature import Outcome, write_tree
 
 from generator.errors import PairError
-from generator.pair.backbones import without_foreign_backbone
 from generator.pair.choices import Choice, MadeBy
-from generator.pair.kernel_files import render_kernels
+from generator.pair.rendering import render_kernels
+from generator.pair.spec import without_foreign_backbone
 from generator.pair.workspace import PairFolder, Role
 
 Tandem = Callable[..., Outcome]

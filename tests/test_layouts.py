@@ -3,8 +3,7 @@
 import pytest
 from layouts import KAGGLE, LAYOUTS, REFUSED, WARNED, Layout
 
-from generator.competition.introspection import Reading
-from generator.competition.introspection.errors import IntrospectionError
+from generator.competition.introspection.evidence import IntrospectionError, Reading
 
 
 def check(layout: Layout, reading: Reading) -> None:

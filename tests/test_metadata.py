@@ -7,7 +7,7 @@ import pytest
 
 from generator.competition import builtin
 from generator.pair.choices import Choice, MadeBy, proposed
-from generator.pair.kernel_metadata import metadata_text
+from generator.pair.rendering import metadata_text
 from generator.pair.spec import PairSpec, spec_of
 from generator.pair.workspace import Role
 

@@ -17,9 +17,8 @@ from generator.competition.metrics import (
     suited_metric,
 )
 from generator.errors import CompetitionError
-from generator.installation import template_folder
-from generator.pair.percent import CellKind, read_cells
-from generator.template_files import all_sections
+from generator.kit_files import all_sections, template_folder
+from generator.pair.notebook import CellKind, read_cells
 
 WORDINGS: list[tuple[str, str | None]] = [
     ("Area Under Receiver Operating Characteristic Curve", "auc"),

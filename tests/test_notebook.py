@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from generator.errors import PairError
-from generator.pair.notebook import NotebookReadError, check_syntax, notebook_text, written_cells
-from generator.pair.percent import Cell, CellKind
+from generator.pair.notebook import Cell, CellKind, NotebookReadError, check_syntax, notebook_text, written_cells
 
 CELLS = [
     Cell(name="title", kind=CellKind.MARKDOWN, source="# Title \u2028 and 🚀\n\ntext"),

@@ -6,8 +6,7 @@ from dataclasses import asdict
 import pytest
 from count_notebooks import Counts, counts, gallery, gallery_notebooks
 
-from generator.pair.notebook import notebook_text
-from generator.pair.percent import read_cells
+from generator.pair.notebook import notebook_text, read_cells
 from generator.pair.workspace import Role
 
 BARS: Mapping[Role, Mapping[str, int]] = {

@@ -14,14 +14,12 @@ import pytest
 
 from generator.competition import builtin
 from generator.competition.schema import extended_names
-from generator.installation import template_folder
+from generator.kit_files import all_sections, places, template_folder
 from generator.pair.choices import Choice, Choices, MadeBy, merged, proposed
-from generator.pair.kernel_files import render_kernels
-from generator.pair.percent import read_cells
-from generator.pair.rendering import render_text
+from generator.pair.notebook import read_cells
+from generator.pair.rendering import render_kernels, render_text
 from generator.pair.spec import spec_of
 from generator.pair.workspace import Role
-from generator.template_files import all_sections, places
 
 TEMPLATES = template_folder()
 PARTS = all_sections(TEMPLATES)

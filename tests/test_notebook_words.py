@@ -6,7 +6,7 @@ from collections.abc import Iterable
 import pytest
 from count_notebooks import gallery, gallery_notebooks
 
-from generator.installation import template_folder
+from generator.kit_files import template_folder
 from generator.pair.workspace import Role
 
 TEMPLATES = template_folder()

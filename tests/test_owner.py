@@ -8,8 +8,7 @@ from unittest.mock import patch
 import pytest
 
 from generator.errors import PairError
-from generator.pair.choices import Choice, MadeBy
-from generator.pair.owner import PLACEHOLDER_OWNER, checked_owner, find_owner
+from generator.pair.choices import PLACEHOLDER_OWNER, Choice, MadeBy, checked_owner, find_owner
 
 
 def configure(path: Path, content: object) -> None:

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from generator.competition.pages import evaluation_text, plain_text, read_rules
+from generator.competition.facts import evaluation_text, plain_text, read_rules
 
 CODE_REQUIREMENTS = """## This is a Code Competition
 Submissions to this competition must be made through Notebooks. In order for the "Submit" button to be active after a

@@ -4,7 +4,7 @@ import datetime
 
 import pytest
 
-from generator.pair.parameters import (
+from generator.pair.notebook import (
     ParameterError,
     ParametersCellError,
     UnknownParameterError,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from generator.pair.percent import FOLDED_TAG, Cell, CellKind, PercentError, read_cells
+from generator.pair.notebook import FOLDED_TAG, Cell, CellKind, PercentError, read_cells
 
 CRAFTED = '''
 # %% [markdown] name="introduction"

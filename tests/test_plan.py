@@ -11,18 +11,34 @@ from xml.etree import ElementTree as ET
 import pytest
 from miniature import Outcome
 
-from generator.accelerators.catalog import Accelerator, AcceleratorKind, Service, Status, catalog
-from generator.accelerators.prediction import Bound, CompiledStep, Prediction, Processor, Workload, predict
-from generator.cli.plan_report import plan_as_text
+from generator.accelerators import (
+    Accelerator,
+    AcceleratorKind,
+    Bound,
+    CompiledStep,
+    Prediction,
+    Processor,
+    Service,
+    Status,
+    Workload,
+    catalog,
+    predict,
+)
+from generator.cli.plan import plan_as_text
 from generator.kaggle.api_types import Quota
 from generator.pair.workspace import Workspace
-from generator.plan.compiled import Compiled
-from generator.plan.measurement import CpuStep, Machine, Measurement
-from generator.plan.planning import PlannedPair
-from generator.plan.recommendation import plan_training
-from generator.plan.roofline_chart import roofline_picture
-from generator.plan.workload import this_machine, workload_of
-from generator.tpu_compiler.step_cost import StepCost
+from generator.plan import (
+    Compiled,
+    CpuStep,
+    Machine,
+    Measurement,
+    PlannedPair,
+    plan_training,
+    roofline_picture,
+    this_machine,
+    workload_of,
+)
+from generator.tpu_compiler.report import StepCost
 
 Tandem = Callable[..., Outcome]
 

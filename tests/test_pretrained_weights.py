@@ -15,7 +15,7 @@ import pytest
 from miniature import Outcome, write_tree
 from notebook_session import needs_torch
 
-from generator.run.pretrained_weights import PretrainedWeights, wanted_weights
+from generator.run.input_mounts import PretrainedWeights, wanted_weights
 
 Tandem = Callable[..., Outcome]
 COMMIT = "0123456789abcdef0123456789abcdef01234567"

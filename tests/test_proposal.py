@@ -7,14 +7,12 @@ import pytest
 from layouts import LAYOUTS
 from miniature import write_tree
 
-from generator.competition.description import CannotAskError, Description
-from generator.competition.facts import Competition
+from generator.competition.facts import CannotAskError, Competition, Description
 from generator.competition.survey import survey_folder
 from generator.competition.survey.facts import Survey
 from generator.errors import CompetitionError
-from generator.pair.kept_description import keep_description, kept_description
-from generator.pair.proposal import propose
-from generator.pair.sources import look
+from generator.pair.folder import keep_description, kept_description
+from generator.pair.generation import look, propose
 from generator.pair.workspace import PairFolder
 
 FILES = {

@@ -6,9 +6,9 @@ import pytest
 from miniature import tree_of, write_tree
 
 from generator.errors import CompetitionError, PairError
-from generator.pair import reference_pairs
-from generator.pair.choices_toml import ChoicesError
-from generator.pair.reference_pairs import EditedPairsError
+from generator.pair import generation as reference_pairs
+from generator.pair.choices import ChoicesError
+from generator.pair.generation import EditedPairsError
 from generator.pair.workspace import Workspace
 
 DIGITS = '[pair]\ncompetition = "digits"\nowner = "ada"\nflagship = true\n'
@@ -25,15 +25,15 @@ def workspace(tmp_path: Path) -> Workspace:
 def test_writing_makes_the_check_pass_and_leaves_pair_toml(workspace: Workspace, miniature_templates: Path) -> None:
     assert len(reference_pairs.differences(workspace)) == 9
 
-    assert len(reference_pairs.write(workspace)) == 9
+    assert len(reference_pairs.write_reference_pairs(workspace)) == 9
 
     assert reference_pairs.differences(workspace) == {}
-    assert reference_pairs.write(workspace) == []
+    assert reference_pairs.write_reference_pairs(workspace) == []
     assert workspace.pair("digits").choices.read_text() == DIGITS
 
 
 def test_the_root_metadata_is_the_flagships_training_kernel(workspace: Workspace, miniature_templates: Path) -> None:
-    reference_pairs.write(workspace)
+    reference_pairs.write_reference_pairs(workspace)
 
     root = (workspace.root / "kernel-metadata.json").read_text()
     train = (workspace.root / "kernels/digits/train/kernel-metadata.json").read_text()
@@ -52,7 +52,7 @@ def test_the_environment_changes_nothing(
 
 
 def test_a_change_is_shown_as_a_unified_diff(workspace: Workspace, miniature_templates: Path) -> None:
-    reference_pairs.write(workspace)
+    reference_pairs.write_reference_pairs(workspace)
     template = miniature_templates / "infer.py.j2"
     template.write_text(template.read_text().replace("predicting", "foretelling"))
 
@@ -67,17 +67,17 @@ def test_a_change_is_shown_as_a_unified_diff(workspace: Workspace, miniature_tem
 def test_outputs_in_a_reference_notebook_are_drift_and_are_removed(
     workspace: Workspace, miniature_templates: Path
 ) -> None:
-    reference_pairs.write(workspace)
+    reference_pairs.write_reference_pairs(workspace)
     notebook = workspace.root / "kernels/digits/train/train.ipynb"
     notebook.write_text(notebook.read_text().replace('"execution_count": null', '"execution_count": 3'))
 
-    assert reference_pairs.write(workspace) == [Path("kernels/digits/train/train.ipynb")]
+    assert reference_pairs.write_reference_pairs(workspace) == [Path("kernels/digits/train/train.ipynb")]
 
 
 def test_edits_in_one_pair_or_at_the_root_keep_all_from_being_written(
     workspace: Workspace, miniature_templates: Path
 ) -> None:
-    reference_pairs.write(workspace)
+    reference_pairs.write_reference_pairs(workspace)
     template = miniature_templates / "infer.py.j2"
     template.write_text(template.read_text().replace("predicting", "foretelling"))
     notebook = workspace.root / "kernels/digits-tensorflow/infer/infer.ipynb"
@@ -87,23 +87,23 @@ def test_edits_in_one_pair_or_at_the_root_keep_all_from_being_written(
     before = tree_of(workspace.root)
 
     with pytest.raises(EditedPairsError) as caught:
-        reference_pairs.write(workspace)
+        reference_pairs.write_reference_pairs(workspace)
 
     assert "kernels/digits-tensorflow/infer/infer.ipynb (cells changed: work)" in str(caught.value)
     assert "  kernel-metadata.json (fields changed: is_private)" in str(caught.value)
     assert "kernels/digits/" not in str(caught.value)
     assert before == tree_of(workspace.root)
-    assert len(reference_pairs.write(workspace, force=True)) == 3
+    assert len(reference_pairs.write_reference_pairs(workspace, force=True)) == 3
 
 
 def test_metadata_at_the_root_that_follow_their_pair_are_no_edit(
     workspace: Workspace, miniature_templates: Path
 ) -> None:
-    reference_pairs.write(workspace)
+    reference_pairs.write_reference_pairs(workspace)
     choices = workspace.pair("digits").choices
     choices.write_text(choices.read_text().replace('"ada"', '"grace"'))
 
-    written = reference_pairs.write(workspace)
+    written = reference_pairs.write_reference_pairs(workspace)
 
     assert Path("kernel-metadata.json") in written
 

@@ -13,19 +13,22 @@ from layouts import zipped
 
 from generator.competition.facts import SubmissionKind, TargetKind, Task
 from generator.competition.survey import survey_folder
-from generator.competition.tfrecord import example_of, features_of, first_records, record_file
+from generator.competition.tables.formats import example_of, features_of, first_records, record_file
 from generator.errors import RunError
-from generator.rehearsal.answers import difference, read_answers
-from generator.rehearsal.archives import archives_of, pack_archives, unpack_archives
-from generator.rehearsal.image import find_image
-from generator.rehearsal.limits import size_trial
-from generator.rehearsal.reading import read_test_set
-from generator.rehearsal.result import Trial, Verdict
-from generator.rehearsal.test_set import NoTestSetError, TestSet
-from generator.rehearsal.variations import VARIATIONS
-from generator.rehearsal.writing import write_folder
-from generator.sessions.runner import SessionOrder
-from generator.sessions.session_folder import SessionFolder
+from generator.rehearsal.hidden_test import (
+    VARIATIONS,
+    NoTestSetError,
+    TestSet,
+    archives_of,
+    difference,
+    pack_archives,
+    read_answers,
+    read_test_set,
+    unpack_archives,
+    write_folder,
+)
+from generator.rehearsal.sessions import Trial, Verdict, find_image, size_trial
+from generator.sessions.sandbox import SessionFolder, SessionOrder
 
 HOUSES = Task(
     family="tabular",

@@ -12,10 +12,8 @@ from miniature import write_tree
 from generator.competition import builtin
 from generator.errors import PairError
 from generator.pair.choices import Choice, Choices, MadeBy, merged, proposed
-from generator.pair.kernel_files import render_kernels
-from generator.pair.parameters import ParameterError, UnknownParameterError, read_parameters
-from generator.pair.percent import PercentError
-from generator.pair.rendering import compiled_templates, environment
+from generator.pair.notebook import ParameterError, PercentError, UnknownParameterError, read_parameters
+from generator.pair.rendering import compiled_templates, environment, render_kernels
 from generator.pair.workspace import Role
 
 TRAIN, INFER = Path("train/train.ipynb"), Path("infer/infer.ipynb")
@@ -87,7 +85,7 @@ def test_rendering_twice_gives_the_same_bytes(miniature_templates: Path) -> None
 def test_jupytext_reads_the_real_templates_as_the_same_cells(framework: str) -> None:
     import jupytext
 
-    from generator.pair.percent import read_cells
+    from generator.pair.notebook import read_cells
     from generator.pair.rendering import render_text
     from generator.pair.spec import spec_of
 

@@ -9,8 +9,8 @@ from layout_files import some, table
 from notebook_cells import known_after
 from notebook_session import Mirror, Notebook, Sessions, read_table
 
-from generator.competition.introspection import Hints, read_task
-from generator.competition.introspection.findings import Reading
+from generator.competition.introspection import read_task
+from generator.competition.introspection.evidence import Hints, Reading
 from generator.competition.survey import survey_folder
 
 pytest_plugins = ("notebook_session",)

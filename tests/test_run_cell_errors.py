@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 from nbformat.v4 import new_code_cell
 
-from generator.run.cell_errors import CellError, RaisedError, locate
-from generator.run.notebook_outline import PlannedCell
+from generator.run.execution import CellError, PlannedCell, RaisedError, locate
 
 
 def executed(name: str, source: str, *, count: int) -> PlannedCell:

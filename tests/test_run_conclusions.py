@@ -7,13 +7,12 @@ from typing import Any
 
 import pytest
 
-from generator.competition.baseline.evaluation import CONSTANT, COPY, Baseline
+from generator.competition.baseline import CONSTANT, COPY, Baseline
 from generator.pair.handover import HandOver, Score
 from generator.pair.workspace import Role
-from generator.run.conclusions import Conclusions, conclusions
-from generator.run.parameters import NotebookParameters
-from generator.run.result import RunResult
-from generator.untrusted import JsonObject
+from generator.run.execution import NotebookParameters, RunResult
+from generator.run.report import Conclusions, conclusions
+from generator.text import JsonObject
 
 RISING = [0.5, 0.6, 0.7, 0.8, 0.85, 0.88, 0.9, 0.95]
 EARLY = [0.5, 0.8, 0.9, 0.85, 0.8, 0.75, 0.7, 0.7]

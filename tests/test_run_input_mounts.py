@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from generator.pair.mounted_data import link_data
+from generator.pair.data import link_data
 from generator.pair.workspace import PairFolder, Role, Workspace
 from generator.run.input_mounts import (
     InputMissingError,

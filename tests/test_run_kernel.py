@@ -12,8 +12,14 @@ import pytest
 
 from generator.errors import RunError
 from generator.run import kernel, kernel_process
-from generator.run.kernel import KernelSetup, KernelStartError, environment, require_packages, started_kernel
-from generator.run.private_folder import private_folder
+from generator.run.kernel import (
+    KernelSetup,
+    KernelStartError,
+    environment,
+    private_folder,
+    require_packages,
+    started_kernel,
+)
 
 GUARDED = """
 import runpy, sys
@@ -162,7 +168,7 @@ def test_a_long_temporary_folder_falls_back_to_ports() -> None:
 
 
 def test_what_a_killed_run_left_is_removed_a_day_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    uses = "import os\nfrom generator.run.private_folder import private_folder\nwith private_folder():\n"
+    uses = "import os\nfrom generator.run.kernel import private_folder\nwith private_folder():\n"
     killed = f"{uses}    os.kill(os.getpid(), 9)"
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from generator.errors import TandemError
-from generator.run.notebook_view import Output, view_content
+from generator.run.notebook_html import Output, view_content
 
 TWO_MEGABYTES = 2_000_000
 
@@ -49,7 +49,7 @@ def test_html_that_is_nested_too_deeply_is_shown_as_its_text() -> None:
 
 
 def test_a_page_is_bounded_in_time_inside_of_cells_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("generator.run.notebook_view._RENDERING_SECONDS", 0.2)
+    monkeypatch.setattr("generator.run.notebook_html._RENDERING_SECONDS", 0.2)
     cells = [
         {"cell_type": "code", "id": f"c{number}", "metadata": {}, "execution_count": 1, "outputs": [], "source": source}
         for number, source in enumerate(f"{number}{chr(10)} " + "\n " * 4_000 for number in range(10))
@@ -64,7 +64,7 @@ def test_a_page_is_bounded_in_time_inside_of_cells_too(monkeypatch: pytest.Monke
 def test_what_follows_an_output_that_takes_too_long_is_left_out_and_shown_as_it_was_written(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("generator.run.notebook_view._RENDERING_SECONDS", -1)
+    monkeypatch.setattr("generator.run.notebook_html._RENDERING_SECONDS", -1)
 
     cells = view_content(content(display(html="<b>bold</b>"), source="x = '<b>'"), name="x.ipynb")
 
@@ -78,7 +78,7 @@ def test_an_output_that_a_library_fails_on_costs_nothing_but_itself(monkeypatch:
     def failing(_: str) -> str:
         raise AssertionError
 
-    monkeypatch.setattr("generator.run.notebook_view.cleaned_html", failing)
+    monkeypatch.setattr("generator.run.notebook_html.cleaned_html", failing)
 
     note, text, table = outputs_of(content(display(html="<b>x"), {**display(markdown="*fine*")}))
 

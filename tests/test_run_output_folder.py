@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from generator.errors import TandemError
+from generator.files import UnsafePlaceError
 from generator.pair.workspace import Role
 from generator.run.output_folder import AlreadyRunningError, OutputError, OutputFolder
-from generator.workspace_files import UnsafePlaceError
 
 
 def finish(folder: OutputFolder, text: str) -> None:

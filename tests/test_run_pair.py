@@ -300,7 +300,7 @@ def test_what_a_cell_prints_faster_than_it_is_read_is_kept(run: Run, tmp_path: P
 def test_a_cell_that_takes_too_long_is_stopped(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cell: str, printed: str
 ) -> None:
-    monkeypatch.setattr("generator.run.cancellation.GRACE_SECONDS", 1.0)
+    monkeypatch.setattr("generator.run.engine.GRACE_SECONDS", 1.0)
     stopped = run("--timeout", "2", train={"quick": "1", "slow": cell})
 
     assert stopped.code == 1

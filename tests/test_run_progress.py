@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from generator.cli.progress import PlainProgress, clock, terminal_progress
-from generator.run.events import (
+from generator.cli.terminal import PlainProgress, clock, terminal_progress
+from generator.run.execution import (
     CellFinished,
     CellStarted,
     Event,

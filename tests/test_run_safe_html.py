@@ -5,7 +5,14 @@ import time
 
 import pytest
 
-from generator.run.safe_html import cleaned_html, code_html, image_source, markdown_html, terminal_html, text_of_html
+from generator.run.notebook_html import (
+    cleaned_html,
+    code_html,
+    image_source,
+    markdown_html,
+    terminal_html,
+    text_of_html,
+)
 
 
 def test_a_table_keeps_its_cells_and_loses_everything_else() -> None:

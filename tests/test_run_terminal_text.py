@@ -2,7 +2,7 @@
 
 import pytest
 
-from generator.run.terminal_text import PrintedLines, strip_ansi, without_overwritten
+from generator.run.execution import PrintedLines, strip_ansi, without_overwritten
 
 
 def test_a_line_arrives_when_it_is_whole() -> None:

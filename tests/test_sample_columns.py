@@ -14,8 +14,14 @@ from notebook_session import rendered_cells
 from written_submissions import submitted, table_task
 
 from generator.competition.facts import SubmissionKind, TargetKind
-from generator.competition.submission import SampleColumns, SubmissionError, sample_columns_of, tolerance_of, validate
-from generator.competition.submission.tolerance import Tolerance
+from generator.competition.submission import (
+    SampleColumns,
+    SubmissionError,
+    Tolerance,
+    sample_columns_of,
+    tolerance_of,
+    validate,
+)
 
 ROWS = 40
 FIRST = 240

@@ -8,8 +8,8 @@ from miniature import replace_templates
 
 from generator.competition.schema import SchemaError, common, families, keys_of, known_keys
 from generator.errors import PairError
-from generator.pair.assignments import SettingError, setting_of
-from generator.pair.template_catalog import check_offered
+from generator.pair.generation import SettingError, setting_of
+from generator.pair.spec import check_offered
 
 HEAD = 'title = "T"\ndescription = "D."\nmedium = "audio"\ntargets = ["number"]\n'
 

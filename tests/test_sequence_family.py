@@ -13,7 +13,7 @@ from notebook_session import Mirror, Sessions, needs_torch
 from tasks import task_of
 
 from generator.competition.facts import TargetKind, Task
-from generator.installation import template_folder
+from generator.kit_files import template_folder
 from generator.pair.rendering import environment
 
 pytest_plugins = ("notebook_session",)

@@ -10,11 +10,10 @@ from layout_files import some, table
 from miniature import Outcome
 
 from generator.competition.facts import Task
-from generator.competition.introspection import Hints, read_task
-from generator.competition.introspection.errors import UnusableValueError
+from generator.competition.introspection import read_task
+from generator.competition.introspection.evidence import Hints, UnusableValueError
 from generator.competition.survey import survey_folder
-from generator.pair.proposal import propose
-from generator.pair.sources import look
+from generator.pair.generation import look, propose
 
 pytest_plugins = ("notebook_session",)
 

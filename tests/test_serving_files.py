@@ -13,8 +13,9 @@ from notebook_session import Mirror, Notebook, Sessions
 from served_files import SOUNDS, of_masks, of_pictures, write_masks, write_pictures, write_sounds
 
 from generator.competition.facts import Task
-from generator.competition.introspection import Hints, read_task
-from generator.competition.specimen.specimen import write_specimen
+from generator.competition.introspection import read_task
+from generator.competition.introspection.evidence import Hints
+from generator.competition.specimen import write_specimen
 from generator.competition.survey import survey_folder
 
 pytest_plugins = ("notebook_session",)

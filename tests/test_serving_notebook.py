@@ -18,8 +18,9 @@ from tasks import task_of
 from test_serving import write_heights
 
 from generator.competition.facts import SubmissionKind, TargetKind
-from generator.competition.introspection import Hints, read_task
-from generator.competition.specimen.specimen import write_specimen
+from generator.competition.introspection import read_task
+from generator.competition.introspection.evidence import Hints
+from generator.competition.specimen import write_specimen
 from generator.competition.survey import survey_folder
 
 pytest_plugins = ("notebook_session",)

@@ -12,11 +12,13 @@ from click.testing import CliRunner
 from layout_files import images, keys, sentence, some, table
 from layouts import LAYOUTS, WARNED, Layout, sampled
 
-from generator.cli.specimen import specimen as verb
+from generator.cli.data import specimen as verb
+from generator.competition import specimen as writing
 from generator.competition.facts import SubmissionKind, TargetKind, Task
-from generator.competition.introspection import Hints, read_task
-from generator.competition.specimen import MARKER, SpecimenSummary, write_specimen
-from generator.competition.specimen import specimen as writing
+from generator.competition.introspection import read_task
+from generator.competition.introspection.evidence import Hints
+from generator.competition.specimen import SpecimenSummary, write_specimen
+from generator.competition.specimen.files import MARKER
 from generator.competition.survey import survey_folder
 from generator.competition.survey.facts import (
     AudioFormat,
@@ -29,8 +31,7 @@ from generator.competition.survey.facts import (
     Survey,
     Table,
 )
-from generator.competition.tables.formats import TableFormat
-from generator.competition.tfrecord import features_of, first_records
+from generator.competition.tables.formats import TableFormat, features_of, first_records
 from generator.errors import CompetitionError, TandemError
 from generator.files import FileWriteError
 

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 from layout_files import images, table
 
-from generator.competition.introspection import Hints, Reading, read_task
+from generator.competition.introspection import read_task
+from generator.competition.introspection.evidence import Hints, Reading
 from generator.competition.survey import survey_folder
 
 FIRST, SECOND = range(100, 140), range(200, 260)

@@ -18,7 +18,8 @@ from written_submissions import submitted, table_task
 
 from generator.competition import builtin
 from generator.competition.facts import TargetKind, Task
-from generator.competition.introspection import Hints, read_task
+from generator.competition.introspection import read_task
+from generator.competition.introspection.evidence import Hints
 from generator.competition.submission import MissingReaderError, SubmissionError, read_table, validate
 from generator.competition.survey import survey_folder
 
@@ -130,7 +131,7 @@ def test_rows_that_are_cut_by_the_end_of_a_piece_are_read_whole(tmp_path: Path) 
 def test_a_parquet_whose_cells_could_fill_the_memory_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("generator.competition.tables.parquet._LARGEST_ROW_GROUP", 2**20)
+    monkeypatch.setattr("generator.competition.tables.readers._LARGEST_ROW_GROUP", 2**20)
     path = tmp_path / "submission.parquet"
     NUMBERS.assign(text=["y" * 2**20] * len(NUMBERS)).to_parquet(path)
 

@@ -5,8 +5,7 @@ import re
 
 import pytest
 
-from generator.cli.table import table
-from generator.cli.terminal import width_of
+from generator.cli.terminal import table, width_of
 
 HEADER = ["choice", "value", "evidence"]
 ROWS = [

@@ -14,7 +14,8 @@ from notebook_cells import executed_alone
 from written_submissions import submitted, table_task
 
 from generator.competition.facts import TargetKind
-from generator.competition.introspection import Hints, read_task
+from generator.competition.introspection import read_task
+from generator.competition.introspection.evidence import Hints
 from generator.competition.survey import survey_folder
 
 pytest_plugins = ("notebook_session",)

@@ -16,7 +16,7 @@ from notebook_session import Mirror, Sessions, needs_torch
 from tasks import task_of
 
 from generator.competition.facts import Task
-from generator.competition.introspection.training_budget import text_budget, text_seconds
+from generator.competition.introspection.task_kind import text_budget, text_seconds
 
 pytest_plugins = ("notebook_session",)
 

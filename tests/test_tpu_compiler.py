@@ -9,12 +9,10 @@ from pathlib import Path
 import pytest
 
 from generator.errors import TandemError
-from generator.installation import installed_version
+from generator.kit_files import installed_version
 from generator.sessions.first_process import FirstProcess
-from generator.tpu_compiler.compilation import CompileOptions, compile_steps
-from generator.tpu_compiler.report import CompileReport
-from generator.tpu_compiler.result_cache import ResultCache
-from generator.tpu_compiler.targets import NotebookTarget
+from generator.tpu_compiler.compilation import NotebookTarget, ResultCache, compile_steps
+from generator.tpu_compiler.report import CompileOptions, CompileReport
 
 pytestmark = pytest.mark.slow
 ON_THE_CPU = CompileOptions(use_libtpu=False, time_limit=300)

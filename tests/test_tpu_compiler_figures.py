@@ -5,14 +5,11 @@ from pathlib import Path
 import pytest
 
 from generator.errors import TandemError
-from generator.tpu_compiler.report import CompileReport
-from generator.tpu_compiler.result_cache import ResultCache
-from generator.tpu_compiler.topologies import find_topology
-from generator.tpu_compiler.worker.batch_interpolation import program_of_length
-from generator.tpu_compiler.worker.batch_search import Fit, largest_batch
-from generator.tpu_compiler.worker.program_text import read_program
-from generator.tpu_compiler.worker_events import Told
-from generator.untrusted import JsonObject
+from generator.text import JsonObject
+from generator.tpu_compiler.compilation import ResultCache
+from generator.tpu_compiler.report import CompileReport, Told, find_topology
+from generator.tpu_compiler.worker.compiler import Fit, largest_batch, read_program
+from generator.tpu_compiler.worker.torch_program import program_of_length
 
 # Lines of what libtpu 0.0.42.1 says of a step on v5e:2x4, shortened.
 PROGRAM = """HloModule jit_train_step, is_scheduled=true

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 from layout_files import images, keys, table
 
-from generator.competition.introspection import Hints, read_task
-from generator.competition.introspection.errors import IntrospectionError
+from generator.competition.introspection import read_task
+from generator.competition.introspection.evidence import Hints, IntrospectionError
 from generator.competition.survey import survey_folder
 
 

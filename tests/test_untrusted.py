@@ -6,16 +6,7 @@ import sys
 
 import pytest
 
-from generator.untrusted import (
-    JsonObject,
-    is_slug,
-    markdown,
-    markdown_code,
-    parsed_json,
-    printable,
-    python_literal,
-    quoted,
-)
+from generator.text import JsonObject, is_slug, markdown, markdown_code, parsed_json, printable, python_literal, quoted
 
 NASTY = [
     "it's",

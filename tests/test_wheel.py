@@ -44,7 +44,7 @@ def test_a_wheel_in_a_clean_environment_generates_the_same_bytes(tmp_path: Path)
     where = [str(python), "-c", "import generator; print(generator.__file__)"]
     shown = subprocess.run(where, env=clean, cwd=tmp_path, check=True, capture_output=True, text=True)
     assert Path(shown.stdout.strip()).is_relative_to(environment_folder)
-    where[-1] = "from generator.installation import install_command; print(install_command('run'))"
+    where[-1] = "from generator.kit_files import install_command; print(install_command('run'))"
     command = subprocess.run(where, env=clean, cwd=tmp_path, check=True, capture_output=True, text=True).stdout
     extras = tomllib.loads((CLONE / "pyproject.toml").read_text())["project"]["optional-dependencies"]
     wanted = [Requirement(argument) for argument in shlex.split(command)[2:]]

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 from miniature import names_in
 
-from generator.files import FileWriteError, PathOutsideError
-from generator.workspace_files import UnsafePlaceError, WorkspaceFiles
+from generator.files import FileWriteError, PathOutsideError, UnsafePlaceError, WorkspaceFiles
 
 CHANGES: dict[str, Callable[[WorkspaceFiles, Path], object]] = {
     "write": lambda files, path: files.write(path, b"new"),

@@ -1,4 +1,4 @@
-"""All that the kit writes and removes goes through `workspace_files`, apart from places that no workspace holds."""
+"""All that the kit writes and removes goes through `generator.files`, apart from places that no workspace holds."""
 
 import ast
 from collections.abc import Iterator
@@ -37,65 +37,59 @@ WRITING = set("wax+")
 OUT_OF_WORKSPACES = {
     "localkaggle": "its own root",
     "sessions": "folders that were made for them, by the local Kaggle in its root, by a rehearsal for itself",
-    "workspace_files.py": "the way that everything else takes",
+    "files.py": "the way that everything else takes",
 }
 ALLOWED = {
+    "cli/data.py": ("real files, in a temporary folder of the system", {"tempfile.TemporaryDirectory"}),
     "cli/generate.py": ("archives of a dry run, in a temporary folder of the system", {"tempfile.TemporaryDirectory"}),
     "cli/main.py": ("opens the null device", {"os.open"}),
     "cli/serve.py": ("the home of the local Kaggle's clients, in its own root", {"mkdir"}),
-    "cli/specimen.py": ("real files, in a temporary folder of the system", {"tempfile.TemporaryDirectory"}),
     "colab/remote/pack.py": ("runs on the machine at Colab", {"open", "unlink", "write_bytes"}),
     "colab/remote/prepare.py": ("runs on the machine at Colab", {"mkdir", "touch"}),
     "colab/remote/unpack.py": ("runs on the machine at Colab", {"extractall", "mkdir", "open", "unlink"}),
-    "colab/rental.py": ("a temporary folder of the system", {"unlink", "write_text"}),
-    "colab/training.py": ("a temporary folder of the system", {"touch", "unlink", "write_text"}),
-    "colab/transfer.py": (
-        "a temporary folder of the system, and a folder that was just made",
-        {"copyfileobj", "mkdir", "open", "unlink"},
+    "colab/rental.py": (
+        "a temporary folder of the system; a temporary folder of the system, and a folder that was just made",
+        {"copyfileobj", "mkdir", "open", "unlink", "write_text"},
     ),
-    "competition/builtin/digits.py": ("an empty folder that was just made", {"mkdir", "save"}),
-    "competition/builtin/built_in.py": ("an empty folder that was just made", {"open"}),
-    "competition/specimen/images.py": ("in memory", {"save"}),
-    "competition/specimen/sounds.py": ("in memory", {"open"}),
-    "competition/specimen/specimen.py": ("an empty folder that was just made", {"write_bytes"}),
+    "colab/training.py": ("a temporary folder of the system", {"touch", "unlink", "write_text"}),
+    "competition/builtin.py": ("an empty folder that was just made", {"mkdir", "open", "save"}),
+    "competition/specimen/__init__.py": ("an empty folder that was just made", {"write_bytes"}),
+    "competition/specimen/files.py": ("an empty folder that was just made", {"ZipFile", "mkdir", "write_bytes"}),
+    "competition/specimen/media.py": ("in memory", {"open", "save"}),
     "competition/specimen/stand_in_server.py": (
         "is copied into specimens, and runs in a session",
         {"to_csv", "to_parquet"},
     ),
-    "competition/specimen/writing.py": ("an empty folder that was just made", {"mkdir", "write_bytes", "ZipFile"}),
-    "files.py": ("reads", {"os.open"}),
-    "kaggle/data_download.py": ("a folder that was just checked, and is locked", {"mkdir", "rename", "unlink"}),
-    "kaggle/downloads.py": ("a handle of workspace_files", {"fdopen"}),
-    "kaggle/unpacking.py": ("an empty folder that was just made", {"mkdir", "open"}),
-    "pair/packed_data.py": ("a folder that was just made", {"mkdir", "open"}),
-    "pair/rendering.py": ("the user's own cache", {"mkdir"}),
-    "plan/measurement.py": ("a temporary folder of the system", {"mkdir", "write_text"}),
-    "plan/probe.py": ("runs in a notebook, in its working folder", {"write_text"}),
-    "rehearsal/archives.py": ("a folder that was just made", {"ZipFile", "rename", "extractall"}),
-    "rehearsal/training.py": ("a folder that was just made", {"write_text"}),
-    "rehearsal/inference.py": ("a folder that was just made", {"mkdir"}),
-    "rehearsal/writing.py": (
-        "an empty folder that was just made",
-        {"mkdir", "write_bytes", "os.link", "copyfile"},
-    ),
-    "run/weights_process.py": ("its standard output", {"fdopen"}),
-    "run/kernel.py": ("a temporary folder of the system", {"mkdir", "open"}),
-    "run/private_folder.py": ("temporary folders of the system", {"os.open", "tempfile.mkdtemp"}),
-    "run/cell_findings.py": (
-        "a temporary folder of the system",
-        {"tempfile.TemporaryDirectory", "write_bytes", "write_text"},
-    ),
-    "run/input_mounts.py": ("a temporary folder of the system", {"mkdir", "symlink_to"}),
-    "run/baseline.py": ("a temporary folder of the system", {"open"}),
-    "run/output_folder.py": ("a handle of workspace_files", {"os.truncate"}),
-    "tpu_compiler/child.py": ("a temporary folder of the system", {"mkdir", "fdopen"}),
-    "tpu_compiler/result_cache.py": ("the user's own cache", {"mkdir"}),
-    "tpu_compiler/worker/process.py": ("its pipes", {"fdopen"}),
-    "kaggle/chain/git.py": (
+    "kaggle/chain/inputs.py": (
         "a temporary folder of the system",
         {"mkdir", "tempfile.TemporaryDirectory", "write_text"},
     ),
     "kaggle/chain/journal.py": ("a handle of workspace_files", {"os.ftruncate"}),
+    "kaggle/client.py": ("a handle of workspace_files", {"fdopen"}),
+    "kaggle/competition_data.py": (
+        "a folder that was just checked, and is locked; an empty folder that was just made",
+        {"mkdir", "open", "rename", "unlink"},
+    ),
+    "pair/data.py": ("a folder that was just made", {"mkdir", "open"}),
+    "pair/rendering.py": ("the user's own cache", {"mkdir"}),
+    "plan/__init__.py": ("a temporary folder of the system", {"mkdir", "write_text"}),
+    "plan/probe.py": ("runs in a notebook, in its working folder", {"write_text"}),
+    "rehearsal/hidden_test.py": (
+        "a folder that was just made; an empty folder that was just made",
+        {"ZipFile", "copyfile", "extractall", "mkdir", "os.link", "rename", "write_bytes"},
+    ),
+    "rehearsal/sessions.py": ("a folder that was just made", {"mkdir", "write_text"}),
+    "run/input_mounts.py": ("a temporary folder of the system", {"mkdir", "symlink_to"}),
+    "run/kernel.py": (
+        "a temporary folder of the system; temporary folders of the system",
+        {"mkdir", "open", "os.open", "tempfile.mkdtemp"},
+    ),
+    "run/output_folder.py": ("a handle of workspace_files", {"os.truncate"}),
+    "run/pair_run.py": ("a temporary folder of the system", {"open"}),
+    "run/report.py": ("a temporary folder of the system", {"tempfile.TemporaryDirectory", "write_bytes", "write_text"}),
+    "run/weights_process.py": ("its standard output", {"fdopen"}),
+    "tpu_compiler/compilation.py": ("a temporary folder of the system; the user's own cache", {"fdopen", "mkdir"}),
+    "tpu_compiler/worker/process.py": ("its pipes", {"fdopen"}),
 }
 
 

@@ -10,7 +10,7 @@ import pandas as pd
 from notebook_cells import executed_alone
 from notebook_session import rendered_cells
 
-from generator.competition.builtin.tumours import TUMOURS
+from generator.competition.builtin import TUMOURS
 from generator.competition.facts import SubmissionKind, TargetKind, Task, Value
 
 USUAL = {

@@ -1,17 +1,23 @@
-"""Rules: a function that finds, with its id, its name and how grave a finding is.
+"""Rules, and what is left out of their findings: ignored ones, and those of a baseline."""
 
-The function's docstring is what `tandem check --explain RULE` prints. Its first paragraph is a sentence, its
-last one the evidence: `Source (2026-11-23): …`, with the day on which that was last looked at.
-"""
-
+import hashlib
 import inspect
+import io
+import json
+import os
 import re
-from collections.abc import Callable, Iterator
+import tokenize
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 
-from generator.check.finding import Finding, Place, Severity
-from generator.check.fix import Fix
+from generator.check.code import NotebookCode
+from generator.check.findings import Finding, Fix, Place, Severity
 from generator.check.source import KernelSource
+from generator.errors import CheckError
+from generator.files import read_text
+from generator.text import JsonObject, printable
 
 _EVIDENCE = re.compile(r"^Source \((?P<date>\d{4}-\d\d-\d\d)\): (?P<text>.+)\Z", re.MULTILINE | re.DOTALL)
 
@@ -66,3 +72,135 @@ def rule(
 ) -> Callable[[Callable[[KernelSource], Iterator[Problem]]], Rule]:
     """Make a rule of a function; M… is for metadata, N… for notebooks on Kaggle, T… for TPUs."""
     return lambda find: Rule(id, name, severity, find)
+
+
+# Ignored findings: `# tandem: ignore[T003] the reason` on the line of a finding or above it.
+
+
+_IGNORE = re.compile(r"#\s*tandem:\s*ignore\[(?P<rules>[A-Z0-9,\s]*)\]\s*(?P<reason>.*)")
+
+
+@dataclass(frozen=True)
+class Ignore:
+    """A comment that ignores rules; without a reason it does not count."""
+
+    cell: str
+    line: int
+    rules: tuple[str, ...]
+    reason: str
+
+
+def ignores(code: NotebookCode) -> Iterator[Ignore]:
+    """Every such comment in a notebook, those without a reason as well."""
+    for cell in code.cells:
+        if "tandem:" not in cell.source:
+            continue
+        for line, comment in _comments(cell.source):
+            if found := _IGNORE.match(comment):
+                rules = tuple(rule.strip() for rule in found["rules"].split(",") if rule.strip())
+                yield Ignore(cell.name, line, rules, found["reason"].strip(" -:"))
+
+
+def without_ignored(findings: Iterable[Finding], code: NotebookCode) -> list[Finding]:
+    """Leave out findings that a comment with a reason ignores.
+
+    It stands on the line of the finding or on the one above, for a finding of a whole cell anywhere in that, and for
+    one of the whole notebook in any cell. Metadata have no comments: those findings stay.
+    """
+    places = {place for each in ignores(code) if each.reason for place in _covered(each)}
+    told = [(each, each.place) for each in findings]
+    return [each for each, at in told if at.path != code.path or (each.rule, at.cell, at.line) not in places]
+
+
+def _covered(ignore: Ignore) -> Iterator[tuple[str, str, int]]:
+    """A rule with a cell and a line, for each that a comment covers; 0 is the whole cell, "" the whole notebook."""
+    for rule in ignore.rules:
+        yield rule, "", 0
+        yield from ((rule, ignore.cell, line) for line in (0, ignore.line, ignore.line + 1))
+
+
+def _comments(source: str) -> Iterator[tuple[int, str]]:
+    """The comments of a cell with their lines; in one that is no Python, whatever begins with the sign of one."""
+    try:
+        for token in tokenize.generate_tokens(io.StringIO(source).readline):
+            if token.type == tokenize.COMMENT:
+                yield token.start[0], token.string
+    except (tokenize.TokenError, SyntaxError):
+        for number, line in enumerate(source.split("\n"), start=1):
+            if "#" in line:
+                yield number, line[line.index("#") :]
+
+
+# Baselines: findings that were there before, so that a check fails for new ones only.
+#
+# A finding is told by its rule, file, cell and sentence, and not by its line: it stays the same one when lines are
+# added above it. Where the same one is found more often than the baseline has it, the rest are new.
+
+
+_VERSION = 1
+
+
+def check_replaceable(path: Path) -> None:
+    """Make sure that a baseline written there would take the place of nothing, or of a baseline.
+
+    Raises:
+        CheckError: Something else is there.
+    """
+    if path.exists():
+        _entries(path)
+
+
+def relative(path: Path, root: Path) -> str:
+    """A path as it is seen from a folder, with slashes."""
+    return Path(os.path.relpath(path, root)).as_posix()
+
+
+def fingerprint(finding: Finding, root: Path) -> str:
+    """What tells a finding from others, whatever is written above it."""
+    parts = (finding.rule, relative(finding.place.path, root), finding.place.cell, finding.message)
+    return hashlib.sha256("\0".join(parts).encode("utf-8", "replace")).hexdigest()
+
+
+def baseline_text(findings: Iterable[Finding], root: Path) -> str:
+    """Write findings as a baseline, whose paths are seen from a folder: JSON with a final newline."""
+    entries = [
+        {
+            "rule": finding.rule,
+            "path": relative(finding.place.path, root),
+            "cell": finding.place.cell,
+            "message": finding.message,
+            "fingerprint": fingerprint(finding, root),
+        }
+        for finding in findings
+    ]
+    return json.dumps({"version": _VERSION, "findings": entries}, indent=2, ensure_ascii=False) + "\n"
+
+
+def new_findings(findings: Iterable[Finding], baseline: Path) -> list[Finding]:
+    """Leave out the findings that a baseline has.
+
+    Raises:
+        FileReadError: There is none.
+        CheckError: The file is none.
+    """
+    left, new = Counter(_entries(baseline)), []
+    for finding in findings:
+        key = fingerprint(finding, baseline.parent)
+        if left[key] > 0:
+            left[key] -= 1
+        else:
+            new.append(finding)
+    return new
+
+
+def _entries(baseline: Path) -> list[str]:
+    try:
+        known = JsonObject.of(json.loads(read_text(baseline)))
+        if known.get("version") != _VERSION:
+            raise ValueError(known.get("version"))
+        return [JsonObject.of(each).text("fingerprint") for each in known["findings"]]
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
+        raise CheckError(
+            f"{printable(str(baseline))} is no baseline of `tandem check`, and is left as it is; write one with "
+            "`--write-baseline` under another name."
+        ) from error

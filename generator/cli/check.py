@@ -6,28 +6,110 @@ import os
 import sys
 import time
 from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from generator import __version__
-from generator.cli.completion import complete_pair
-from generator.cli.options import json_option, shortest, workspace_option
-from generator.cli.table import table
-from generator.cli.terminal import styled, warn
-from generator.untrusted import is_slug, printable
+from generator.check.source import CompilerWord, KernelSource, Purpose
+from generator.cli.options import complete_pair, json_option, shortest, workspace_option
+from generator.cli.terminal import styled, table, warn
+from generator.pair.workspace import Workspace
+from generator.run.input_mounts import InputMissingError, Mount
+from generator.text import is_slug, printable
+from generator.tpu_compiler.compilation import NotebookTarget, compile_steps, pair_notebook
+from generator.tpu_compiler.report import CompileOptions, CompileReport, StepCost
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from generator.check.finding import Finding
-    from generator.check.fixing import FixedFile
-    from generator.check.source import KernelSource
-    from generator.pair.workspace import PairFolder, Workspace
-    from generator.tpu_compiler.report import CompileReport
+    from generator.check.checking import FixedFile
+    from generator.check.findings import Finding
+    from generator.pair.workspace import PairFolder
+
+
+# Asking the TPU's compiler about what is checked, and telling what it said.
+
+
+_GIB = 2**30
+
+
+def pair_compiled(
+    kernels: Sequence[KernelSource], workspace: Workspace, name: str, *, topology: str, is_asked_for: bool
+) -> tuple[list[KernelSource], list[CompileReport]]:
+    """The kernels of a pair with the compiler's word on its training.
+
+    Without data and without a specimen it is not asked, which is said; an error only where it was asked for.
+    """
+    try:
+        target = pair_notebook(workspace, name)
+    except InputMissingError as error:
+        if is_asked_for:
+            raise
+        warn(f"The TPU's compiler was not asked: {error.message}")
+        return list(kernels), []
+    report = _compiled(target, topology)
+    return [_with_word(each, report) if each.purpose is Purpose.TRAINING else each for each in kernels], [report]
+
+
+def notebooks_compiled(
+    kernels: Sequence[KernelSource], workspace: Workspace, *, topology: str
+) -> tuple[list[KernelSource], list[CompileReport]]:
+    """Notebooks of anybody's with the compiler's word on each, on the competitions' data in this workspace."""
+    folders = sorted(path for path in (workspace.input / "competitions").glob("*") if path.is_dir())
+    told, reports = [], []
+    for kernel in kernels:
+        attached = kernel.refs("competition_sources")
+        wanted = [path for path in folders if kernel.metadata is None or path.name in attached]
+        mounted = tuple(Mount(PurePosixPath("competitions", path.name), path.resolve()) for path in wanted)
+        if kernel.fault is not None or not kernel.notebook or kernel.purpose is Purpose.INFERENCE:
+            told.append(kernel)
+            continue
+        reports.append(_compiled(NotebookTarget(kernel.code.path, mounted), topology))
+        told.append(_with_word(kernel, reports[-1]))
+    return told, reports
+
+
+def compiler_lines(report: CompileReport) -> list[str]:
+    """What the compiler said beside its findings: a line for each step, and what is not known."""
+    lines = [f"{report.compiler}, {report.topology}: {_step_line(step)}" for step in report.steps]
+    return [printable(line) for line in (*lines, *report.unknown)]
+
+
+def compiler_fields(report: CompileReport) -> dict[str, Any]:
+    """The same for programs."""
+    steps = [{**vars(step), "collectives": dict(step.collectives)} for step in report.steps]
+    fields = {"topology": report.topology, "compiler": report.compiler, "seconds": round(report.seconds, 1)}
+    largest = None if report.largest_batch is None else vars(report.largest_batch)
+    return {**fields, "steps": steps, "unknown": report.unknown, "largest_batch": largest}
+
+
+def _compiled(target: NotebookTarget, topology: str) -> CompileReport:
+    def show(line: str) -> None:
+        click.echo(styled(printable(line), sys.stderr, dim=True), err=True)
+
+    return compile_steps(target, CompileOptions(topology=topology), progress=show)
+
+
+def _with_word(kernel: KernelSource, report: CompileReport) -> KernelSource:
+    words = (CompilerWord(each.kind, each.sentence, each.remedy, each.cell, each.line or 0) for each in report.problems)
+    return replace(kernel, compiler=tuple(words))
+
+
+def _step_line(step: StepCost) -> str:
+    memory = ""
+    if step.peak_memory is not None:
+        limit = f" of {step.memory_limit / _GIB:.1f}" if step.memory_limit else ""
+        memory = f", {step.peak_memory / _GIB:.2f}{limit} GiB"
+    padding = f", padding {step.padding:.2f}" if step.padding else ""
+    parameters = f", {step.parameters:,} parameters" if step.parameters else ""  # only Keras and PyTorch tell
+    what = f"{step.what} of {step.batch_per_core:,} examples on each of {step.cores} cores"
+    return f"{what}: {step.flops / 1e9:,.1f} GFLOP{memory}{padding}{parameters}"
+
 
 _SILENT_SECONDS = 2.0
 _MOST_NAMED = 5
@@ -125,7 +207,7 @@ class _Checked:
 
     def fixed(self) -> "list[FixedFile]":
         """The files with the fixes of the findings."""
-        from generator.check.fixing import fixed_files
+        from generator.check.checking import fixed_files
 
         return fixed_files(self.kernels, self.findings)
 
@@ -145,7 +227,7 @@ def _checked(options: dict[str, Any], allowed: set[str]) -> _Checked:
     findings = [each for each in checking.check(_told(kernels)) if each.rule not in allowed]
     gc.freeze()  # a million objects of syntax trees, which are not searched for cycles before the process ends
     if options["baseline"] is not None and not options["write_baseline"]:
-        from generator.check.baseline import new_findings
+        from generator.check.rule import new_findings
 
         findings = new_findings(findings, options["baseline"])
     return _Checked(kernels, findings, reports)
@@ -164,8 +246,8 @@ def _refuse_nonsense(context: click.Context, options: dict[str, Any]) -> None:
     if options["write_baseline"] and options["baseline"] is None:
         context.fail("--write-baseline needs the file: --baseline FILE.")
 
-    from generator.check.baseline import check_replaceable
-    from generator.tpu_compiler.topologies import find_topology
+    from generator.check.rule import check_replaceable
+    from generator.tpu_compiler.report import find_topology
 
     find_topology(options["topology"])
     if options["write_baseline"]:
@@ -176,7 +258,7 @@ def _kernels(
     workspace: "Workspace", target: str, options: dict[str, Any]
 ) -> "tuple[list[KernelSource], list[CompileReport]]":
     """Both kernels of a pair that is named, or what a path leads to, with the compiler's word where it is asked."""
-    from generator.check.reading import read_pair, read_target
+    from generator.check.source import read_pair, read_target
     from generator.pair.folder import existing_pair
 
     compiles, topology = options["compiles"], options["topology"]
@@ -185,14 +267,12 @@ def _kernels(
         kernels = read_pair(folder)
         if compiles is False or (compiles is None and not _may_run(folder)):
             return kernels, []
-        from generator.cli.compiler_report import pair_compiled
 
         return pair_compiled(kernels, workspace, target, topology=topology, is_asked_for=bool(compiles))
     kernels = read_target(Path(target), is_code_competition=options["code_competition"])
     # A notebook of anybody's is executed only when somebody says so.
     if not compiles:
         return kernels, []
-    from generator.cli.compiler_report import notebooks_compiled
 
     return notebooks_compiled(kernels, workspace, topology=topology)
 
@@ -225,8 +305,8 @@ def _paths(kernel: "KernelSource") -> tuple[Path, ...]:
 
 
 def _sarif(checked: _Checked) -> str:
+    from generator.check.checking import sarif
     from generator.check.rules import RULES
-    from generator.check.sarif import sarif
 
     log = sarif(checked.findings, RULES, root=Path.cwd(), version=__version__, kernels=checked.kernels)
     return json.dumps(log, indent=2)
@@ -246,8 +326,6 @@ def _json(checked: _Checked, fixed: "list[FixedFile]") -> str:
             for file in fixed
         ]
     if checked.reports:
-        from generator.cli.compiler_report import compiler_fields
-
         said["compiled"] = [compiler_fields(report) for report in checked.reports]
     return json.dumps(said, indent=2)
 
@@ -333,7 +411,6 @@ def _table_rows(checked: _Checked) -> list[tuple[str, ...]]:
 def _compiler_lines(reports: "list[CompileReport]") -> list[str]:
     if not reports:
         return []
-    from generator.cli.compiler_report import compiler_lines
 
     return [line for report in reports for line in compiler_lines(report)]
 
@@ -381,8 +458,8 @@ def _explained(name: str) -> str:
 
 
 def _write_baseline(findings: "list[Finding]", path: Path) -> int:
-    from generator.check.baseline import baseline_text
-    from generator.workspace_files import WorkspaceFiles
+    from generator.check.rule import baseline_text
+    from generator.files import WorkspaceFiles
 
     WorkspaceFiles(path.parent).write(path, baseline_text(findings, path.parent).encode("utf-8", "replace"))
     click.echo(f"{printable(shortest(path))}: {len(findings):,} findings, which a check with --baseline leaves out.")

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from generator.accelerators.catalog import Service, catalog
+from generator.accelerators import Service, catalog
 from generator.cli.options import (
     KnobCommand,
     assignments_option,
@@ -15,15 +15,21 @@ from generator.cli.options import (
     shortest,
     workspace_option,
 )
-from generator.cli.progress import timed_lines
-from generator.cli.terminal import is_interactive
-from generator.colab.command_line import PROGRAM, CommandLine
-from generator.colab.machines import MACHINES, machine_named
-from generator.colab.options import ColabOptions, KaggleLogin, PlannedTraining
-from generator.colab.receipt import Receipt, read_receipt
+from generator.cli.terminal import is_interactive, timed_lines
+from generator.colab.rental import (
+    MACHINES,
+    PROGRAM,
+    ColabOptions,
+    CommandLine,
+    KaggleLogin,
+    PlannedTraining,
+    Receipt,
+    machine_named,
+    read_receipt,
+)
 from generator.kaggle.credentials import AccessToken, LegacyKey, find_credentials, redacted_secrets
 from generator.kaggle.errors import CredentialsError
-from generator.untrusted import printable
+from generator.text import printable
 
 _FOLDER = "/content/tandem"
 

@@ -1,32 +1,40 @@
-"""The verb `data`: a competition's files, and what its trainings start from, downloaded to where notebooks look."""
+"""The verbs `data` and `specimen`: a competition's files, downloaded or made up."""
 
 import json
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from generator.cli.kaggle_facts import connected
+from generator.cli.generate import connected
 from generator.cli.options import (
     KnobCommand,
     assignments_option,
     competition_argument,
+    data_option,
     json_option,
+    output_option,
     to_option,
     workspace_option,
 )
-from generator.cli.terminal import warn
+from generator.cli.terminal import table, warn
 from generator.errors import TandemError
+from generator.kit_files import PackageMissingError
 from generator.pair.workspace import Workspace
-from generator.untrusted import printable
+from generator.text import printable
 
 if TYPE_CHECKING:
-    from generator.kaggle.data_download import Step
-    from generator.run.pretrained_weights import PretrainedWeights
+    from generator.competition.facts import Task
+    from generator.competition.specimen import SpecimenSummary
+    from generator.competition.survey.facts import Survey
+    from generator.kaggle.competition_data import Step
+    from generator.run.input_mounts import PretrainedWeights
+
 
 _MEGABYTE = 1e6
 _SECONDS_BETWEEN_LINES = 5.0
@@ -51,7 +59,7 @@ def data(**options: Any) -> int:
     tandem data titanic
     tandem data titanic --dry-run
     """  # noqa: D301 - click wants the character itself
-    from generator.pair.sources import check_name
+    from generator.pair.generation import check_name
 
     slug = options["competition"]
     check_name(slug)
@@ -103,9 +111,8 @@ def _pairs_of(slug: str, workspace: Workspace, assignments: Sequence[str]) -> li
     """What the pairs of a competition need; pairs that cannot be read are left out, with a warning."""
     from generator.pair.generation import read_pair
     from generator.pair.workspace import Role
-    from generator.run.input_mounts import SOURCE_KINDS, read_sources
-    from generator.run.parameters import read_notebook_parameters, set_parameters
-    from generator.run.pretrained_weights import wanted_weights
+    from generator.run.execution import read_notebook_parameters, set_parameters
+    from generator.run.input_mounts import SOURCE_KINDS, read_sources, wanted_weights
 
     found = []
     for folder in workspace.pairs():
@@ -133,7 +140,7 @@ def _pairs_of(slug: str, workspace: Workspace, assignments: Sequence[str]) -> li
 
 def _competition_files(slug: str, options: dict[str, Any]) -> dict[str, Any]:
     from generator.competition import builtin
-    from generator.pair.mounted_data import ensure_data, is_reached_as_the_user_chose
+    from generator.pair.data import ensure_data, is_reached_as_the_user_chose
 
     workspace = options["workspace"]
     folder = workspace.competition_data(slug)
@@ -150,7 +157,7 @@ def _competition_files(slug: str, options: dict[str, Any]) -> dict[str, Any]:
 
         files = kaggle.competition_files(slug)
         return {"files": len(files), "size": total_size(files)}
-    from generator.kaggle.data_download import download_data
+    from generator.kaggle.competition_data import download_data
 
     click.echo(f"Listing the files of {printable(slug)} …", err=True)
     with _Progress() as progress:
@@ -165,7 +172,7 @@ def _attached(pairs: Sequence[_Needs], options: dict[str, Any]) -> list[dict[str
         folder = workspace.input / place
         is_there = _has_files(folder)
         if not is_there and not options["dry_run"]:
-            from generator.kaggle.data_download import Source, download_source
+            from generator.kaggle.competition_data import Source, download_source
 
             kaggle = connected(options["to"])
             click.echo(f"Downloading the {kind} {printable(name)} …", err=True)
@@ -178,7 +185,7 @@ def _attached(pairs: Sequence[_Needs], options: dict[str, Any]) -> list[dict[str
 
 def _pretrained(pairs: Sequence[_Needs], options: dict[str, Any]) -> list[dict[str, Any]]:
     """Fetches the weights that trainings start from into the caches of their libraries."""
-    from generator.run.pretrained_weights import fetch_weights
+    from generator.run.input_mounts import fetch_weights
 
     fetched = []
     for weights in dict.fromkeys(needs.weights for needs in pairs if needs.weights):
@@ -222,3 +229,125 @@ class _Progress:
         share = f" of {step.total / _MEGABYTE:,.1f}" if step.total else ""
         text = f"{step.stage:<9}{step.done / _MEGABYTE:>10,.1f}{share} MB, {speed / _MEGABYTE:,.1f} MB/s"
         click.echo(f"\r{text:<60}" if self._is_terminal else text, err=True, nl=not self._is_terminal)
+
+
+# The verb `specimen`: a miniature synthetic copy of a competition's data.
+
+
+_USUAL_ROWS, _FEWEST_ROWS, _MOST_ROWS = 96, 12, 20_000
+_USUAL_SEED = 1
+
+
+@click.command()
+@competition_argument
+@data_option(default="input/competitions/COMPETITION")
+@to_option("Which Kaggle to ask where the files are not here: kaggle by default, or the one of `tandem serve`.")
+@click.option(
+    "--rows",
+    type=click.IntRange(_FEWEST_ROWS, _MOST_ROWS),
+    default=_USUAL_ROWS,
+    metavar="N",
+    help=f"How many training rows, {_USUAL_ROWS} by default; more where a few of every class need them.",
+)
+@click.option("--seed", type=int, default=_USUAL_SEED, metavar="N", help="The same seed gives the same bytes.")
+@click.option(
+    "--signal/--no-signal", default=True, help="Whether the labels can be learned from the inputs; they can by default."
+)
+@output_option(metavar="DIR", default="input/specimens/COMPETITION")
+@click.option("--force", is_flag=True, help="Replace the specimen that is there; anything else never is.")
+@workspace_option
+@json_option
+def specimen(**options: Any) -> int:
+    """Write a miniature synthetic copy of a competition's data to input/specimens/COMPETITION.
+
+    It has the files, columns, formats, ids, distributions and labels of the real data, and no row, text, picture or
+    sound of it: a pair of notebooks can be rehearsed on it in a few minutes. Scores on it mean nothing. Where the
+    files are not here, Kaggle's API is asked for their names and sizes and for pieces of some: nothing is downloaded.
+
+    \b
+    tandem specimen titanic
+    tandem specimen birdclef --data /mnt/birdclef --rows 200
+    """  # noqa: D301 - click wants the character itself
+    from generator.cli.generate import KaggleFactSource
+    from generator.pair.choices import decisions
+    from generator.pair.data import unpack_if_packed
+    from generator.pair.folder import kept_description, pair_folder, read_choices
+    from generator.pair.generation import look, propose
+
+    workspace, slug = options["workspace"], options["competition"]
+    # What the user decided for the pair, such as another id column, is true of its specimen as well.
+    pair = pair_folder(workspace, slug)
+    decided = decisions(read_choices(pair), flags={}, task_flags={})
+    known = look(
+        slug,
+        mounted=workspace.competition_data(slug),
+        data=unpack_if_packed(slug, options["data"], workspace, tell=partial(click.echo, err=True)),
+        ask=KaggleFactSource(options["to"]),
+        known=kept_description(pair, slug),
+    )
+    proposal = propose(known, decisions=decided)
+    for warning in proposal.warnings:
+        warn(warning)
+    folder = options["output"] or workspace.specimen(slug)
+    click.echo(f"Writing a specimen of {printable(slug)} …", err=True)
+    summary = (
+        _of_built_in(slug, proposal.task, folder, options)
+        if known.survey is None
+        else _of_survey(known.survey, proposal.task, folder, options)
+    )
+    click.echo(_as_json(summary, options) if options["as_json"] else _as_text(summary))
+    return 0
+
+
+def _of_built_in(slug: str, task: "Task", folder: Path, options: Mapping[str, Any]) -> "SpecimenSummary":
+    """Real files are written for the time that it takes to look at them."""
+    from tempfile import TemporaryDirectory
+
+    from generator.competition import builtin
+    from generator.competition.survey import survey_folder
+
+    with TemporaryDirectory() as place:
+        builtin.require(slug).write(Path(place))
+        return _of_survey(survey_folder(Path(place)), task, folder, options)
+
+
+def _of_survey(survey: "Survey", task: "Task", folder: Path, options: Mapping[str, Any]) -> "SpecimenSummary":
+    from generator.competition.specimen import write_specimen
+
+    try:
+        return write_specimen(
+            survey,
+            task,
+            folder,
+            rows=options["rows"],
+            seed=options["seed"],
+            signal=options["signal"],
+            replace=options["force"],
+            files=None if options["output"] else options["workspace"].files,
+        )
+    except ModuleNotFoundError as error:
+        raise PackageMissingError(what="Made-up pictures are drawn by", package=error.name or "numpy") from error
+
+
+def _as_text(summary: "SpecimenSummary") -> str:
+    rows = [[path, f"{count:,} rows"] for path, count in summary.rows.items()]
+    in_tables = {path.rpartition("/")[0] for path in summary.rows}
+    for path, count in summary.files.items():
+        others = count - sum(known.rpartition("/")[0] == path for known in summary.rows)
+        if others or path not in in_tables:
+            rows.append([f"{path}/" if path else "beside them", f"{others:,} files"])
+    lines = [table(["file or folder", "content"], rows), ""]
+    lines += [f"Note: {printable(note)}" for note in summary.notes]
+    return "\n".join([*lines, f"Made-up data, marked by SPECIMEN.json, in {printable(str(summary.folder))}"])
+
+
+def _as_json(summary: "SpecimenSummary", options: Mapping[str, Any]) -> str:
+    report = {
+        "specimen": str(summary.folder),
+        "seed": options["seed"],
+        "signal": options["signal"],
+        "tables": dict(summary.rows),
+        "files": dict(summary.files),
+        "notes": list(summary.notes),
+    }
+    return json.dumps(report, indent=2)

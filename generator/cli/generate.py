@@ -1,18 +1,21 @@
-"""The verb `generate`: a pair of notebooks for a competition, or all reference pairs of a workspace again."""
+"""The verb `generate`: a pair of notebooks for a competition, its questions and its report."""
 
 import json
+import logging
+import shlex
+import sys
+import time
 from collections.abc import Callable, Iterable, Mapping
-from functools import partial
+from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property, partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from generator import __version__
-from generator.cli.completion import words
-from generator.cli.generate_report import pair_as_json, pair_as_text
-from generator.cli.kaggle_facts import KaggleFactSource
+from generator.accelerators import cpu_seconds, text_seconds
 from generator.cli.options import (
     KnobCommand,
     assignments_option,
@@ -20,22 +23,370 @@ from generator.cli.options import (
     data_option,
     json_option,
     to_option,
+    words,
     workspace_option,
 )
-from generator.cli.questions import asked
-from generator.cli.table import table
-from generator.cli.terminal import is_interactive, warn
+from generator.cli.terminal import complain, is_interactive, table, warn
 from generator.competition import builtin
+from generator.competition.facts import Medium, Value
 from generator.competition.metrics import METRICS, metric_named
-from generator.competition.schema import Family, Key, common, families, keys_of
+from generator.competition.schema import Family, Key, Preset, called, common, families, keys_of, preset_of
+from generator.errors import CompetitionError, TandemError, did_you_mean
+from generator.files import read_bytes
 from generator.pair import generation
-from generator.pair.generation import Draft, GenerateOptions
-from generator.pair.mounted_data import ensure_data, has_data, link_data
-from generator.pair.owner import checked_owner
-from generator.pair.packed_data import unpack_if_packed, unpack_whole, whole_archive
-from generator.pair.template_catalog import Framework, frameworks
+from generator.pair.choices import PLACEHOLDER_OWNER, checked_owner
+from generator.pair.data import ensure_data, has_data, link_data, unpack_if_packed, unpack_whole, whole_archive
+from generator.pair.generation import Draft, GenerateOptions, Proposal, setting_of
+from generator.pair.spec import Framework, frameworks, suggested_models
 from generator.pair.workspace import Workspace
-from generator.untrusted import is_slug, printable
+from generator.text import duration, is_slug, printable
+
+if TYPE_CHECKING:
+    from generator.competition.facts import Description
+    from generator.competition.introspection.evidence import Finding
+    from generator.competition.survey.facts import Survey
+    from generator.kaggle.competition_data import RemoteFacts
+    from generator.kaggle.gateway import Kaggle
+
+
+# Asking a Kaggle about a competition from the command line: which one, with progress on stderr.
+
+
+_SECONDS_BETWEEN_LINES = 2.0
+
+
+@dataclass
+class KaggleFactSource:
+    """A Kaggle that is met when it is first asked, and asked once; `to` is None where the user did not choose one."""
+
+    to: str | None
+    _described: "dict[str, Description]" = field(default_factory=dict)
+    _surveyed: "dict[str, Survey]" = field(default_factory=dict)
+    _last_line: float = field(default_factory=time.monotonic)
+
+    def describe(self, slug: str) -> "Description":
+        """The hosts' description of a competition, see `RemoteFacts`."""
+        from generator.competition import builtin
+        from generator.kaggle.errors import NotFoundError
+
+        if slug in self._described:
+            return self._described[slug]
+        facts = self._met
+        click.echo(f"Asking {facts.source} about {printable(slug)} …", err=True)
+        try:
+            self._described[slug] = facts.describe(slug)
+        except NotFoundError as error:
+            name = f'competition "{printable(slug)}"'
+            problem = (
+                f"The local Kaggle hosts no {name}: see {facts.kaggle.address}/competitions, or host a folder by "
+                "starting it again with `tandem serve --competition DIR`."
+                if facts.kaggle.is_local
+                else f"Kaggle knows no {name}; its name is the last part of its address, kaggle.com/competitions/NAME."
+            )
+            raise CompetitionError(f"{problem}{did_you_mean(slug, builtin.known())}") from error
+        return self._described[slug]
+
+    def survey(self, slug: str) -> "Survey":
+        """A look at its files where they are, see `RemoteFacts`."""
+        if slug not in self._surveyed:
+            self._surveyed[slug] = self._met.survey(slug)
+        return self._surveyed[slug]
+
+    @cached_property
+    def _met(self) -> "RemoteFacts":
+        from generator.competition.facts import CannotAskError
+        from generator.kaggle.competition_data import RemoteFacts
+        from generator.kaggle.errors import CredentialsError, OtherKaggleError
+
+        try:
+            return RemoteFacts(connected(self.to), tell=self._tell)
+        except (CredentialsError, OtherKaggleError) as error:
+            if self.to is not None:
+                raise
+            raise CannotAskError(why=error.message) from error
+
+    def _tell(self, path: str) -> None:
+        """A line now and then: a small competition needs none, a large one must not look stuck."""
+        if time.monotonic() - self._last_line > _SECONDS_BETWEEN_LINES:
+            self._last_line = time.monotonic()
+            click.echo(f"Looking at {printable(path)} …", err=True)
+
+
+class _OnStderr(logging.Handler):
+    """Shows each message as a line on stderr."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Show one."""
+        click.echo(printable(record.getMessage()), err=True)
+
+
+def connected(to: str | None) -> "Kaggle":
+    """The Kaggle that the user chose, the real one by default; what is not safe about this machine is said on stderr.
+
+    So is from now on what is waited for, unless the command reports as JSON.
+
+    Raises:
+        KaggleError: There are no credentials for it, or no local one runs.
+    """
+    from generator.kaggle.connect import Target, connect
+    from generator.kaggle.transport import WAITING
+
+    context = click.get_current_context(silent=True)
+    is_json = context is not None and bool(context.params.get("as_json"))
+    WAITING.setLevel(logging.INFO)
+    WAITING.handlers[:] = [logging.NullHandler() if is_json else _OnStderr()]
+    kaggle = connect(Target(to or Target.KAGGLE))
+    for warning in kaggle.warnings():
+        warn(warning)
+    return kaggle
+
+
+# The report of `generate`: the choices with their evidence, the files, and what to do next.
+
+
+_MOST_FILES = 8
+_SMALL_TABLE = 4 << 20  # bytes
+_SHARE_OF_ONE_FOLD = 0.8  # of the examples, where one fold is held out alone
+
+
+def pair_as_text(workspace: Workspace, draft: Draft, *, is_dry_run: bool, explain: bool, to: str | None) -> str:
+    """The choices with their evidence, the knobs of training, the files, and what to do next."""
+    written = "would be written" if is_dry_run else "written"
+    files = [[written if path in draft.stale else "unchanged", str(draft.folder.path / path)] for path in draft.files]
+    lines = [_choices(draft, explain=explain), "", _knobs(draft, explain=explain), ""]
+    if explain:
+        lines = [_explanation(draft), "", *lines]
+    lines += [table(["state", "file"], files), ""]
+    if draft.own:
+        own = ", ".join(printable(path.name) for path in draft.own)
+        lines.append(f"Cells from your files in {printable(str(draft.folder.path))}: {own}.")
+    lines += _unused(draft)
+    if draft.choices.pair["owner"].value == PLACEHOLDER_OWNER:
+        lines.append("Pushing to Kaggle needs your user name: generate again with --owner NAME.")
+    family, framework = (str(draft.choices.pair[key].value) for key in ("family", "framework"))
+    preset, chosen = _preset(draft), draft.choices.task.get("pretrained")
+    if preset and chosen and not chosen.by.is_the_users:
+        fetched = _command(workspace, "data", draft.proposal.competition.slug, to)
+        lines.append(
+            f"Training starts from the pretrained model {preset.handle}, which Kaggle attaches: {fetched} downloads it "
+            "for runs on this machine, and --set pretrained='' trains a small model from scratch instead."
+        )
+    elif not chosen and (suggested := suggested_models(family, framework)):
+        lines.append(f"To start from a pretrained model: --set pretrained={'|'.join(suggested)}, docs/competitions.md.")
+    lines += _text_on_a_cpu(workspace, draft, preset) if preset else _on_a_cpu(workspace, draft)
+    if not draft.proposal.has_data:
+        whole = _command(workspace, "data", draft.proposal.competition.slug, to)
+        lines.append(f"The data are not here: rehearse on a made-up miniature, or download all with: {whole}")
+    return "\n".join([*lines, f"Next: {_next_command(workspace, draft, to)}"])
+
+
+def _preset(draft: Draft) -> Preset | None:
+    """The pretrained model of texts that training starts from."""
+    chosen = draft.choices.task.get("pretrained")
+    return preset_of(str(draft.choices.pair["family"].value), str(chosen.value)) if chosen else None
+
+
+def _choices(draft: Draft, *, explain: bool) -> str:
+    """What was chosen, but for what stands among the knobs and for what is as it is where nobody says anything."""
+    keys = keys_of(str(draft.choices.pair["family"].value))
+    knobs = {knob.name for knob in draft.knobs if knob.is_main or explain}
+    rows = [
+        [key, value_text(choice.value), str(choice.by), choice.evidence]
+        for section in draft.choices.sections().values()
+        for key, choice in section.items()
+        if key.upper() not in knobs
+        and (explain or choice.by.is_the_users or key not in keys or choice.value != keys[key].default)
+    ]
+    return table(["choice", "value", "by", "evidence"], rows)
+
+
+def _knobs(draft: Draft, *, explain: bool) -> str:
+    rows = [
+        [knob.name, value_text(knob.value), str(knob.by), knob.meaning]
+        for knob in draft.knobs
+        if knob.is_main or explain
+    ]
+    model = [f"Training: {printable(draft.model)}."] if draft.model else []
+    others = len(draft.knobs) - len(rows)
+    more = [f"-P NAME=VALUE turns these and {others} more knobs; docs/knobs.md tells of them."] if others else []
+    return "\n".join([*model, table(["knob", "value", "by", "meaning"], rows), *more])
+
+
+def _unused(draft: Draft) -> list[str]:
+    """A sentence on the files that the notebooks leave aside."""
+    unused = draft.proposal.unused_files
+    shown = [printable(path) for path in unused[:_MOST_FILES]]
+    more = f" and {len(unused) - len(shown)} more" if len(unused) > len(shown) else ""
+    return [f"Not used by the notebooks: {', '.join(shown)}{more}."] if unused else []
+
+
+def _on_a_cpu(workspace: Workspace, draft: Draft) -> list[str]:
+    """A sentence where the model and its data are so small that a CPU trains it before a TPU has started."""
+    if "ACCELERATOR" in draft.choices.parameters:
+        return []
+    knobs = {knob.name: knob.value for knob in draft.knobs}
+    seconds = cpu_seconds(
+        _training_rows(workspace, draft),
+        int(str(knobs.get("EPOCHS", 0))) * int(str(knobs.get("N_FOLDS", 1))),
+        pixels=int(str(knobs["IMAGE_SIZE"])) ** 2 if "IMAGE_SIZE" in knobs else None,
+        is_table=families()[str(draft.choices.pair["family"].value)].medium is Medium.ROW,
+    )
+    if seconds is None:
+        return []
+    compares = f"{_command(workspace, 'plan', draft.folder.name)} compares; -P ACCELERATOR=cpu renders it for one."
+    return [f"Small data: a CPU trains this in about {duration(seconds)}, without quota or queue. {compares}"]
+
+
+def _text_on_a_cpu(workspace: Workspace, draft: Draft, preset: Preset) -> list[str]:
+    """A sentence on how long a CPU fine-tunes a pretrained model of texts, and what makes that less."""
+    knobs, accelerator = {knob.name: knob.value for knob in draft.knobs}, draft.choices.parameters.get("ACCELERATOR")
+    folds, epochs, length = (int(str(knobs.get(name, 0))) for name in ("N_FOLDS", "EPOCHS", "SEQUENCE_LENGTH"))
+    read = _training_rows(workspace, draft) * length * epochs
+    if not read or (accelerator is not None and accelerator.value != "cpu"):
+        return []
+    one, several = (duration(text_seconds(read * times, preset.layers)) for times in (_SHARE_OF_ONE_FOLD, folds - 1))
+    takes = f"about {several}: -P N_FOLDS=1 makes that {one}, fewer EPOCHS still less" if folds > 1 else f"about {one}"
+    return [f"A CPU of two cores trains this in {takes}; --set pretrained='' is far quicker."]
+
+
+def _training_rows(workspace: Workspace, draft: Draft) -> int:
+    """The rows of the training table, as far as they were seen; 0 where nothing is known of them."""
+    chosen, survey = draft.choices.task.get("train_table"), draft.proposal.known.survey
+    if chosen is None:
+        return 0
+    table = survey.table(str(chosen.value)) if survey is not None else None
+    if table is not None:
+        return table.rows
+    path = workspace.competition_data(draft.proposal.competition.slug) / str(chosen.value)
+    try:
+        return read_bytes(path).count(b"\n") - 1 if path.stat().st_size < _SMALL_TABLE else 0
+    except OSError:
+        return 0
+
+
+def _explanation(draft: Draft) -> str:
+    """Everything that was weighed, the best candidate of each key first."""
+    rows = [
+        [
+            finding.key if place == 0 else "",
+            value_text(each.value),
+            f"{each.weight:g}",
+            f"{each.evidence}{' (thin)' if finding.confidence == 'thin' and place == 0 else ''}",
+        ]
+        for finding in draft.proposal.findings
+        for place, each in enumerate(finding.candidates)
+    ]
+    if not rows:
+        return f"Nothing was weighed: the task is known from {draft.proposal.source}."
+    return table(["key", "candidate", "weight", "what speaks for it"], rows)
+
+
+def pair_as_json(workspace: Workspace, draft: Draft, *, is_dry_run: bool, explain: bool, to: str | None) -> str:
+    """The same for programs."""
+    sections = {
+        name: {key: {"value": c.value, "by": str(c.by), "evidence": c.evidence} for key, c in section.items()}
+        for name, section in draft.choices.sections().items()
+    }
+    report = {
+        "pair": draft.folder.name,
+        "folder": str(draft.folder.path),
+        "dry_run": is_dry_run,
+        "choices": sections,
+        "model": draft.model,
+        "knobs": {knob.name: {"value": knob.value, "by": str(knob.by)} for knob in draft.knobs},
+        "own_cells": [path.name for path in draft.own],
+        "unused": list(draft.proposal.unused_files),
+        "warnings": list(draft.proposal.warnings),
+        "files": {path.as_posix(): "written" if path in draft.stale else "unchanged" for path in draft.files},
+        "next": _next_command(workspace, draft, to),
+    }
+    if explain:
+        report["weighed"] = {
+            finding.key: [asdict(candidate) for candidate in finding.candidates] for finding in draft.proposal.findings
+        }
+    return json.dumps(report, indent=2)
+
+
+def _next_command(workspace: Workspace, draft: Draft, to: str | None) -> str:
+    run = _command(workspace, "run", draft.folder.name)
+    if draft.proposal.has_data:
+        preset = _preset(draft)
+        return run if preset is None or (workspace.input / "models" / preset.handle).is_dir() else f"{run} --smoke"
+    return f"{_command(workspace, 'specimen', draft.proposal.competition.slug, to)} && {run} --specimen"
+
+
+def _command(workspace: Workspace, verb: str, name: str, to: str | None = None) -> str:
+    elsewhere = [] if workspace.root == Path() else ["--workspace", str(workspace.root)]
+    asked = ["--to", to] if to else []
+    return shlex.join(["tandem", verb, name, *asked, *elsewhere])
+
+
+def value_text(value: object) -> str:
+    """A value as it is shown: text that can be seen as it is, anything else as JSON."""
+    return value if isinstance(value, str) and value.strip() else json.dumps(value, ensure_ascii=False)
+
+
+# The questions of `generate`: values that are hardly more than a guess are put to whoever sits at the terminal.
+
+
+_MOST_SHOWN = 9
+
+Understand = Callable[[GenerateOptions], Proposal]
+
+
+def asked(options: GenerateOptions, understand: Understand) -> GenerateOptions:
+    """Asks for every value that is not clear; each answer counts for those that rest on it.
+
+    Args:
+        options: What is asked for.
+        understand: Makes a proposal of the options.
+
+    Returns:
+        The options with the answers among their flags, which are kept even where they confirm what was inferred.
+    """
+    settled: set[str] = set()
+    while unclear := [finding for finding in understand(options).unclear if finding.key not in settled]:
+        options = _answered(unclear[0], options, understand)
+        settled.add(unclear[0].key)
+    return options
+
+
+def _answered(finding: "Finding", options: GenerateOptions, understand: Understand) -> GenerateOptions:
+    candidates = finding.candidates[:_MOST_SHOWN]
+    # A number that is typed could be meant for either, so numbers are not numbered.
+    is_number = isinstance(finding.value, int | float) and not isinstance(finding.value, bool)
+    names = [value_text(each.value) if is_number else str(place) for place, each in enumerate(candidates, start=1)]
+    rows = [[name, _shown(each.value), each.evidence] for name, each in zip(names, candidates, strict=True)]
+    click.echo(f"{called(finding.key)} is not clear from the files. What speaks for it:", err=True)
+    click.echo(
+        table(["", "value", "evidence"][is_number:], [row[is_number:] for row in rows], stream=sys.stderr), err=True
+    )
+    question = "Which value" if is_number else "Its number, or another value"
+    while True:
+        text = click.prompt(question, default=names[0], err=True).strip()
+        try:
+            known = dict(zip(names, (each.value for each in candidates), strict=True))
+            answered = _with(options, finding.key, known[text] if text in known else _value(finding.key, text))
+            understand(answered)
+        except TandemError as error:
+            complain(error.message)
+        else:
+            return answered
+
+
+def _with(options: GenerateOptions, key: str, value: Value) -> GenerateOptions:
+    if key == "family":
+        return replace(options, flags={**options.flags, key: value})
+    return replace(options, task_flags={**options.task_flags, key: value})
+
+
+def _value(key: str, text: str) -> Value:
+    return text if key == "family" else setting_of(f"{key}={text}")[1]
+
+
+def _shown(value: Value) -> str:
+    return "none" if value in ("", []) else value_text(value)
+
 
 _Command = Callable[..., Any]
 # With the keys of pair.toml that have flags.
@@ -264,9 +615,9 @@ def _family_as_json(family: Family) -> dict[str, Any]:
 
 
 def _write_all(workspace: Workspace, *, force: bool, as_json: bool) -> int:
-    from generator.pair import reference_pairs
+    from generator.pair import generation as reference_pairs
 
-    written = [path.as_posix() for path in reference_pairs.write(workspace, force=force)]
+    written = [path.as_posix() for path in reference_pairs.write_reference_pairs(workspace, force=force)]
     text = "\n".join(f"{path}  written" for path in written) or "Every file is as rendered."
     click.echo(json.dumps({"written": written}, indent=2) if as_json else text)
     return 0
@@ -274,7 +625,7 @@ def _write_all(workspace: Workspace, *, force: bool, as_json: bool) -> int:
 
 def _check_all(workspace: Workspace, *, as_json: bool) -> int:
     from generator.cli.main import EXIT_ERROR
-    from generator.pair import reference_pairs
+    from generator.pair import generation as reference_pairs
 
     diffs = reference_pairs.differences(workspace)
     edited = reference_pairs.edits_of(workspace, reference_pairs.rendered(workspace)) if diffs else {}

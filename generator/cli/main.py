@@ -12,7 +12,7 @@ import click
 
 from generator import __version__
 from generator.errors import TandemError, did_you_mean
-from generator.untrusted import printable
+from generator.text import printable
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -60,6 +60,12 @@ SYNONYMS = {
 }
 
 
+# The modules of verbs that share one.
+MODULES = {"rehearse": "run", "specimen": "data", "completion": "options"} | dict.fromkeys(
+    ("push", "status", "submit", "receipt"), "chain"
+)
+
+
 class LazyGroup(click.Group):
     """A group that imports a verb only when it is used, so that `tandem --help` stays fast."""
 
@@ -71,7 +77,9 @@ class LazyGroup(click.Group):
         """The command behind a verb, imported now."""
         if cmd_name not in VERBS:
             return None
-        command: click.Command = getattr(importlib.import_module(f"generator.cli.{cmd_name}"), cmd_name)
+        command: click.Command = getattr(
+            importlib.import_module(f"generator.cli.{MODULES.get(cmd_name, cmd_name)}"), cmd_name
+        )
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click's signature

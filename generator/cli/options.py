@@ -1,4 +1,4 @@
-"""The options that several verbs have in common."""
+"""The options that several verbs have in common, and the completion of arguments."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -6,11 +6,53 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.shell_completion import CompletionItem, get_completion_class
 
-from generator.cli.completion import complete_pair
 from generator.errors import CompetitionError, PairError
 from generator.pair.workspace import Workspace
-from generator.untrusted import is_slug, printable
+from generator.text import is_slug, printable
+
+# The verb `completion`, and the words that a shell completes arguments and options with.
+
+
+PROGRAMS = ("tandem", "generate")
+
+Words = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
+
+
+@click.command()
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+def completion(shell: str) -> None:
+    """Print what makes a shell complete verbs, options, pairs, competitions, metrics and families.
+
+    \b
+    eval "$(tandem completion bash)"                  # in ~/.bashrc
+    eval "$(tandem completion zsh)"                   # in ~/.zshrc, after compinit
+    tandem completion fish | source                   # in ~/.config/fish/config.fish
+    """  # noqa: D301 - click wants the character itself
+    script = get_completion_class(shell)
+    if script is None:  # no shell of the choice
+        raise click.BadParameter(shell)
+    for program in PROGRAMS:
+        click.echo(script(click.Command(program), {}, program, f"_{program.upper()}_COMPLETE").source())
+
+
+def words(known: Callable[[click.Context], Any]) -> Words:
+    """Returns a completer from what makes the words, which is called only when a shell asks."""
+
+    def complete(context: click.Context, _: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        return [CompletionItem(word) for word in sorted(known(context)) if word.startswith(incomplete)]
+
+    return complete
+
+
+def complete_pair(context: click.Context, _: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Returns the names of the pairs in the workspace, or has the shell complete a path to one."""
+    if "/" in incomplete:
+        return [CompletionItem(incomplete, type="dir")]
+    pairs = (path.parent.name for path in context.params["workspace"].root.glob("kernels/*/pair.toml"))
+    return [CompletionItem(name) for name in sorted(pairs) if name.startswith(incomplete)]
+
 
 TARGETS = ("kaggle", "local")
 _ADDRESS = re.compile(r"(?:https?://)?(?:[a-z]+\.)?kaggle\.com/(?P<kind>[^/?#]*)/*(?P<name>[^/?#]*)", re.IGNORECASE)
@@ -96,8 +138,8 @@ def _with_joined_knobs(args: Sequence[str]) -> list[str]:
 def _knob_option(option: str, args: Sequence[str], *, has_set: bool) -> str:
     """A sentence on an unknown option that is called as a knob or as a key of a task; "" where it is none."""
     from generator.competition.schema import known_keys
-    from generator.pair.parameters import HAVING_BACKBONES, SYNONYMS, knob_name
-    from generator.pair.template_catalog import knob_names
+    from generator.pair.notebook import HAVING_BACKBONES, SYNONYMS, knob_name
+    from generator.pair.spec import knob_names
 
     name = knob_name(option.lstrip("-"))
     if name in ("CPU", "GPU", "TPU"):

@@ -1,6 +1,7 @@
-"""The verb `run`: the pair on this machine, in a mirror of Kaggle's file tree."""
+"""The verbs `run` and `rehearse`: a pair on this machine, under Kaggle's conditions."""
 
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -14,12 +15,14 @@ from generator.cli.options import (
     shortest,
     workspace_option,
 )
+from generator.cli.terminal import table, timed_lines
 from generator.pair.workspace import Role
-from generator.untrusted import printable
+from generator.text import printable
 
 if TYPE_CHECKING:
     from generator.pair.handover import Score
-    from generator.run.result import RunResult
+    from generator.rehearsal.sessions import Rehearsal
+    from generator.run.execution import RunResult
 
 
 @click.command(cls=KnobCommand)
@@ -58,19 +61,19 @@ def run(context: click.Context, /, **options: Any) -> int:
     if options["resume"] and options["only"] == Role.INFER:
         context.fail("--resume goes with training, which --only infer leaves out.")
 
-    from generator.cli.progress import progress
+    from generator.cli.terminal import progress
     from generator.run.pair_run import RunOptions, run_pair
 
     only, as_json = options.pop("only"), options.pop("as_json")
     roles = tuple(Role) if only is None else (Role(only),)
     with progress() as listener:
         result = run_pair(RunOptions(roles=roles, **options), listener)
-    click.echo(_as_json(result) if as_json else _as_text(result))
+    click.echo(_as_json(result) if as_json else _run_as_text(result))
     return 0
 
 
-def _as_text(result: "RunResult") -> str:
-    from generator.run.conclusions import conclusions
+def _run_as_text(result: "RunResult") -> str:
+    from generator.run.report import conclusions
 
     rows: list[tuple[str, str]] = []
     if result.out_of_fold is not None:
@@ -93,7 +96,7 @@ def _as_text(result: "RunResult") -> str:
 
 
 def _as_json(result: "RunResult") -> str:
-    from generator.run.conclusions import conclusions
+    from generator.run.report import conclusions
 
     concluded = conclusions(result)
     report = {
@@ -128,3 +131,79 @@ def _score_text(score: "Score") -> str:
 
 def _score_fields(score: "Score | None") -> dict[str, str | float] | None:
     return None if score is None else {"metric": score.metric, "score": score.value}
+
+
+# The verb `rehearse`: both notebooks under the conditions that they will meet on Kaggle.
+
+
+@click.command(cls=KnobCommand)
+@pair_argument
+@click.option("--specimen", is_flag=True, help="Try it on the made-up data that `tandem specimen` wrote.")
+@click.option(
+    "--data",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="The folder of the competition's data, where it is not in the workspace. Links that came with a workspace are "
+    "not followed.",
+)
+@assignments_option(
+    "Set a parameter in each notebook that has it; repeatable. EPOCHS is 2 and N_FOLDS is 1 by default."
+)
+@click.option(
+    "--examples",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="How many examples of the test to take; by default 300 files, or 1,000 rows.",
+)
+@click.option(
+    "--hidden-rows",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="How many rows the hidden test has, to say if time and memory suffice for them.",
+)
+@click.option(
+    "--gpu-image",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="A virtual environment with the versions of Kaggle's GPU image; by default .venv-gpu beside the kit.",
+)
+@workspace_option
+@json_option
+def rehearse(**options: Any) -> int:
+    """Try a pair under the conditions of Kaggle: training on 8 devices, inference on hidden tests of ten kinds.
+
+    Training takes a few steps on 8 devices of this CPU and on one. Inference runs as in a rerun, in a sandbox without a
+    network, on tests that are larger, shuffled, of unseen ids, damaged, of one row, empty. Where Kaggle scores the file
+    and runs no hidden test, these give warnings only. The page is output/PAIR/rehearsal.html; `tandem push --rehearsed`
+    asks for it. The exit code is 1 if anything would have failed on Kaggle.
+
+    \b
+    tandem rehearse digits
+    tandem rehearse titanic --hidden-rows 50000
+    tandem rehearse birdclef --specimen -P IMAGE_SIZE=64
+    """  # noqa: D301 - click wants the character itself
+    from generator.run.kernel import require_packages
+
+    require_packages()
+    from generator.rehearsal.rehearsal import RehearsalOptions, as_fields, rehearse_pair
+
+    as_json = options.pop("as_json")
+    if options["data"] is not None and options["specimen"]:
+        raise click.UsageError(
+            "--specimen takes made-up data of the workspace, and --data names others; leave out one."
+        )
+    rehearsal = rehearse_pair(RehearsalOptions(**options), timed_lines())
+    click.echo(json.dumps(as_fields(rehearsal), indent=2) if as_json else _rehearsal_as_text(rehearsal))
+    return 0 if rehearsal.is_passed else 1
+
+
+def _rehearsal_as_text(rehearsal: "Rehearsal") -> str:
+    rows = [
+        (trial.name, str(trial.verdict), f"{trial.found} ({trial.when})" if trial.when else trial.found)
+        for trial in rehearsal.trials()
+    ]
+    lines = [table(("tried", "verdict", "what came of it"), rows), ""]
+    lines += [f"{printable(trial.name)}, on Kaggle: {printable(trial.on_kaggle)}" for trial in rehearsal.failed]
+    lines += [rehearsal.rerun, rehearsal.conclusion]
+    lines.append(f"{'report':<13}{printable(shortest(rehearsal.report))}")
+    return "\n".join(lines)

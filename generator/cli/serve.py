@@ -15,10 +15,10 @@ import click
 
 from generator.errors import LocalKaggleError
 from generator.files import writing
-from generator.installation import install_command
+from generator.kit_files import install_command
 from generator.local_server import ServerRecord, default_root, read_record, remove_record, serve_command
-from generator.pair.interrupts import handled_signals
-from generator.untrusted import printable
+from generator.pair.folder import handled_signals
+from generator.text import printable
 
 if TYPE_CHECKING:
     from generator.localkaggle.local_kaggle import LocalKaggle
@@ -103,10 +103,10 @@ def _serve(root: Path, options: Mapping[str, Any]) -> int:
                 f"The local Kaggle needs {package}, which is not installed beside {printable(sys.executable)}. "
                 f"Install what it is made of: {install_command('serve')}"
             )
-    from generator.localkaggle.faults import Faults, parse_rule
     from generator.localkaggle.local_kaggle import LocalKaggle
+    from generator.localkaggle.rpc import Faults, parse_rule
     from generator.localkaggle.server import Server
-    from generator.localkaggle.services.kernel_sessions import SessionRules
+    from generator.localkaggle.services.kernels import SessionRules
     from generator.sessions.notebook_runner import NotebookRunner, best_isolation
 
     listening = _listening(options)
@@ -174,7 +174,7 @@ def _recorded(root: Path, server: "Server", local_kaggle: "LocalKaggle") -> Iter
 
 
 def _tell(local_kaggle: "LocalKaggle", faults: tuple[str, ...]) -> None:
-    from generator.localkaggle.web.formats import size
+    from generator.localkaggle.web.views import size
 
     account, root = printable(local_kaggle.site.account), local_kaggle.site.root
     lines = [

@@ -1,26 +1,579 @@
-"""One machine of Colab, from before it is asked for until it is known to be gone, whatever happens meanwhile.
+"""One machine of Colab, rented by Google's command line, and the files sent to it."""
 
-Nothing at Colab gives a machine back for 24 hours. So three things do: the end of the block, after errors and signals
-alike; a watch on the machine itself, which releases it when it has not heard from this process for a while; and the
-receipt, which has the session's name before the machine is asked for.
-"""
-
+import codecs
+import gzip
+import hashlib
+import io
+import json
+import os
+import re
+import selectors
+import shutil
+import signal
+import subprocess
+import tarfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+import zlib
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from dataclasses import asdict, dataclass, field, replace
+from datetime import UTC, datetime
+from enum import StrEnum
+from itertools import islice
+from pathlib import Path, PurePosixPath
+from typing import IO, Any, cast
 
-from generator.colab.command_line import Answer, Assigned, CommandLine
-from generator.colab.errors import ColabError, CommandError, SubstituteError
-from generator.colab.machines import Machine
-from generator.colab.receipt import ReceiptFile, Stage, facts_of
+from generator.accelerators import AcceleratorKind, Service
 from generator.colab.remote import ANSWER, program
-from generator.pair.handover import accelerator_in_words
-from generator.pair.interrupts import deferred_interrupts
-from generator.untrusted import JsonObject, parsed_json
+from generator.colab.remote.pack import main as pack
+from generator.competition.facts import Value
+from generator.competition.tables.formats import TOO_LARGE, tar_members
+from generator.errors import TandemError, did_you_mean
+from generator.pair.cells import check_shared_cells
+from generator.pair.data import is_reached_as_the_user_chose
+from generator.pair.folder import deferred_interrupts, existing_pair
+from generator.pair.generation import read_pair
+from generator.pair.handover import DamagedError, accelerator_in_words, json_object
+from generator.pair.spec import PairSpec
+from generator.pair.workspace import PairFolder, Role, Workspace
+from generator.run.execution import assigned, read_notebook_parameters, strip_ansi
+from generator.run.input_mounts import LinkedInputError
+from generator.run.output_folder import OutputFolder
+from generator.text import JsonObject, parsed_json, printable, quoted
+
+# The errors of training on Colab.
+
+
+class ColabError(TandemError):
+    """A pair cannot be trained on Colab."""
+
+
+class CommandLineMissingError(ColabError):
+    """Google's command line is not installed."""
+
+    def __init__(self, *, program: str) -> None:
+        super().__init__(
+            f"There is no program {printable(program)}: install Google's command line for Colab, on Linux or macOS, "
+            "into an environment of its own (`pipx install google-colab-cli` or `uv tool install google-colab-cli`; it "
+            "needs Python 3.12), or name it with --program."
+        )
+
+
+class StillRentedError(ColabError):
+    """A machine of an earlier run may still be there."""
+
+    def __init__(self, *, pair: str, session: str) -> None:
+        super().__init__(
+            f"The machine {printable(session)} of an earlier run of {printable(pair)} is still rented, or may be: "
+            f"`tandem colab stop {printable(pair)}` gives it back."
+        )
+
+
+class CommandError(ColabError):
+    """A command of Google's command line failed."""
+
+    def __init__(self, *, what: str, said: Iterable[str], seconds: float | None = None) -> None:
+        last = [quoted(line) for line in said if line.strip()][-3:]
+        why = f"took longer than {seconds:.0f} seconds" if seconds else "failed"
+        super().__init__(f"`colab {printable(what)}` {why}{': ' if last else '.'}{' / '.join(last)}")
+
+
+class SubstituteError(ColabError):
+    """Colab gave another machine than it was asked for."""
+
+    def __init__(self, *, asked: str, got: str) -> None:
+        super().__init__(
+            f"Colab was asked for {printable(asked)} and gave {quoted(got)}; nothing was trained on it. Ask again "
+            "later, or for another machine: what a plan may have differs, and changes with demand."
+        )
+
+
+class TransferError(ColabError):
+    """What arrived is not what was sent, or cannot be taken."""
+
+    def __init__(self, *, what: str, problem: str) -> None:
+        super().__init__(f"{printable(what)} could not be carried: {quoted(problem)}. Run it again.")
+
+
+class NoReceiptError(ColabError):
+    """There is no receipt, or none that can be read."""
+
+    def __init__(self, *, pair: str, path: Path) -> None:
+        super().__init__(
+            f"{printable(str(path))} does not exist or cannot be read: {printable(pair)} was never trained on Colab "
+            "from here. `colab sessions` lists what this account has rented."
+        )
+
+
+# Google's command line for Colab as a child process: one command, its output, and a limit to its time.
+#
+# Read and tried in google-colab-cli 0.7.5: `exec` ends with 0 though cells failed, and its time-out ends no cell;
+# `stop` ends with 0 for a session that it does not know; `status` repeats what was asked for, while `sessions` says
+# what the server gave; its requests for files have no time-out; whoever is not signed in is asked on standard
+# input.
+
+
+PROGRAM = "colab"
+_LINES, _LONGEST = 2_000, 65_536
+_MOST_CHARACTERS = 4 << 20  # of the last lines together
+_CHUNK_COMMAND_LINE = 1 << 16
+_LOOK_SECONDS = 0.2
+_GRACE_SECONDS = 5.0
+_BEHIND_THE_END_SECONDS = 1.0
+_SEQUENCE = 256  # characters of colours within a secret
+_UNSIGNED = ("authorize colab-cli", "No valid default credentials", "default credentials were not found")
+_LISTED_SESSION = re.compile(r"\[(?P<name>[^\]]*)\] (?P<endpoint>\S+) \| Hardware: (?P<hardware>\S+)")
+_NO_SESSIONS = "No active sessions"
+_BALANCE = re.compile(r"Current balance: (\d{1,9}(?:\.\d{1,9})?)")
+
+
+@dataclass(frozen=True)
+class Assigned:
+    """A machine that the account has, as the server says; `name` is "?" if this computer did not ask for it."""
+
+    name: str
+    endpoint: str
+    hardware: str
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The end of a command: its exit code, its last lines, and whether its time was over."""
+
+    code: int
+    lines: tuple[str, ...]
+    is_late: bool
+
+
+@dataclass(frozen=True)
+class CommandLine:
+    """Google's program.
+
+    Attributes:
+        program: Its name or path.
+        options: What stands before each command.
+        temporary: Where it leaves the pictures that cells draw.
+        secrets: What is hidden in all that it prints.
+    """
+
+    program: str = PROGRAM
+    options: tuple[str, ...] = ()
+    temporary: Path | None = None
+    secrets: tuple[str, ...] = field(default=(), repr=False)
+
+    def check_installed(self) -> None:
+        """Makes sure that there is such a program.
+
+        Raises:
+            CommandLineMissingError: There is none.
+        """
+        if shutil.which(self.program) is None:
+            raise CommandLineMissingError(program=self.program)
+
+    def answer(
+        self,
+        *arguments: str,
+        seconds: float,
+        tell: Callable[[str], None] | None = None,
+        most_written: int | None = None,
+    ) -> Answer:
+        """Runs a command to its end, or to that of its time; an interrupt ends it as well.
+
+        A process that it left behind is not waited for, even if that holds its output.
+
+        Args:
+            arguments: The command with its options.
+            seconds: How long it may take.
+            tell: Hears each line that it prints, at once.
+            most_written: How many bytes a file may have that it writes, where the system can limit that.
+
+        Raises:
+            ColabError: It asks who is there.
+        """
+        printed = _Printed(self.secrets, tell)
+        with self._started(arguments, most_written) as process:
+            is_late = not _has_ended(process, printed, seconds)
+            # Interrupted, `exec` still saves the notebook as far as it came, and says so.
+            for number in (signal.SIGINT, signal.SIGTERM) if is_late else ():
+                _signal(process, number)
+                if _has_ended(process, printed, _GRACE_SECONDS):
+                    break
+            _end(process)
+            code = process.returncode
+        lines = printed.finish()
+        if code and any(sign in line for line in lines for sign in _UNSIGNED):
+            raise ColabError(
+                f"Google's command line is not signed in: run `{printable(self.program)} sessions` once in a terminal "
+                "and follow its link, or use Application Default Credentials (--auth adc)."
+            )
+        return Answer(code, lines, is_late)
+
+    def run(self, *arguments: str, seconds: float, most_written: int | None = None) -> tuple[str, ...]:
+        """The lines of a command that has to end well.
+
+        Raises:
+            CommandError: It failed, or its time was over.
+            ColabError: It asks who is there.
+        """
+        answer = self.answer(*arguments, seconds=seconds, most_written=most_written)
+        if answer.code or answer.is_late:
+            limit = seconds if answer.is_late else None
+            raise CommandError(what=arguments[0], said=answer.lines, seconds=limit)
+        return answer.lines
+
+    def sessions(self) -> list[Assigned]:
+        """The machines that the account has, of whoever asked for them.
+
+        Raises:
+            CommandError: The server does not say.
+            ColabError: What it says is not understood: that a machine is not in it does not mean that it is gone.
+        """
+        lines = self.run("sessions", seconds=120)
+        found = [Assigned(**match.groupdict()) for line in lines if (match := _LISTED_SESSION.match(line))]
+        is_whole = len(lines) < _LINES and (found or any(_NO_SESSIONS in line for line in lines))
+        if not is_whole:
+            last = " / ".join(quoted(line) for line in lines[-3:]) or "nothing"
+            raise ColabError(
+                f"`colab sessions` says {last}, which does not tell what is rented. Look at it in a terminal, or at "
+                "https://colab.research.google.com under Runtime, Manage sessions."
+            )
+        return found
+
+    def units(self) -> float | None:
+        """The account's compute units; None if the server does not say, which is no reason to fail."""
+        with suppress(CommandError):
+            for line in self.run("usage", seconds=60):
+                if found := _BALANCE.match(line):
+                    return float(found[1])
+        return None
+
+    @contextmanager
+    def _started(self, arguments: Sequence[str], most_written: int | None) -> "Iterator[subprocess.Popen[bytes]]":
+        """The process, in a group of its own, so that Ctrl-C at the terminal does not reach it."""
+        try:
+            process = subprocess.Popen(  # noqa: S603 - Google's program, by the name that the user gave
+                [self.program, *self.options, *arguments],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+                env=os.environ | ({"TMPDIR": str(self.temporary)} if self.temporary else {}),
+            )
+        except OSError as error:
+            raise CommandLineMissingError(program=self.program) from error
+        try:
+            if most_written is not None:
+                _limit_files(process.pid, most_written)
+            yield process
+        finally:
+            _end(process)
+            if process.stdout is not None:
+                process.stdout.close()
+
+
+class _Printed:
+    """What a command prints, in lines without escape sequences and secrets; a secret may be in two reads."""
+
+    def __init__(self, secrets: tuple[str, ...], tell: Callable[[str], None] | None) -> None:
+        self._secrets, self._tell = secrets, tell
+        # Colours within a secret are taken out before it is looked for.
+        self._held_back = max(map(len, secrets), default=0) + _SEQUENCE
+        self._decoder = io.IncrementalNewlineDecoder(codecs.getincrementaldecoder("utf-8")("replace"), translate=True)
+        self._rest = ""
+        self._lines: deque[str] = deque()
+        self._characters = 0
+
+    def take(self, chunk: bytes) -> None:
+        """Takes in some bytes; a line that is too long becomes several."""
+        *lines, self._rest = (self._rest + self._decoder.decode(chunk)).split("\n")
+        for line in lines:
+            self._keep(self._hidden(line))
+        if len(self._rest) > _LONGEST:
+            shown = self._hidden(self._rest)
+            self._keep(shown[: -self._held_back])
+            self._rest = shown[-self._held_back :]
+
+    def finish(self) -> tuple[str, ...]:
+        """Returns the last lines."""
+        if rest := self._rest + self._decoder.decode(b"", final=True):
+            self._rest = ""
+            self._keep(self._hidden(rest.rstrip("\n")))
+        return tuple(self._lines)
+
+    def _keep(self, line: str) -> None:
+        self._lines.append(line)
+        self._characters += len(line)
+        while len(self._lines) > _LINES or self._characters > _MOST_CHARACTERS:
+            self._characters -= len(self._lines.popleft())
+        if self._tell is not None:
+            self._tell(line)
+
+    def _hidden(self, line: str) -> str:
+        line = strip_ansi(line)
+        for secret in self._secrets:
+            line = line.replace(secret, "[hidden]")
+        return line
+
+
+def _has_ended(process: "subprocess.Popen[bytes]", printed: _Printed, seconds: float) -> bool:
+    """Takes in what a process prints until it has ended; False if the time was over before."""
+    assert process.stdout is not None  # noqa: S101 - a pipe was asked for; for mypy
+    handle, until = process.stdout.fileno(), time.monotonic() + seconds
+    has_ended = False
+    with selectors.DefaultSelector() as selector:
+        selector.register(handle, selectors.EVENT_READ)
+        while (left := until - time.monotonic()) > 0:
+            if not has_ended and process.poll() is not None:
+                # Another process may hold the pipe, and print without end.
+                has_ended, until = True, min(until, time.monotonic() + _BEHIND_THE_END_SECONDS)
+            if selector.select(0 if has_ended else min(left, _LOOK_SECONDS)):
+                chunk = os.read(handle, _CHUNK_COMMAND_LINE)
+                printed.take(chunk)
+                if not chunk:
+                    with suppress(subprocess.TimeoutExpired):
+                        process.wait(left)
+                    break
+            elif has_ended:
+                break
+    return process.poll() is not None
+
+
+def _limit_files(number: int, size: int) -> None:
+    """Limits how large a file a process can write, on Linux."""
+    import resource
+
+    if hasattr(resource, "prlimit"):
+        with suppress(OSError):
+            resource.prlimit(number, resource.RLIMIT_FSIZE, (size, size))
+
+
+def _end(process: "subprocess.Popen[bytes]") -> None:
+    """Ends a process, if it is still there, and those that it started."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        if process.poll() is None:
+            _signal(process, number)
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(_GRACE_SECONDS)
+    _signal(process, signal.SIGKILL)
+    process.wait()
+
+
+def _signal(process: "subprocess.Popen[bytes]", number: signal.Signals) -> None:
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, number)
+
+
+# The machines that Google's command line can ask Colab for, and what their devices call themselves.
+#
+# Names and flags are those of google-colab-cli 0.7.5, which takes an unknown GPU for an A100 and an unknown TPU for
+# a v6e-1; so nothing else is passed on. Prices and figures stand in `generator.accelerators`.
+
+
+@dataclass(frozen=True)
+class Machine:
+    """A kind of machine.
+
+    Attributes:
+        name: What the command line calls it, and `colab sessions` in upper case.
+        kind: What computes.
+        signs: Any of these is part of the name that its device gives itself.
+        in_catalog: Its name in the catalog of accelerators.
+        has_shapes: Whether it comes with much memory as well; the others have one shape, which has.
+    """
+
+    name: str
+    kind: AcceleratorKind
+    signs: tuple[str, ...]
+    in_catalog: str
+    has_shapes: bool = True
+
+    @property
+    def options(self) -> list[str]:
+        """The options of `colab new` for it."""
+        return [] if self.kind is AcceleratorKind.CPU else [f"--{self.kind}", self.name]
+
+    def is_device(self, platform: str, device: str) -> bool:
+        """True if a device may be that of this machine, by its platform and the name that it gives itself."""
+        known = next((each for each in MACHINES if any(sign in device.lower() for sign in each.signs)), None)
+        return platform == self.kind and known in (None, self)
+
+
+MACHINES = (
+    Machine("CPU", AcceleratorKind.CPU, (), "CPU"),
+    Machine("T4", AcceleratorKind.GPU, ("tesla t4", "nvidia t4"), "T4"),
+    Machine("L4", AcceleratorKind.GPU, ("nvidia l4",), "L4", has_shapes=False),
+    Machine("G4", AcceleratorKind.GPU, ("rtx pro 6000",), "G4"),
+    Machine("A100", AcceleratorKind.GPU, ("a100",), "A100"),
+    Machine("H100", AcceleratorKind.GPU, ("h100",), "H100"),
+    Machine("v5e1", AcceleratorKind.TPU, ("v5 lite", "v5e", "v5litepod"), "TPU v5e-1", has_shapes=False),
+    Machine("v6e1", AcceleratorKind.TPU, ("v6 lite", "v6e"), "TPU v6e-1", has_shapes=False),
+)
+
+
+def machine_named(name: str) -> Machine:
+    """The machine of a name, in upper or lower case.
+
+    Raises:
+        ColabError: There is none.
+    """
+    for machine in MACHINES:
+        if machine.name.lower() == name.lower():
+            return machine
+    names = [machine.name for machine in MACHINES]
+    raise ColabError(f'Colab has no "{printable(name)}": choose {", ".join(names)}.{did_you_mean(name, names)}')
+
+
+def usual_machine(kind: AcceleratorKind) -> Machine:
+    """The machine for a pair that trains on this kind of device: the first one, which costs least."""
+    return next(machine for machine in MACHINES if machine.kind is kind)
+
+
+# The receipt of a training on Colab: what was asked for and what was got, and whether it may still cost units.
+#
+# It is on the disk before a machine is asked for, and after each step: whatever ends this process, the next one
+# knows the session's name. No token is among its fields.
+
+
+_SESSION_NAME = re.compile(r"tandem-[a-z0-9-]{1,40}")
+_MOST_FACTS = 50
+_MOST = 1e15  # of a number in a receipt
+
+
+class Stage(StrEnum):
+    """How far a rental has come."""
+
+    ASKED = "asked for"
+    RENTED = "rented"
+    RETURNED = "given back"
+    UNKNOWN = "perhaps still rented"
+
+
+@dataclass(frozen=True)
+class Receipt:
+    """A training on Colab.
+
+    Attributes:
+        pair: The pair.
+        session: The name by which Google's command line knows the machine.
+        asked: The machine that was asked for.
+        high_memory: Whether much memory was asked for.
+        hours: How long the notebook may run.
+        stage: Where the machine is.
+        others: The machines that the account had before.
+        machine: What the machine says of itself before anything is trained.
+        accelerator: What the notebook found.
+        units: The account's balance before and after.
+        out_of_fold: The score that training measured.
+        handover: The SHA-256 of what it handed over.
+        failure: The sentence of the error that ended it.
+        began: When it began.
+        ended: When it ended.
+    """
+
+    pair: str
+    session: str
+    asked: str
+    high_memory: bool
+    hours: float
+    stage: Stage = Stage.ASKED
+    others: tuple[str, ...] = ()
+    machine: dict[str, Any] = field(default_factory=dict)
+    accelerator: dict[str, Any] = field(default_factory=dict)
+    units: tuple[float | None, float | None] = (None, None)
+    out_of_fold: dict[str, Any] = field(default_factory=dict)
+    handover: str = ""
+    failure: str = ""
+    began: str = ""
+    ended: str = ""
+
+
+@dataclass
+class ReceiptFile:
+    """The receipt of a pair on the disk, `output/PAIR/colab/receipt.json`."""
+
+    workspace: Workspace
+    receipt: Receipt
+
+    @property
+    def path(self) -> Path:
+        """The file."""
+        return receipt_path(self.workspace, self.receipt.pair)
+
+    def note(self, **changes: Any) -> None:
+        """Writes the receipt with other fields."""
+        self.receipt = replace(self.receipt, **changes)
+        text = json.dumps(asdict(self.receipt), indent=2, ensure_ascii=False) + "\n"
+        self.workspace.files.write(self.path, text.encode("utf-8"))
+
+
+def receipt_path(workspace: Workspace, pair: str) -> Path:
+    """The place of a pair's receipt."""
+    return workspace.output(pair) / "colab" / "receipt.json"
+
+
+def read_receipt(workspace: Workspace, pair: str) -> Receipt:
+    """Reads the receipt of a pair's last training on Colab.
+
+    Raises:
+        NoReceiptError: There is none, or it is none that was written here.
+    """
+    path = receipt_path(workspace, pair)
+    workspace.files.check(path)
+    try:
+        fields = json_object(path)
+        stage = Stage(fields.text("stage"))
+    except (FileNotFoundError, DamagedError, ValueError) as error:
+        raise NoReceiptError(pair=pair, path=path) from error
+    # The name becomes an argument of Google's program.
+    if not _SESSION_NAME.fullmatch(fields.text("session")):
+        raise NoReceiptError(pair=pair, path=path)
+    units = dict(enumerate(_list(fields, "units")))
+    return Receipt(
+        pair=pair,
+        session=fields.text("session"),
+        asked=fields.text("asked"),
+        high_memory=fields.flag("high_memory"),
+        hours=fields.number("hours") or 0.0,
+        stage=stage,
+        others=tuple(map(str, _list(fields, "others"))),
+        machine=facts_of(fields.section("machine")),
+        accelerator=facts_of(fields.section("accelerator")),
+        units=(_number(units.get(0)), _number(units.get(1))),
+        out_of_fold=facts_of(fields.section("out_of_fold")),
+        handover=fields.text("handover"),
+        failure=fields.text("failure"),
+        began=fields.text("began"),
+        ended=fields.text("ended"),
+    )
+
+
+def _list(fields: JsonObject, name: str) -> list[Any]:
+    value = fields.get(name)
+    return value if isinstance(value, list) else []
+
+
+def _number(value: object) -> float | None:
+    """A number that can be reckoned with, or None."""
+    number = JsonObject({"": value}).number("")
+    return number if number is not None and abs(number) < _MOST else None
+
+
+def facts_of(fields: JsonObject) -> dict[str, Any]:
+    """What a machine says of itself, as far as it is a number or a short text; the machine is untrusted."""
+    few = islice(fields.items(), _MOST_FACTS)
+    return {
+        quoted(name): quoted(value) if isinstance(value, str) else value
+        for name, value in few
+        if value is None or isinstance(value, str | bool) or _number(value) is not None
+    }
+
+
+def now() -> str:
+    """This moment, in UTC."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
 
 FOLDER = "/content/tandem"
 
@@ -193,3 +746,262 @@ def check_device(found: JsonObject, machine: Machine) -> None:
     if not machine.is_device(found.text("platform"), found.text("device_kind")):
         got = accelerator_in_words(found) or found.text("problem") or "something unknown"
         raise SubstituteError(asked=machine.name, got=f"{got} ({found.text('platform') or 'no platform'})")
+
+
+# Folders to the machine at Colab and back: an archive in pieces, as the command line holds a whole file in memory.
+
+
+PIECE_BYTES = 32 * 2**20
+_MOST_PIECES = 640  # 20 GiB, what a session on Kaggle may write
+_MOST_FILES = 100_000
+_DEEPEST = 100  # folders below one another
+_CHUNK_TRANSFER = 1 << 20
+# Of sizes and times without measure, and of headers that say nothing but that another one follows.
+_DAMAGE = (tarfile.TarError, EOFError, OverflowError, RecursionError, ValueError, zlib.error)
+
+
+def size_of(folder: Path, *, limit: int) -> int:
+    """The bytes of the files in a folder, counted no further than the limit."""
+    total = 0
+    for path in folder.rglob("*"):
+        total += path.stat().st_size if path.is_file() else 0
+        if total > limit:
+            break
+    return total
+
+
+def send_folder(rental: Rental, folder: Path, target: str) -> None:
+    """Puts the files of a folder into one of the machine.
+
+    Raises:
+        ColabError: It has what is not sent.
+        CommandError: A command failed.
+        TransferError: What arrived is not what was sent.
+    """
+    check_sendable(folder)
+    archive = rental.private / "sent"
+    packed = pack({"folder": folder, "archive": archive, "piece_bytes": PIECE_BYTES, "follow": True})
+    pieces = {Path(piece): f"{FOLDER}/{Path(piece).name}" for piece in packed["pieces"]}
+    for piece, name in pieces.items():
+        rental.upload(piece, name)
+        piece.unlink()
+    promised, names = packed["sha256"], list(pieces.values())
+    arrived = rental.ask("unpack", archive=f"{FOLDER}/sent", pieces=names, sha256=promised, target=target)
+    if arrived.text("sha256") != promised:
+        raise TransferError(what=folder.name, problem="the machine has other bytes than were sent")
+
+
+def fetch_folder(rental: Rental, folder: str, target: Path) -> None:
+    """Puts the files of a folder of the machine, if there are any, into an empty one here.
+
+    Raises:
+        CommandError: A command failed.
+        TransferError: What arrived is not what was sent, or too much.
+    """
+    packed = rental.ask("pack", folder=folder, archive=f"{FOLDER}/results", piece_bytes=PIECE_BYTES, follow=False)
+    pieces = packed.get("pieces")
+    if not isinstance(pieces, list) or not pieces:
+        return
+    if len(pieces) > _MOST_PIECES:
+        raise TransferError(what="the results", problem=f"they have {len(pieces)} pieces of {PIECE_BYTES >> 20} MiB")
+    archive, digest = rental.private / "results.tar.gz", hashlib.sha256()
+    piece = rental.private / "piece"
+    with archive.open("wb") as whole:
+        for number in range(len(pieces)):
+            rental.download(f"{FOLDER}/results.{number}", piece, most=PIECE_BYTES)
+            if piece.stat().st_size > PIECE_BYTES:
+                raise TransferError(what="the results", problem=f"piece {number} is larger than was promised")
+            content = piece.read_bytes()
+            digest.update(content)
+            whole.write(content)
+    if digest.hexdigest() != packed.text("sha256"):
+        raise TransferError(what="the results", problem="other bytes arrived than were sent")
+    unpack(archive, target)
+
+
+def unpack(archive: Path, target: Path) -> None:
+    """Unpacks what came from the machine, which may be anything: files and folders alone, within bounds.
+
+    Raises:
+        TransferError: It has something else, or too much of it; part of it may be unpacked then.
+    """
+
+    def refusal(why: str) -> TransferError:
+        return TransferError(what="the results", problem=f"their archive {why.partition(';')[0]}")
+
+    most_bytes = _MOST_PIECES * PIECE_BYTES
+    left = most_bytes
+    try:
+        with gzip.open(archive) as stream:
+            members = tar_members(
+                cast("IO[bytes]", stream), most_files=_MOST_FILES, most_bytes=most_bytes, refusal=refusal
+            )
+            for member, content in members:
+                if member.isdir():
+                    _place(member.name, target).mkdir(parents=True, exist_ok=True)
+                    continue
+                if content is None or member.issparse():
+                    raise TransferError(what="the results", problem=f"{member.name} is neither file nor folder")
+                left -= member.size
+                if left < 0:
+                    raise refusal(TOO_LARGE)
+                path = _place(member.name, target)
+                path.parent.mkdir(parents=True, exist_ok=True)
+                with content, path.open("xb") as file:
+                    shutil.copyfileobj(content, file, _CHUNK_TRANSFER)
+    except FileExistsError as error:
+        raise TransferError(what="the results", problem="a file is in them twice, or is a folder at once") from error
+    except (*_DAMAGE, OSError) as error:
+        raise TransferError(what="the results", problem=str(error)) from error
+
+
+def _place(name: str, target: Path) -> Path:
+    parts = PurePosixPath(name).parts
+    if ".." in parts or name.startswith("/") or len(parts) > _DEEPEST or "\0" in name:
+        raise TransferError(what="the results", problem=f"{name[:80]} is no place below their folder")
+    return target.joinpath(*parts)
+
+
+def check_sendable(folder: Path) -> None:
+    """Makes sure that a folder has nothing but what belongs to it, before it is sent.
+
+    Raises:
+        ColabError: A link in it leads out of it, or to a folder; it has a pipe or a device, or is too deep.
+    """
+    top, waiting = Path(os.path.realpath(folder)), [(folder, 1)]
+    while waiting:
+        place, depth = waiting.pop()
+        with os.scandir(place) as entries:
+            for entry in entries:
+                if entry.is_symlink():
+                    end = Path(os.path.realpath(entry.path))
+                    problem = "" if end.is_file() and end.is_relative_to(top) else "a link that leads elsewhere"
+                elif entry.is_dir():
+                    problem = "" if depth < _DEEPEST else "too deep"
+                    waiting += [] if problem else [(Path(entry.path), depth + 1)]
+                else:
+                    problem = "" if entry.is_file() else "a pipe or a device"
+                if problem:
+                    raise ColabError(
+                        f"{quoted(entry.path)} is {problem}; it may have come with the workspace, and nothing but the "
+                        f"files of {printable(str(folder))} is sent to Colab. Remove it, or put the file itself there."
+                    )
+
+
+# The options of a training on Colab, and what they amount to, checked as far as it can be here.
+
+
+INPUT, WORKING = "/content/input", "/content/working"
+MOST_SENT = 256 * 2**20  # bytes of a competition; more is downloaded there, from Kaggle
+
+
+@dataclass(frozen=True)
+class KaggleLogin:
+    """What signs the machine in at Kaggle, if it has to download data: a file, and the variable that names it.
+
+    The variable has a path, so that the secret is on no command line, in no notebook and in no traceback; the file goes
+    with the machine.
+    """
+
+    file: str
+    text: str = field(repr=False)
+    variable: str
+    value: str
+    secrets: tuple[str, ...] = field(default=(), repr=False)
+
+
+@dataclass(frozen=True)
+class ColabOptions:
+    """The options of `tandem colab run`.
+
+    Attributes:
+        workspace: Where the pair is.
+        pair: Its name.
+        machine: What to ask for; by default the least machine of the pair's accelerator.
+        high_memory: Whether to ask for much memory.
+        hours: How long the notebook may run; by default as long as Colab allows.
+        assignments: Texts such as `EPOCHS=3`.
+        smoke: Whether the notebook runs in its smoke mode.
+        resume: Whether it goes on from the checkpoints of the last training here.
+    """
+
+    workspace: Workspace
+    pair: str
+    machine: Machine | None = None
+    high_memory: bool = False
+    hours: float | None = None
+    assignments: tuple[str, ...] = ()
+    smoke: bool = False
+    resume: bool = False
+
+
+@dataclass(frozen=True)
+class PlannedTraining:
+    """A training that can be started: everything that can be checked here is."""
+
+    options: ColabOptions
+    folder: PairFolder
+    spec: PairSpec
+    machine: Machine
+    values: dict[str, Value]
+    hours: float
+
+    @classmethod
+    def of(cls, options: ColabOptions) -> "PlannedTraining":
+        """Reads the pair, and makes sure that it can be trained on Colab.
+
+        Raises:
+            ColabError: It is rendered for Kaggle.
+            PairError: It cannot be read, or takes no such parameter.
+        """
+        folder = existing_pair(options.workspace, options.pair)
+        spec = read_pair(folder)
+        if spec.platform is not Service.COLAB:
+            name = f" --name {printable(options.pair)}" if options.pair != spec.competition.slug else ""
+            raise ColabError(
+                f"The training of {printable(options.pair)} is rendered for Kaggle: "
+                f"`tandem generate --competition {spec.competition.slug}{name} --platform colab` renders it for Colab."
+            )
+        check_shared_cells(folder)
+        defaults = read_notebook_parameters(folder.notebook(Role.TRAIN)).defaults
+        said = dict(assigned(text, defaults) for text in options.assignments)
+        machine = options.machine or usual_machine(spec.accelerator)
+        hours = options.hours or spec.session_hours
+        # The results are fetched from outside, and the machine is given back behind that.
+        own: dict[str, Value] = {"RESULTS": "", "RELEASE_RUNTIME": False, "SESSION_HOURS": hours}
+        own |= {"ACCELERATOR": str(machine.kind), "INPUT_ROOT": INPUT, "WORKING_ROOT": WORKING}
+        if options.smoke:
+            own["DEBUG"] = True
+        return cls(options, folder, spec, machine, {**own, **said}, hours)
+
+    @property
+    def data(self) -> Path:
+        """The competition's files here."""
+        return self.options.workspace.competition_data(self.spec.competition.slug)
+
+    @property
+    def output(self) -> OutputFolder:
+        """Where the results go: the same place as those of a run on this machine."""
+        folder = self.options.workspace.output(self.options.pair)
+        is_smoke = self.values.get("DEBUG") is True
+        return OutputFolder(
+            (folder / "smoke" if is_smoke else folder).absolute(), self.options.workspace.root.absolute()
+        )
+
+    def check_data(self) -> None:
+        """Makes sure that the competition's files are in this workspace, and no link of somebody's leads to others.
+
+        Raises:
+            LinkedInputError: Their folder is reached by a link that `tandem generate --data` did not make here.
+            ColabError: There is something in it that is not sent.
+        """
+        if self.data.is_dir():
+            if not is_reached_as_the_user_chose(self.data, self.options.workspace):
+                raise LinkedInputError(path=self.data, is_competition=False)
+            if self.sends_data:
+                check_sendable(self.data)
+
+    @property
+    def sends_data(self) -> bool:
+        """True if the competition's files are sent from here."""
+        return self.data.is_dir() and size_of(self.data, limit=MOST_SENT) <= MOST_SENT

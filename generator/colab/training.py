@@ -1,29 +1,113 @@
-"""The story of a training on Colab: check, rent, look, send, execute, fetch, give back."""
+"""The story of a training on Colab, its options and its receipt."""
 
 import re
 import signal
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from generator.colab.command_line import CommandLine
-from generator.colab.errors import ColabError, NoReceiptError, StillRentedError, TransferError
-from generator.colab.options import INPUT, MOST_SENT, WORKING, KaggleLogin, PlannedTraining
-from generator.colab.receipt import Receipt, ReceiptFile, Stage, facts_of, now, read_receipt
-from generator.colab.rental import FOLDER, Rental, check_device, give_back, rented
-from generator.colab.sent_notebook import CellFailure, first_failure, notebook_to_send, without_secrets
-from generator.colab.transfer import check_sendable, fetch_folder, send_folder
+from generator.colab.rental import (
+    FOLDER,
+    INPUT,
+    MOST_SENT,
+    WORKING,
+    ColabError,
+    CommandLine,
+    KaggleLogin,
+    NoReceiptError,
+    PlannedTraining,
+    Receipt,
+    ReceiptFile,
+    Rental,
+    Stage,
+    StillRentedError,
+    TransferError,
+    check_device,
+    check_sendable,
+    facts_of,
+    fetch_folder,
+    give_back,
+    now,
+    read_receipt,
+    rented,
+    send_folder,
+)
 from generator.competition import builtin
+from generator.competition.facts import Value
 from generator.errors import TandemError
-from generator.files import read_bytes, read_json
+from generator.files import read_bytes, read_json, read_text
+from generator.pair.data import ensure_data
+from generator.pair.folder import handled_signals
 from generator.pair.handover import FILE_NAME, HandOver, read_handover
-from generator.pair.interrupts import handled_signals
-from generator.pair.mounted_data import ensure_data
-from generator.pair.notebook import NotebookReadError
+from generator.pair.notebook import NotebookReadError, with_first_cell, with_parameters
 from generator.pair.workspace import Role, Workspace
-from generator.run.private_folder import private_folder
-from generator.untrusted import printable, quoted
+from generator.run.execution import parse_notebook
+from generator.run.kernel import private_folder
+from generator.text import printable, quoted
+
+# The training notebook as it is sent to Colab, and what became of it there.
+
+
+GUARD = '''
+# Google's command line goes on after a cell that failed.
+import ast
+
+from IPython import get_ipython
+from IPython.core.error import InputRejected
+
+
+class Refused(ast.NodeTransformer):
+    """Refuse every cell."""
+
+    def visit(self, node):
+        raise InputRejected("a cell before this one failed")
+
+
+def refuse_the_rest(result):
+    """Refuse every further cell once one has failed."""
+    if not result.success:
+        get_ipython().ast_transformers.append(Refused())
+
+
+get_ipython().events.register("post_run_cell", refuse_the_rest)
+'''.strip()
+
+
+@dataclass(frozen=True)
+class CellFailure:
+    """The first cell that failed, and how."""
+
+    cell: str
+    problem: str
+
+
+def notebook_to_send(notebook: Path, values: Mapping[str, Value]) -> str:
+    """The text of a notebook with these parameters, which ends with the first cell that fails."""
+    return with_first_cell(with_parameters(read_text(notebook), values), name="stop-at-failure", source=GUARD)
+
+
+def first_failure(executed: Path) -> CellFailure | None:
+    """The first cell that failed in a notebook that came back; None if all of them were executed and none did.
+
+    Raises:
+        NotebookReadError: It is no notebook.
+    """
+    for number, cell in enumerate(parse_notebook(read_bytes(executed), path=executed).cells, start=1):
+        outputs = cell.get("outputs", []) if cell.cell_type == "code" else []
+        error = next((output for output in outputs if output["output_type"] == "error"), None)
+        if error is not None:
+            problem = f"{error.get('ename', 'Error')}: {error.get('evalue', '')}"
+            return CellFailure(str(cell.get("id") or f"cell {number}"), problem)
+    return None
+
+
+def without_secrets(content: bytes, secrets: Sequence[str]) -> bytes:
+    """The bytes of a notebook with secrets taken out of what its cells printed."""
+    for secret in secrets:
+        content = content.replace(secret.encode(), b"[hidden]")
+    return content
+
 
 MARKER, CHECKPOINTS = "accelerator.json", "checkpoints"
 

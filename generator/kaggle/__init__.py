@@ -1,10 +1,13 @@
 """Kaggle itself: the gateway to its API, the data of competitions, and the chain that carries a pair to a score.
 
-`connect` finds `credentials` and gives an account at the real or the local Kaggle, `gateway.Kaggle`. Its parts are
-`kernels` with `log_stream`, `competitions`, `datasets_and_models`, `uploads` and `downloads`, each of them an
-`api_client`: that takes methods and types from `sdk`, sends by `transport`, asks again by `retries`, and makes `errors`
-of answers by `http_errors`. Names, addresses and texts pass `guards`; what comes out are the values of `api_types`.
+    connect            an account at the real Kaggle or at the local one, with its `credentials`
+    gateway            `Kaggle`: kernels, competitions, datasets and models
+    client             one call of the API, and files sent and fetched
+    transport          HTTP with bounds, retries, and the errors that answers stand for
+    sdk, api_types     Kaggle's own typed messages, and ours
+    errors             what can go wrong, and guards for names, addresses and texts
+    competition_data   a competition's files, surveyed where they are or downloaded
+    chain/, receipt    push, wait, verify, submit; and the record of it
 
-On top of it, `remote_facts` surveys a competition's files where they are, `data_download` fetches them, and `chain/`
-pushes and submits; its journal becomes a `receipt`. Imported by `generator.cli` alone.
+Imported by `generator.cli` alone.
 """

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from generator.kaggle.errors import KaggleError, OtherKaggleError
 from generator.local_server import ServerRecord, default_root, read_record, serve_command
-from generator.untrusted import printable
+from generator.text import printable
 
 if TYPE_CHECKING:
     from generator.kaggle.gateway import Kaggle

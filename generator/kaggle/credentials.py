@@ -23,7 +23,7 @@ from pathlib import Path
 from generator.files import open_file, reason_not_read
 from generator.kaggle.errors import CredentialsError
 from generator.kaggle.sdk import moment
-from generator.untrusted import JsonObject, printable
+from generator.text import JsonObject, printable
 
 _LARGEST_FILE = 64_000  # bytes
 _LONGEST_SECRET = 16_000  # characters; OAuth tokens are long

@@ -1,4 +1,4 @@
-"""Receipts: the record of a pair's chains, from their journals, and the same as JSON, as a page and as Markdown."""
+"""Receipts: the record of a pair's chains, and a workflow that pushes a pair."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -6,16 +6,16 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from generator.accelerators.catalog import catalog
+from generator.accelerators import catalog
+from generator.errors import PairError
+from generator.files import read_text
 from generator.kaggle.chain.errors import JournalError
-from generator.kaggle.chain.journal import Journal
-from generator.kaggle.chain.replay import state_in
-from generator.kaggle.chain.state import Outcome, Push, QuotaSeen, State
-from generator.kaggle.chain.verification import described
-from generator.page_templates import PageTemplates
+from generator.kaggle.chain.journal import Journal, Outcome, Push, QuotaSeen, State, state_in
+from generator.kaggle.chain.steps import described
+from generator.kit_files import PageTemplates
 from generator.pair.handover import PromisedFile, promised_files
 from generator.pair.workspace import Role
-from generator.untrusted import JsonObject, markdown, markdown_code, storable
+from generator.text import JsonObject, markdown, markdown_code, printable, storable
 
 _COPIED = ("pair", "target", "account", "competition", "title", "commit", "kit", "handoff")
 
@@ -223,3 +223,35 @@ _TEMPLATES = PageTemplates(
     score=score,
     literal=repr,
 )
+
+
+# A GitHub Actions workflow that pushes a pair, from the text beside this module; secrets by name only.
+
+
+def check_unedited(path: Path, pair: str) -> None:
+    """Makes sure that nothing is lost if the workflow is written anew.
+
+    Args:
+        path: Where it belongs.
+        pair: The pair's name, a slug.
+
+    Raises:
+        PairError: One is there that was edited.
+    """
+    ours = [github_workflow(pair, submit=is_submitting) for is_submitting in (False, True)]
+    if path.exists() and read_text(path) not in ours:
+        raise PairError(
+            f"{printable(str(path))} says something else than the kit writes, and is left as it is; move it away to "
+            "have it written anew."
+        )
+
+
+def github_workflow(pair: str, *, submit: bool) -> str:
+    """The text of the workflow.
+
+    Args:
+        pair: The pair's name, a slug.
+        submit: Whether it also submits.
+    """
+    text = Path(__file__).with_name("github_workflow.yml").read_text(encoding="utf-8")
+    return text.replace("[[pair]]", pair).replace("[[submit]]", " --submit" if submit else "")

@@ -15,7 +15,7 @@ from pkgutil import resolve_name
 from types import SimpleNamespace
 from typing import Any, get_type_hints
 
-from generator.untrusted import storable
+from generator.text import storable
 
 COMPETITIONS = "kagglesdk.competitions.services.competition_api_service:CompetitionApiClient"
 KERNELS = "kagglesdk.kernels.services.kernels_api_service:KernelsApiClient"

@@ -1,15 +1,10 @@
-"""Requests over HTTP with bounds on everything: time, size, redirects; the only module that sends anything.
-
-Each request has a deadline that closes its socket, whatever is read at that moment: the timeouts of a socket bound the
-wait for one byte only, and an answer can come byte by byte for ever.
-
-The usual variables for proxies and certificates and `.netrc` are not looked at, cookies are not kept, redirects are not
-followed and bodies are not compressed. Credentials go to the API's own origin and nowhere else.
-"""
+"""Requests over HTTP with bounds on everything: time, size, redirects; the only module that sends anything."""
 
 import logging
 import math
 import os
+import random
+import re
 import socket
 import ssl
 import threading
@@ -17,19 +12,271 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import unquote, urlsplit
 
 from generator import __version__
-from generator.kaggle.errors import NotKaggleError, UnreachableError
-from generator.kaggle.redaction import Redaction
-from generator.kaggle.retries import WAITING
-from generator.untrusted import printable
+from generator.kaggle.errors import (
+    ForbiddenError,
+    IdentityNotVerifiedError,
+    KaggleError,
+    NotFoundError,
+    NotKaggleError,
+    PhoneNotVerifiedError,
+    QuotaUsedUpError,
+    RateLimitedError,
+    Redaction,
+    RefusedError,
+    RulesNotAcceptedError,
+    ServerFailedError,
+    SessionLimitError,
+    SlugTakenError,
+    SubmissionLimitError,
+    SubmitForbiddenError,
+    UnreachableError,
+)
+from generator.text import printable
 
 if TYPE_CHECKING:
     from _typeshed import SupportsRead
     from urllib3 import BaseHTTPResponse, PoolManager
+
+
+# When something is asked again: how long to wait before, and when to stop.
+
+
+TRANSIENT = (UnreachableError, NotKaggleError, ServerFailedError, RateLimitedError)
+"""The errors that may be gone a moment later."""
+
+WAITING = logging.getLogger("generator.kaggle.waiting")
+"""Told, in sentences for the user, of each attempt that is made again and of answers that are long in coming."""
+
+_Answer = TypeVar("_Answer")
+
+
+@dataclass(frozen=True)
+class RetryPolicy:
+    """The bounds of asking again: so many attempts, so many seconds spent waiting; `sleep` and `jitter` for tests."""
+
+    attempts: int = 6
+    longest_wait: float = 120
+    first_pause: float = 0.5
+    longest_pause: float = 30
+    sleep: Callable[[float], None] = time.sleep
+    jitter: Callable[[], float] = random.random
+
+    def pause(self, attempt: int) -> float:
+        """Seconds after the `attempt`-th failure, counted from 0: doubling, with half of it left to chance.
+
+        Chance keeps many clients that failed together from coming back together.
+        """
+        full = min(self.first_pause * 2.0**attempt, self.longest_pause)
+        return full * (0.5 + self.jitter() / 2)
+
+
+class Retries:
+    """The failures of one thing that is tried again and again."""
+
+    def __init__(self, policy: RetryPolicy) -> None:
+        self._policy = policy
+        self._waited = 0.0
+        self.failures = 0
+
+    def wait(self, error: KaggleError, *, has_progressed: bool = False) -> None:
+        """Waits before the next attempt, or raises the error once the attempts or the time are used up.
+
+        Args:
+            error: How the last attempt ended.
+            has_progressed: Whether it brought something all the same; then the count begins anew.
+        """
+        policy = self._policy
+        if has_progressed:
+            self.failures, self._waited = 0, 0.0
+        pause = policy.pause(self.failures)
+        if error.retry_after is not None:
+            pause = max(error.retry_after.total_seconds(), policy.first_pause)
+        if not has_progressed:
+            self.failures += 1
+            self._waited += pause
+            if self.failures >= policy.attempts or self._waited > policy.longest_wait:
+                raise error
+        # What to do next is for those who are no longer waiting.
+        reason = error.message.partition("; ")[0].rstrip(".")
+        number = f"try {self.failures + 1} of {policy.attempts}"
+        WAITING.info("%s. Trying again in %.0f s (%s).", reason, max(pause, 1), number)
+        policy.sleep(pause)
+
+
+def retried(ask: Callable[[], _Answer], policy: RetryPolicy) -> _Answer:
+    """The first answer that is not one of `TRANSIENT`; only for what changes nothing.
+
+    Args:
+        ask: Asks once.
+        policy: When to stop.
+
+    Raises:
+        KaggleError: The last answer, once the attempts or the time are used up, or at once if waiting cannot help.
+    """
+    retries = Retries(policy)
+    while True:
+        try:
+            return ask()
+        except TRANSIENT as error:
+            retries.wait(error)
+
+
+def retry_after(value: str | None, *, now: datetime | None = None) -> timedelta | None:
+    """Reads the header `Retry-After`: seconds or an HTTP date; None if it says nothing that can be understood."""
+    if value is None:
+        return None
+    text = value.strip()
+    if text.isascii() and text.isdigit():
+        return timedelta(seconds=min(int(text[:9]), 30 * 86400))
+    from email.utils import parsedate_to_datetime
+
+    try:
+        moment = parsedate_to_datetime(text)
+    except ValueError:
+        return None
+    aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return max(aware - (now or datetime.now(UTC)), timedelta(0))
+
+
+# The error that an answer of Kaggle stands for: by its HTTP status and its words, or by words that came with 200.
+
+
+REAL_HOST = "api.kaggle.com"
+
+
+@dataclass(frozen=True)
+class Operation:
+    """Something that is asked of Kaggle, as far as the sentences of errors need it.
+
+    Attributes:
+        doing: A verb and its object, such as "push ada/digits-train".
+        competition: The competition it is about, if it is about one.
+        is_submission: Whether a submission is being made.
+    """
+
+    doing: str
+    competition: str = ""
+    is_submission: bool = False
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """The addresses of an API and its web pages; `address` is the API's origin without a final slash."""
+
+    address: str
+    is_local: bool
+
+    @property
+    def is_real(self) -> bool:
+        """True for Kaggle's own."""
+        return urlsplit(self.address).hostname == REAL_HOST
+
+    @property
+    def host(self) -> str:
+        """The host with its port, for sentences."""
+        return urlsplit(self.address).netloc
+
+    @property
+    def api(self) -> str:
+        """The address that the API's methods stand below."""
+        # Only the real one has a host of its own for the API; everywhere else it is below /api.
+        return f"{self.address}/v1" if self.is_real else f"{self.address}/api/v1"
+
+    @property
+    def site(self) -> str:
+        """The address of the web pages, without a final slash."""
+        return "https://www.kaggle.com" if self.is_real else self.address
+
+    def competition(self, operation: Operation) -> str:
+        """The page of the competition that an operation is about, or of all."""
+        return f"{self.site}/competitions/{operation.competition}".rstrip("/")
+
+    def rules(self, operation: Operation) -> str:
+        """The page on which a competition's rules are accepted."""
+        return f"{self.competition(operation)}/rules" if operation.competition else self.competition(operation)
+
+    @property
+    def work(self) -> str:
+        """The page that lists the account's own notebooks and their running sessions."""
+        return f"{self.site}/work"
+
+
+def transient_error(status: int, headers: Mapping[str, str], *, doing: str, said: str = "") -> KaggleError | None:
+    """The error for a status that may be another one a moment later: 429 or 5xx; None for any other status."""
+    wait = retry_after(headers.get("retry-after"))
+    if status == HTTPStatus.TOO_MANY_REQUESTS:
+        return RateLimitedError(doing=doing, retry_after=wait)
+    if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+        return ServerFailedError(doing=doing, status=status, said=said, retry_after=wait)
+    return None
+
+
+def refusal(status: int, said: str, *, operation: Operation, endpoint: Endpoint) -> KaggleError:
+    """The error for an answer with a status of 400 to 499 other than 401 and 429, or for a refusal in words.
+
+    Args:
+        status: The HTTP status, or the `code` in an answer that came with 200; 400 for an `error` field.
+        said: The server's words; may be empty.
+        operation: The operation that was refused.
+        endpoint: Where the pages are that the error names.
+    """
+    doing = operation.doing
+    if known := _by_words(said, operation, endpoint):
+        return known
+    if status == HTTPStatus.CONFLICT:
+        return SlugTakenError(doing=doing, said=said, page=endpoint.work)
+    if status == HTTPStatus.NOT_FOUND:
+        page = endpoint.competition(Operation(doing)) if operation.competition else endpoint.work
+        return NotFoundError(doing=doing, said=said, look_at=page)
+    if status == HTTPStatus.FORBIDDEN:
+        return _forbidden(said, operation, endpoint)
+    return RefusedError(doing=doing, said=said or f"with status {status}")
+
+
+# The order counts: a sentence on a quota may speak of sessions, but none on sessions of a quota.
+_BY_WORDS: tuple[tuple[type[ForbiddenError] | type[RefusedError], str], ...] = (
+    (RulesNotAcceptedError, r"\baccept\w*\b.{0,60}\brules\b|\brules\b.{0,60}\baccept"),
+    (PhoneNotVerifiedError, r"\bphone\b"),
+    (IdentityNotVerifiedError, r"\bidentity\b|\bpersona\b"),
+    (SubmissionLimitError, r"\bsubmissions?\b.{0,40}\b(?:limit|allowance|left|remaining|per day)\b"),
+    (SubmissionLimitError, r"\b(?:limit|maximum|no more|used all)\b.{0,40}\bsubmissions?\b"),
+    (QuotaUsedUpError, r"\bquota\b"),
+    (SessionLimitError, r"\bsession count\b|\bmaximum\b.{0,40}\bsessions?\b|\btoo many\b.{0,40}\bsessions?\b"),
+    (SlugTakenError, r"\balready (?:exists|in use|taken|used)\b|\bis (?:taken|in use)\b|\bconflict"),
+)
+
+
+def _by_words(said: str, operation: Operation, endpoint: Endpoint) -> KaggleError | None:
+    for error, pattern in _BY_WORDS:
+        if error is SubmissionLimitError and not operation.is_submission:
+            continue
+        if re.search(pattern, said, re.IGNORECASE | re.DOTALL):
+            return error(doing=operation.doing, said=said, page=_page(error, operation, endpoint))
+    return None
+
+
+def _page(error: type[KaggleError], operation: Operation, endpoint: Endpoint) -> str:
+    """The page on which a refusal is mended; phone and identity are verified, and quota is shown, in the settings."""
+    if error is RulesNotAcceptedError:
+        return endpoint.rules(operation)
+    return endpoint.work if error in (SessionLimitError, SlugTakenError) else f"{endpoint.site}/settings"
+
+
+def _forbidden(said: str, operation: Operation, endpoint: Endpoint) -> KaggleError:
+    if operation.is_submission:
+        return SubmitForbiddenError(doing=operation.doing, said=said, page=f"{endpoint.competition(operation)}/submit")
+    remedy = f"check that the name is right and that it belongs to this account, at {endpoint.work}"
+    if operation.competition:
+        # Kaggle answers 403 without a reason for what only those see who have joined.
+        remedy = f"join the competition and accept its rules at {endpoint.rules(operation)}, then try again"
+    return ForbiddenError(doing=operation.doing, said=said, remedy=remedy)
+
 
 USER_AGENT = f"tandem/{__version__}"
 _CHUNK = 1 << 16  # bytes
@@ -38,7 +285,6 @@ _LARGEST_COMPLAINT = 1 << 20  # bytes of an error's body
 _REDIRECTS = (301, 302, 303, 307, 308)
 
 _logger = logging.getLogger(__name__)
-_Answer = TypeVar("_Answer")
 _Manager = TypeVar("_Manager", bound="PoolManager")
 
 

@@ -1,7 +1,11 @@
 """A Kaggle on this machine: its API, its sessions, its scores and its pages, on loopback.
 
-`server` listens and hands requests to `app`; `http` authenticates and reads them, `web` answers people, `local_kaggle`
-answers calls of the API (`rpc`) by its `services`, which share a `service_context`. `hosting` reads and scores
-competitions, `sessions` runs notebooks in a sandbox. In come HTTP requests of the official clients and of browsers,
-out go their responses; what is known is kept in a `root_folder` with a `database`. Imported by `generator.cli` alone.
+    server          the socket and the application
+    endpoints       authentication, the API's methods, files, logs; `protocol` bounds what clients send
+    web/            the pages for people
+    local_kaggle    the services put together: `services/`, tables of methods that know nothing of HTTP
+    rpc             a call and its answers; `storage` keeps what is known
+    hosting, scoring   competitions, their hidden answers and scores
+
+Sessions run in the sandbox of `generator.sessions`. Imported by `generator.cli` alone.
 """

@@ -6,24 +6,16 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from generator.errors import LocalKaggleError
-from generator.localkaggle.clock import Clock
-from generator.localkaggle.database import Database
-from generator.localkaggle.download_links import Tickets
-from generator.localkaggle.faults import Faults
 from generator.localkaggle.hosting import host
-from generator.localkaggle.root_folder import RootFolder
-from generator.localkaggle.rpc import Answer, ApiError, Call
-from generator.localkaggle.service_context import ServiceContext
-from generator.localkaggle.services.accounts import Accounts
-from generator.localkaggle.services.blobs import Blobs
+from generator.localkaggle.rpc import Answer, ApiError, Call, Clock, Faults
 from generator.localkaggle.services.competitions import Competitions
-from generator.localkaggle.services.datasets import Datasets
-from generator.localkaggle.services.kernel_sessions import SessionRules
-from generator.localkaggle.services.kernel_sources import Sources
-from generator.localkaggle.services.kernels import Kernels
-from generator.localkaggle.services.models import Models
-from generator.sessions.runner import Runner
-from generator.untrusted import is_slug, printable
+from generator.localkaggle.services.files import Blobs, ServiceContext
+from generator.localkaggle.services.items import Datasets, Models
+from generator.localkaggle.services.kernel_records import Accounts, Sources
+from generator.localkaggle.services.kernels import Kernels, SessionRules
+from generator.localkaggle.storage import Database, RootFolder, Tickets
+from generator.sessions.sandbox import Runner
+from generator.text import is_slug, printable
 
 _KEEPERS = (Accounts, Blobs, Tickets, Datasets, Models, Competitions, Kernels)
 """Whatever has tables in the database."""

@@ -1,4 +1,4 @@
-"""The server: a socket, uvicorn, and a thread for it where the caller goes on with something else."""
+"""The server: its application, and its socket."""
 
 import asyncio
 import errno
@@ -13,15 +13,82 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import uvicorn
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Mount, Route
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from generator.errors import LocalKaggleError
 from generator.files import reason
-from generator.localkaggle.app import application
-from generator.localkaggle.http.limits import Limits
-from generator.localkaggle.http.protocol import bounded
-from generator.localkaggle.http.server_state import Workers
+from generator.localkaggle.endpoints import (
+    CALLER,
+    Authentication,
+    call_method,
+    download,
+    fault_rules,
+    log_stream,
+    upload,
+)
 from generator.localkaggle.local_kaggle import LocalKaggle
-from generator.untrusted import printable
+from generator.localkaggle.protocol import Limits, RequestBodies, ServerState, Workers, bounded, refusal, state_of
+from generator.localkaggle.rpc import ApiError
+from generator.localkaggle.services.files import UPLOAD
+from generator.localkaggle.storage import STORAGE
+from generator.localkaggle.web.pages import BrowserLogin
+from generator.text import printable
+
+# The application: which endpoint answers which path, with the authentication in front of all of them.
+
+
+def application(local_kaggle: LocalKaggle, workers: Workers, limits: Limits, *, hosts: tuple[str, ...] = ()) -> ASGIApp:
+    """Everything that the server answers; `hosts` are names that it answers to beside those of the loopback."""
+    routes: list[Route | Mount] = [
+        Route(f"/{STORAGE}/{{ticket}}/{{name}}", download, methods=["GET"]),
+        Route(f"/{UPLOAD}/{{token}}", upload, methods=["PUT"]),
+        Route("/local/faults", fault_rules, methods=["GET", "POST"]),
+    ]
+    # Real Kaggle serves the API at api.kaggle.com/v1; clients put /api before it for any other host.
+    for prefix in ("/api/v1", "/v1"):
+        routes += [
+            Route(f"{prefix}/kernels/logs/stream/{{owner}}/{{slug}}", log_stream, methods=["GET"]),
+            Route(f"{prefix}/{{service}}/{{method}}", call_method, methods=["POST"]),
+        ]
+    routes.append(Mount("/", BrowserLogin(_pages)))
+    app = Starlette(routes=routes, exception_handlers={ApiError: _refused, HTTPException: _unrouted})
+    app.router.redirect_slashes = False
+    app.state.server = ServerState(local_kaggle, workers, RequestBodies(limits))
+    return Authentication(app, local_kaggle.accounts, limits, pages_host=local_kaggle.pages_host, hosts=hosts)
+
+
+async def _pages(scope: Scope, receive: Receive, send: Send) -> None:
+    router = await state_of(Request(scope)).workers.run_page(_page_router)
+    await router(scope, receive, send)
+
+
+def _page_router() -> ASGIApp:
+    # The pages take a moment to import, which the start of the server does not wait for.
+    from generator.localkaggle.web.pages import ROUTER
+
+    return ROUTER
+
+
+async def _refused(_: Request, error: Any) -> Response:
+    return refusal(error.status, error.message)
+
+
+async def _unrouted(request: Request, error: Any) -> Response:
+    if not request.scope[CALLER]:
+        return refusal(error.status_code, error.detail)
+    return await state_of(request).workers.run_page(_unrouted_page, request, error.status_code)
+
+
+def _unrouted_page(request: Request, status: int) -> Response:
+    from generator.localkaggle.web.pages import unrouted
+
+    return unrouted(request, status)
+
 
 _LOG = logging.getLogger(__name__)
 

@@ -1,20 +1,306 @@
-"""The folder of a pair: finding it, reading its choices, and writing it without losing anybody's edits."""
+"""The folder of a pair: read, compared with what was rendered, and written without losing edits."""
 
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import replace
+import errno
+import fcntl
+import json
+import os
+import signal
+import threading
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
+from types import FrameType
+from typing import Any
 
+from generator.competition.facts import Competition, Description
 from generator.errors import PairError, did_you_mean
-from generator.files import FileReadError, contained, read_bytes, read_text
-from generator.pair.atomic_write import base_of, commit, recover
-from generator.pair.choices import Choices
-from generator.pair.choices_toml import parsed
-from generator.pair.edits import Edits, edits
-from generator.pair.notebook import written_cells
-from generator.pair.own_cells import has_code_of, possible_file, read_own_cells
-from generator.pair.template_catalog import frameworks
-from generator.pair.workspace import PairFolder, Workspace
-from generator.untrusted import is_slug, printable
+from generator.files import FileReadError, FileWriteError, UnsafePlaceError, contained, read_bytes, read_text, reason
+from generator.pair.cells import has_code_of, possible_file, read_own_cells
+from generator.pair.choices import Choices, parsed
+from generator.pair.notebook import NotebookReadError, WrittenCell, written_cells
+from generator.pair.spec import frameworks
+from generator.pair.workspace import PairFolder, Role, Workspace
+from generator.text import is_slug, printable
+
+# The signals that ask for an end: Ctrl-C, the request to end, and a terminal that was closed.
+
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, *((signal.SIGHUP,) if hasattr(signal, "SIGHUP") else ()))
+
+
+@contextmanager
+def handled_signals(handler: Callable[[int, FrameType | None], Any]) -> Iterator[None]:
+    """Handles them for the length of the block. Ignored ones, as under nohup, stay ignored.
+
+    Outside of the main thread it does nothing.
+    """
+    is_main = threading.current_thread() is threading.main_thread()
+    previous = {number: signal.getsignal(number) for number in _SIGNALS if is_main}
+    # A handler that was not set from Python is None, and cannot be put back.
+    replaced = {number: old for number, old in previous.items() if old not in (signal.SIG_IGN, None)}
+    for number in replaced:
+        signal.signal(number, handler)
+    try:
+        yield
+    finally:
+        for number, old in replaced.items():
+            signal.signal(number, old)
+
+
+@contextmanager
+def deferred_interrupts() -> Iterator[None]:
+    """Delivers the first of them only after the block, which must not stop half-way."""
+    received: list[int] = []
+    try:
+        with handled_signals(lambda number, _: received.append(number)):
+            yield
+    finally:
+        if received:
+            signal.raise_signal(received[0])
+
+
+# Replacing several files of a pair as one: all of them, or none.
+#
+# The new files are written to `.tandem/staged/`, then a marker that says that they are complete, and only then each
+# is renamed to its place. Whoever reads or writes the pair next calls `recover`, which finishes a marked stage and
+# discards an unmarked one. The reasons and the limits are in docs/adr/0002-staged-writes.md.
+
+
+_MARKER = "complete"
+
+
+def pair_files() -> list[Path]:
+    """The files of a pair, by their paths inside of its folder."""
+    relative = PairFolder(Path())
+    return [relative.choices, *(make(role) for role in Role for make in (relative.notebook, relative.metadata))]
+
+
+def base_of(path: Path) -> Path:
+    """The path of the kit's copy of a file as it was rendered; both paths are inside of the pair's folder."""
+    return PairFolder(Path()).state / "rendered" / path
+
+
+def recover(folder: PairFolder) -> None:
+    """Ends what an earlier write left undone: a complete stage takes effect, an incomplete one is removed.
+
+    Raises:
+        PairError: The files still cannot be put in place.
+        UnsafePlaceError: A folder of the pair, or a file, is a link.
+    """
+    folder.files.check(_stage(folder))
+    if _stage(folder).is_dir():
+        with _locked(folder):
+            _recover(folder)
+
+
+def commit(folder: PairFolder, files: Mapping[Path, bytes]) -> None:
+    """Replaces files of a pair, all or none of them, and creates the pair if there is none.
+
+    Args:
+        folder: The pair.
+        files: New contents by path inside of the folder; only files of a pair and their bases.
+
+    Raises:
+        FileWriteError: Nothing was changed, and no folder that was not there before is left.
+        PairError: Everything is written, but not in place.
+        UnsafePlaceError: A folder of the pair, or a file, is a link.
+    """
+    targets = [folder.path / path for path in files]
+    created: list[Path] = []
+    is_complete = False
+    try:
+        for parent in (folder.state, *(target.parent for target in targets)):
+            created += folder.files.make_folder(parent)
+        with _locked(folder):
+            _recover(folder)
+            for path, content in files.items():
+                folder.files.append(_staged(folder, path), content, behind=0)
+            _check_targets(folder, targets)
+            with deferred_interrupts():
+                folder.files.append(_stage(folder) / _MARKER, b"")
+                is_complete = True
+                _put_in_place(folder)
+    except BaseException as error:
+        if not is_complete:
+            _undo(folder, created)
+        if isinstance(error, OSError):
+            raise FileWriteError(path=folder.path, cause=error) from error
+        raise
+
+
+def _stage(folder: PairFolder) -> Path:
+    return folder.state / "staged"
+
+
+def _staged(folder: PairFolder, path: Path) -> Path:
+    return _stage(folder) / path.as_posix().replace("/", "--")
+
+
+def _recover(folder: PairFolder) -> None:
+    if (_stage(folder) / _MARKER).is_file():
+        with deferred_interrupts():
+            _put_in_place(folder)
+    else:
+        _discard_stage(folder)
+
+
+def _put_in_place(folder: PairFolder) -> None:
+    """Renames what is staged. A stage may come with somebody else's pair: only names of pair files are looked at."""
+    try:
+        for path in pair_files():
+            for relative in (path, base_of(path)):
+                staged = _staged(folder, relative)
+                if staged.is_file():
+                    folder.files.make_folder((folder.path / relative).parent)
+                    folder.files.move(staged, folder.path / relative)
+        # What is left of a stage when this fails is a marker without files, which the next recovery removes.
+        _discard_stage(folder)
+    except OSError as error:
+        raise PairError(
+            f"The new files of {printable(str(folder.path))} are complete, but cannot be put in place: "
+            f"{reason(error)}; the next command finishes the work once that is mended."
+        ) from error
+
+
+def _discard_stage(folder: PairFolder) -> None:
+    with suppress(OSError):
+        folder.files.remove_tree(_stage(folder))
+
+
+def _check_targets(folder: PairFolder, targets: Iterable[Path]) -> None:
+    """Finds before the marker is set what would stop a rename after it."""
+    for target in targets:
+        folder.files.check(target)
+        if target.is_dir():
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(target))
+        if not os.access(target.parent, os.W_OK | os.X_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(target.parent))
+
+
+def _undo(folder: PairFolder, created: list[Path]) -> None:
+    with suppress(UnsafePlaceError):  # what is not the kit's is left alone
+        _discard_stage(folder)
+    folder.files.remove_empty(created)
+
+
+@contextmanager
+def _locked(folder: PairFolder) -> Iterator[None]:
+    """One process at a time: otherwise one would take the other's stage for an abandoned one."""
+    with folder.files.handle_on(folder.state) as handle:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+
+
+# Edits in a pair's files since they were rendered or sent, cell by cell and field by field.
+
+
+@dataclass(frozen=True)
+class Edits:
+    """The differences of a file from another version of it.
+
+    Attributes:
+        what: What the names are, such as `cells`.
+        changed: Names that both have, with other contents.
+        added: Names that only the file has.
+        removed: Names that only the other version has.
+        is_reordered: Both have the same names, in another order.
+        problem: Why the file could not be compared; empty if it could be.
+    """
+
+    what: str
+    changed: tuple[str, ...] = ()
+    added: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+    is_reordered: bool = False
+    problem: str = ""
+
+    def __bool__(self) -> bool:
+        return bool(self.changed or self.added or self.removed or self.is_reordered or self.problem)
+
+    def __str__(self) -> str:
+        if self.problem:
+            return self.problem
+        named = (("changed", self.changed), ("added", self.added), ("removed", self.removed))
+        parts = [f"{self.what} {verb}: {', '.join(map(printable, names))}" for verb, names in named if names]
+        return "; ".join([*parts, f"{self.what} in another order"] if self.is_reordered else parts)
+
+
+def edits(path: Path, content: bytes, *, since: bytes) -> Edits:
+    """Compares a notebook cell by cell, or metadata field by field.
+
+    Outputs, execution counts, and the metadata that Jupyter keeps in a notebook are no edits.
+
+    Args:
+        path: The file; its suffix says what it is.
+        content: What it holds now.
+        since: What it held before.
+    """
+    if content == since:
+        return Edits(what="")
+    try:
+        if path.suffix == ".ipynb":
+            both = [written_cells(each, path=path) for each in (content, since)]
+            return _compared("cells", *both, is_ordered=True)
+        now, before = json.loads(content), json.loads(since)
+    except NotebookReadError:
+        return Edits(what="cells", problem="no longer a notebook")
+    except (ValueError, RecursionError):
+        return Edits(what="fields", problem="no longer JSON")
+    if not isinstance(now, dict) or not isinstance(before, dict):
+        return Edits(what="fields", problem="no longer a JSON object")
+    return _compared("fields", now, before, is_ordered=False)
+
+
+def cell_edits(content: str, *, since: str) -> Edits:
+    """Compares the cells of a notebook that another editor saved, which may have replaced their ids.
+
+    A cell whose id the other version lacks is the one there with the same content, or else the one in the same place
+    behind a cell that both have.
+
+    Args:
+        content: The notebook now.
+        since: The notebook before.
+    """
+    try:
+        now, before = (
+            written_cells(text.encode("utf-8", "replace"), path=Path("notebook")) for text in (content, since)
+        )
+    except NotebookReadError:
+        return Edits(what="cells", problem="one of the two is no notebook")
+    return _compared("cells", _with_ids_of(before, now), before, is_ordered=True)
+
+
+def _with_ids_of(before: Mapping[str, WrittenCell], now: Mapping[str, WrittenCell]) -> dict[str, WrittenCell]:
+    """The cells of `now`, under the ids that they have in `before` where they can be matched."""
+    ids = {name: name for name in now if name in before}
+    unmatched = {name: cell for name, cell in before.items() if name not in now}
+    by_content: dict[WrittenCell, list[str]] = {}
+    for name, cell in unmatched.items():
+        by_content.setdefault(cell, []).append(name)
+    for name, cell in now.items():
+        if name not in ids and by_content.get(cell):
+            ids[name] = by_content[cell].pop(0)
+            del unmatched[ids[name]]
+    following = dict(zip(["", *before], before, strict=False))
+    previous = ""
+    for name, cell in now.items():
+        place = following.get(previous, "")
+        if name not in ids and place in unmatched and unmatched[place].kind == cell.kind:
+            ids[name] = place
+            del unmatched[place]
+        previous = ids.get(name, previous)
+    return {ids.get(name, name): cell for name, cell in now.items()}
+
+
+def _compared(what: str, now: Mapping[str, Any], before: Mapping[str, Any], *, is_ordered: bool) -> Edits:
+    return Edits(
+        what=what,
+        changed=tuple(name for name in now if name in before and now[name] != before[name]),
+        added=tuple(name for name in now if name not in before),
+        removed=tuple(name for name in before if name not in now),
+        is_reordered=is_ordered and now.keys() == before.keys() and list(now) != list(before),
+    )
 
 
 def pair_folder(workspace: Workspace, name: str) -> PairFolder:
@@ -189,3 +475,43 @@ def _content(path: Path) -> bytes | None:
         return None
     except OSError as error:
         raise FileReadError(path=path, cause=error) from error
+
+
+# Kaggle's description of a competition, kept beside a pair so that it need not be asked again.
+
+
+_NAME = "competition.json"
+_LONGEST_PAGE, _MOST_PAGES = 50_000, 50  # characters; a page that is longer says what matters before
+
+
+def keep_description(folder: PairFolder, description: Description) -> None:
+    """Writes a description into the kit's own part of a pair's folder.
+
+    Raises:
+        FileWriteError: It cannot be written.
+    """
+    content = {
+        "slug": description.competition.slug,
+        "title": description.competition.title,
+        "is_code_competition": description.competition.is_code_competition,
+        "metric_text": description.metric_text,
+        "pages": {name: text[:_LONGEST_PAGE] for name, text in list(description.pages.items())[:_MOST_PAGES]},
+        "source": description.source,
+    }
+    folder.files.write(folder.state / _NAME, json.dumps(content, indent=2).encode("utf-8", "replace"))
+
+
+def kept_description(folder: PairFolder, slug: str) -> Description | None:
+    """The description that was kept, if there is one of this competition that can be read."""
+    try:
+        content: Any = json.loads(read_bytes(folder.state / _NAME))
+        if content["slug"] != slug:
+            return None
+        return Description(
+            competition=Competition(slug, str(content["title"]), bool(content["is_code_competition"])),
+            metric_text=str(content["metric_text"]),
+            pages={str(name): str(text) for name, text in content["pages"].items()},
+            source=str(content["source"]),
+        )
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return None

@@ -1,35 +1,508 @@
 """Generating a pair: from a competition and what the user chose to the files of both kernels."""
 
-from collections.abc import Callable, Mapping, Sequence
+import difflib
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from generator.accelerators.catalog import Service
+from generator.accelerators import Service
 from generator.competition import builtin
-from generator.competition.description import FactSource
-from generator.competition.facts import Value
-from generator.competition.schema import common, keys_of
-from generator.errors import TandemError
-from generator.files import read_text
-from generator.pair.assignments import Assignments, read_assignments, with_knobs
-from generator.pair.backbones import untested_backbone, without_foreign_backbone
-from generator.pair.choices import Choice, Choices, MadeBy, completed, decisions, merged, proposed
-from generator.pair.choices_toml import ChoicesError, check_storable, text_of
-from generator.pair.edits import edits
-from generator.pair.folder import pair_folder, planned, read_choices, write_pair
-from generator.pair.kept_description import keep_description, kept_description
-from generator.pair.kernel_files import kernel_files, render_kernels, rendered_cells
-from generator.pair.knobs import Knob, knobs_of, model_of
-from generator.pair.own_cells import read_own_cells
-from generator.pair.owner import find_owner, unknown_owner
-from generator.pair.percent import Cell
-from generator.pair.proposal import Proposal, propose
-from generator.pair.sources import Known, look
-from generator.pair.spec import PairSpec, spec_of
-from generator.pair.template_catalog import check_offered, check_tpu, frameworks
+from generator.competition.facts import CannotAskError, Competition, Description, FactSource, Task, Value
+from generator.competition.metrics import metric_named
+from generator.competition.schema import (
+    TYPE_NAMES,
+    common,
+    expected_anywhere,
+    families,
+    keys_of,
+    known_keys,
+    preset_of,
+    value_from,
+)
+from generator.competition.tables.formats import TableFormat, format_of
+from generator.errors import CompetitionError, PairError, TandemError, did_you_mean
+from generator.files import read_bytes, read_text
+from generator.pair.cells import read_own_cells
+from generator.pair.choices import (
+    Choice,
+    Choices,
+    ChoicesError,
+    Knob,
+    MadeBy,
+    check_storable,
+    completed,
+    decisions,
+    find_owner,
+    knobs_of,
+    merged,
+    model_of,
+    proposed,
+    text_of,
+    unknown_owner,
+)
+from generator.pair.folder import (
+    Edits,
+    base_of,
+    commit,
+    edited,
+    edits,
+    keep_description,
+    kept_description,
+    pair_folder,
+    planned,
+    read_choices,
+    write_pair,
+)
+from generator.pair.notebook import FIXED, Cell, ParameterError, knob_name, parse_assignment, value_of
+from generator.pair.rendering import default_parameters, kernel_files, metadata_text, render_kernels, rendered_cells
+from generator.pair.spec import (
+    PairSpec,
+    check_offered,
+    check_tpu,
+    frameworks,
+    is_model,
+    spec_of,
+    untested_backbone,
+    without_foreign_backbone,
+)
 from generator.pair.workspace import PairFolder, Role, Workspace
-from generator.untrusted import is_slug, printable
+from generator.text import is_slug, printable
+
+if TYPE_CHECKING:
+    from generator.competition.facts import Rules
+    from generator.competition.introspection.evidence import Finding
+    from generator.competition.survey.facts import Survey
+
+
+# The sources of what is known of a competition: the kit itself, a folder of files, or Kaggle's API.
+
+
+@dataclass(frozen=True)
+class Known:
+    """Everything that is known of a competition before anything is concluded; it takes long to find out.
+
+    Attributes:
+        slug: The competition.
+        survey: What was seen of its files; None of a built-in competition, which the kit describes itself.
+        description: What the hosts say of it, if they were asked.
+        folder: Where its files are, if they are here.
+    """
+
+    slug: str
+    survey: "Survey | None" = field(default=None, repr=False)
+    description: Description | None = field(default=None, repr=False)
+    folder: Path | None = None
+
+
+def check_name(slug: str) -> None:
+    """Raises a CompetitionError for text that is no competition's name."""
+    if not is_slug(slug):
+        raise CompetitionError(
+            f'"{printable(slug)}" is no name of a competition: it has lower-case letters, digits and hyphens, as in '
+            f"its address, kaggle.com/competitions/NAME.{did_you_mean(slug, builtin.known())}"
+        )
+
+
+def look(  # noqa: PLR0913 - the places that facts may come from
+    slug: str,
+    *,
+    mounted: Path,
+    data: Path | None = None,
+    ask: FactSource | None = None,
+    asks_always: bool = False,
+    known: Description | None = None,
+) -> Known:
+    """Looks at what there is of a competition.
+
+    Args:
+        slug: The competition.
+        mounted: Where its files are, if they are there.
+        data: The folder with its files that the user names; before anything else.
+        ask: Who can be asked where there are no files; nobody, if None.
+        asks_always: Whether to ask what the hosts say even where there are files.
+        known: What the hosts said when they were asked before.
+
+    Raises:
+        CompetitionError: There is nothing.
+        KaggleError: It had to be asked, and could not answer.
+    """
+    check_name(slug)
+    if data is None and builtin.find(slug) is not None:
+        return Known(slug)
+    folder = data or (mounted if mounted.is_dir() and any(mounted.iterdir()) else None)
+    if folder is None:
+        return Known(slug, *_asked(slug, mounted, ask))
+    from generator.competition.survey import survey_folder
+
+    description = ask.describe(slug) if ask is not None and asks_always else known
+    return Known(slug, survey_folder(folder), description, folder)
+
+
+def _asked(slug: str, mounted: Path, ask: FactSource | None) -> "tuple[Survey, Description]":
+    """Asks for the facts of a competition whose files are not here."""
+    reason = ""
+    if ask is not None:
+        try:
+            # The description first: it is the cheaper one, and says whether there is such a competition.
+            description = ask.describe(slug)
+            return ask.survey(slug), description
+        except CannotAskError as error:
+            reason = error.message
+    known = builtin.known()
+    raise CompetitionError(
+        f'There are no files of a competition "{printable(slug)}" in {printable(str(mounted))}: put them '
+        f"there, as Kaggle mounts them, or name their folder with --data DIR. Built in are: {', '.join(known)}."
+        f"{did_you_mean(slug, known)}{f' {reason}' if reason else ''}"
+    )
+
+
+# The task that the kit proposes for a competition, from what is known of it.
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """A competition and the task that the kit makes of it.
+
+    Attributes:
+        known: What was found out of it.
+        competition: What it is.
+        task: What the kit makes of it.
+        source: What that rests on, for the user.
+        findings: What was weighed, in the order to show.
+        warnings: Sentences for the user.
+        unclear: Those of the findings that are worth a question.
+    """
+
+    known: Known
+    competition: Competition
+    task: Task
+    source: str
+    findings: "tuple[Finding, ...]" = ()
+    warnings: tuple[str, ...] = ()
+    unclear: "tuple[Finding, ...]" = ()
+
+    @property
+    def is_built_in(self) -> bool:
+        """True if the kit itself brings the competition, its data included."""
+        return self.known.survey is None
+
+    @property
+    def has_data(self) -> bool:
+        """True if the competition's files are on this machine, or can be written without asking anybody."""
+        return self.is_built_in or self.known.folder is not None
+
+    @property
+    def unused_files(self) -> tuple[str, ...]:
+        """The files of the competition that the notebooks do not read, whole folders with a slash behind them."""
+        if self.known.survey is None:
+            return ()
+        from generator.competition.introspection.files import unused_files
+
+        return unused_files(self.known.survey, self.task)
+
+
+def propose(known: Known, *, decisions: Mapping[str, Value], models: Sequence[str] = ()) -> Proposal:
+    """Makes a task of what is known of a competition.
+
+    Args:
+        known: What that is.
+        decisions: What the user has decided, by key of the task; the rest is inferred given that.
+        models: Of Kaggle Models, those for what the notebooks can start from pretrained models of texts.
+
+    Raises:
+        CompetitionError: It does not make a task.
+    """
+    if known.survey is None:
+        built_in = builtin.require(known.slug)
+        task = _fine_tuned(built_in.task, decisions)
+        return Proposal(known, built_in.competition, task, source="the kit's own description")
+    return _read(known, known.survey, decisions, models)
+
+
+def _fine_tuned(task: Task, decisions: Mapping[str, Value]) -> Task:
+    """Return the task with the batch size and the epochs that suit the pretrained model, if one is named."""
+    preset = preset_of(task.family, str(decisions.get("pretrained", "")))
+    if preset is None:
+        return task
+    values = {**task.details, **decisions}
+    batch_size, length, epochs = (int(str(values[key])) for key in ("batch_size", "sequence_length", "epochs"))
+    fitting = {"batch_size": preset.batch_size(batch_size, length), "epochs": preset.epochs(epochs)}
+    return replace(task, details={**task.details, **fitting})
+
+
+def _read(known: Known, survey: "Survey", decisions: Mapping[str, Value], models: Sequence[str]) -> Proposal:
+    from generator.competition.facts import evaluation_text, read_rules
+    from generator.competition.introspection import read_task
+    from generator.competition.introspection.evidence import Hints
+
+    description = known.description
+    overrides = {key: value if isinstance(value, list) else str(value) for key, value in decisions.items()}
+    hints, competition = Hints(slug=known.slug, overrides=overrides, models=models), _nameless(known.slug, survey)
+    if description is not None:
+        rules = read_rules(description.pages)
+        competition = _described(description, rules)
+        hints = replace(
+            hints,
+            metric_text=description.metric_text,
+            evaluation_text=evaluation_text(description.pages),
+            file_name=rules.file_name,
+        )
+    reading = read_task(survey, hints)
+    said = description.source if description is not None else "what somebody said"
+    return Proposal(
+        known=known,
+        competition=competition,
+        task=reading.task,
+        source=f"the files in {known.folder}" if known.folder is not None else said,
+        findings=tuple(reading.findings.values()),
+        unclear=tuple(reading.findings[key] for key in reading.unclear),
+        warnings=(
+            *(description.warnings if description else ()),
+            *survey.notes,
+            *reading.warnings,
+            *_beyond_the_templates(survey, reading.task),
+        ),
+    )
+
+
+def _beyond_the_templates(survey: "Survey", task: Task) -> Iterator[str]:
+    """Warns of what a competition, or the name of its submission, wants of inference that the templates cannot do."""
+    lookup = task.details.get("lookup_table")
+    if survey.server is not None and lookup:
+        yield (
+            "This competition hands out its test data through an inference server (kaggle_evaluation), and the "
+            f"inference notebook answers what {printable(str(lookup))} asks for: train with this "
+            "pair, and write the server's predict() by hand."
+        )
+    name, promised = task.submission_file, format_of(task.submission_file)
+    is_binary_archive = promised.format is TableFormat.PARQUET and promised.compression
+    is_json = promised.format in (TableFormat.JSON, TableFormat.JSON_LINES)
+    if promised.format is None or is_binary_archive or (is_json and promised.compression == ".zip"):
+        yield (
+            f"The submission has to be called {printable(name)}, and the inference notebook writes text with "
+            "separators, JSON and Parquet: change its last cells by hand, or say --file-name if another is accepted "
+            "as well."
+        )
+    elif is_json and format_of(task.sample_submission).format is not promised.format:
+        yield (
+            f"{printable(name)} will have one JSON object a row, with the names of the sample's columns: compare it "
+            "with what the evaluation page shows."
+        )
+
+
+def _nameless(slug: str, survey: "Survey") -> Competition:
+    """The facts of a competition of which there are only files."""
+    evidence = {"title": "made of its name", "code_competition": "nothing in its files says otherwise"}
+    if survey.server is not None:
+        evidence["code_competition"] = "only notebooks can answer to its inference server"
+    return Competition(
+        slug=slug,
+        title=slug.replace("-", " ").capitalize(),
+        is_code_competition=survey.server is not None,
+        evidence=evidence,
+    )
+
+
+def _described(description: Description, rules: "Rules") -> Competition:
+    """The competition with what its pages demand of a submitted notebook, which runs on a GPU."""
+    evidence = dict.fromkeys(("title", "code_competition"), f"{description.source} says it")
+    competition = description.competition
+    limit = rules.hours.get("gpu") or rules.hours.get("cpu")
+    if limit is not None:
+        competition = replace(competition, inference_hours=float(limit.value))
+        evidence["inference_hours"] = limit.evidence
+    # Where pages allow the internet it stays off: the notebook needs none, and another rule may forbid it.
+    if rules.internet is not None and rules.internet.value == "off":
+        competition = replace(competition, internet=False)
+        evidence["internet"] = rules.internet.evidence
+    return replace(competition, evidence=evidence)
+
+
+# What a command line says of a pair in `KEY=VALUE` texts: keys of its task, and knobs of its notebooks.
+#
+# A knob that is called as a key of the task, as EPOCHS is, sets that key: what the templates make of it follows. So
+# does WEIGHTS where it names a model for Kaggle to attach; a path, "" and what is fetched are for the notebook
+# alone.
+
+
+_PRETRAINED = "WEIGHTS"
+
+
+class SettingError(PairError):
+    """Text that sets no key of a task, or not to a value that it can have."""
+
+    def __init__(self, *, text: str, problem: str, option: str = "--set") -> None:
+        super().__init__(f'{option} "{printable(text)}": {problem}')
+
+
+@dataclass(frozen=True)
+class Assignments:
+    """The texts of a command line, sorted.
+
+    Attributes:
+        task: The keys of the task that they set.
+        knobs: The texts that set something else in the notebooks, which have to be rendered to know what.
+        unknown: The texts that set a key which no task has.
+    """
+
+    task: Mapping[str, Value] = field(default_factory=dict)
+    knobs: Sequence[str] = ()
+    unknown: Sequence[str] = ()
+
+
+def read_assignments(settings: Sequence[str], assignments: Sequence[str], kept: Choices) -> Assignments:
+    """Sorts the texts of a command line.
+
+    Args:
+        settings: What stood behind `--set`.
+        assignments: What stood behind `-P`.
+        kept: The choices of the pair as it is; a knob that is a parameter there stays one.
+
+    Raises:
+        SettingError: A value is of another kind than its key.
+        ParameterError: What is to be set is no knob.
+    """
+    assignments = [_with_key(text, knob_name(_key_of(text))) for text in assignments]
+    settings = [_with_key(text, _key_in_small_letters(_key_of(text))) for text in settings]
+    for text in assignments:
+        if _key_of(text) in FIXED:
+            raise ParameterError(
+                f"{printable(_key_of(text))} is no knob: by it the notebooks find their inputs and one another."
+            )
+    of_task = [text for text in assignments if _key_of(text).lower() in known_keys() and "=" in text]
+    of_task = [text for text in of_task if _key_of(text).isupper() and _key_of(text) not in kept.parameters]
+    of_weights = [text for text in assignments if _key_of(text) == _PRETRAINED]
+    models = [text for text in of_weights if is_model(_text_of(text))]
+    unknown = [text for text in settings if "=" in text and _key_of(text) not in known_keys()]
+    task = dict(setting_of(text) for text in settings if text not in unknown)
+    task |= dict(setting_of(text, option="-P") for text in of_task)
+    task |= {"pretrained": _text_of(models[-1])} if models else {}
+    knobs = [text for text in assignments if text not in (*of_task, *models)]
+    attached = kept.task.get("pretrained")
+    if len(of_weights) > len(models) and ((attached and attached.value) or not _text_of(of_weights[-1])):
+        task["pretrained"] = ""  # what the knob names, or nothing, takes its place
+    return Assignments(task, knobs, unknown)
+
+
+def _unknown(text: str, family: str, knobs: list[str]) -> SettingError:
+    """The error for a key that no task of the family has."""
+    key = _key_of(text)
+    nearest = did_you_mean(key, [*knobs, *keys_of(family)])
+    if any(f'"{name}"' in nearest for name in knobs):
+        nearest += " That is a knob of the notebooks: -P NAME=VALUE sets it."
+    few = f" Some that it has: {', '.join(_tuned(family))}; docs/knobs.md tells of all."
+    problem = f'a task of the family {printable(family)} has no key "{printable(key)}".{nearest or few}'
+    return SettingError(text=text, problem=problem)
+
+
+def with_knobs(choices: Choices, said: Assignments, cells: Mapping[Role, list[Cell]], *, path: Path) -> Choices:
+    """Adds to the choices of a pair the knobs that the command line sets.
+
+    Args:
+        choices: The choices without them.
+        said: What the command line says.
+        cells: What the choices render to.
+        path: The pair's `pair.toml`, for messages.
+
+    Raises:
+        SettingError: The command line sets a key that there is not.
+        UnknownKeyError: It sets one of another family.
+        ParameterError: A knob that no notebook has, or a value of another kind.
+        PairError: It sets a key that the file overrules; or a pretrained model that is none, for a notebook that starts
+            from nothing else.
+    """
+    defaults, family = default_parameters(cells), str(choices.pair["family"].value)
+    if said.unknown:
+        raise _unknown(said.unknown[0], family, list(defaults))
+    for key in said.task:
+        if key not in keys_of(family):
+            from generator.competition.introspection.evidence import UnknownKeyError
+
+            raise UnknownKeyError(key=key, family=family, keys=keys_of(family))
+        if key.upper() in choices.parameters:
+            raise PairError(
+                f"{printable(str(path))} sets {key.upper()} in its section parameters, which overrules the key {key}: "
+                f"say -P {key.upper()}=VALUE, or remove it there."
+            )
+    if _PRETRAINED not in defaults and "pretrained" in keys_of(family):
+        said = replace(said, knobs=[text for text in said.knobs if not _is_from_scratch(text, choices)])
+    made = dict(parse_assignment(text, defaults) for text in said.knobs)
+    kept = {name: choice.value for name, choice in choices.parameters.items()}
+    flagged = {name: Choice(value, MadeBy.FLAG) for name, value in made.items() if kept.get(name) != value}
+    return replace(choices, parameters={**choices.parameters, **flagged})
+
+
+def setting_of(text: str, *, option: str = "--set") -> tuple[str, Value]:
+    """The key and the value of a text such as `image_size=64` or `text_columns=title,body`.
+
+    Args:
+        text: What sets a key that some family has.
+        option: The option that the text stood behind. With `-P` it may be in capitals.
+
+    Raises:
+        SettingError: It is no setting of a task, or its value is of another kind.
+    """
+    given, equals, value = (part.strip() for part in text.partition("="))
+    key = given.lower() if option == "-P" else given
+    rules = known_keys().get(key)
+    if not equals:
+        raise SettingError(text=text, problem="it sets nothing; write KEY=VALUE, such as epochs=3.")
+    if rules is None:
+        raise SettingError(text=text, problem=f'there is no key "{printable(key)}".{did_you_mean(key, known_keys())}')
+    try:
+        # As `tandem run -P` takes it: in quotes, or a list as JSON.
+        setting = value_of(value, rules[0].type()) if option == "-P" else value
+        if isinstance(setting, str):
+            setting = value_from(setting, rules[0].type)
+    except ValueError as error:
+        problem = f"{given} must be {TYPE_NAMES[rules[0].type]}."
+        raise SettingError(text=text, problem=problem, option=option) from error
+    if key == "metric":
+        setting = metric_named(str(setting))
+    if expected := expected_anywhere(rules, setting):
+        raise SettingError(text=text, problem=f"{given} must be {expected}.", option=option)
+    return key, setting
+
+
+def _is_from_scratch(text: str, choices: Choices) -> bool:
+    """True if a text says of a notebook that starts from scratch that it does; raises if it names a model."""
+    if _key_of(text) != _PRETRAINED:
+        return False
+    model = {"pretrained": Choice(_text_of(text), MadeBy.FLAG)}
+    spec_of(replace(choices, task={**choices.task, **model})).check_model()
+    return True
+
+
+def _text_of(text: str) -> str:
+    """The text that a text such as `WEIGHTS="small"` sets a key to."""
+    return str(value_of(text.partition("=")[2].strip(), ""))
+
+
+def _key_of(text: str) -> str:
+    """The key that a text such as `image_size=64` sets."""
+    return text.partition("=")[0].strip()
+
+
+def _with_key(text: str, key: str) -> str:
+    """The text with its key written so; as it is where it sets nothing."""
+    return f"{key}={text.partition('=')[2]}" if "=" in text and key else text
+
+
+def _key_in_small_letters(key: str) -> str:
+    """A key of a task as `pair.toml` writes it, where the text is one in another case."""
+    small = key.lower().replace("-", "_")
+    return small if small in known_keys() else key
+
+
+def _tuned(family: str) -> list[str]:
+    """The keys that people turn: what is chosen without looking at the data, what folds go by, and lists of columns."""
+    known = families()[family]
+    own = [key for key, rule in known.task.items() if rule.chosen_blindly or key.endswith("_columns")]
+    return [*own, *known.folds_by]
+
 
 DEFAULT_FRAMEWORK = "keras"
 
@@ -296,3 +769,160 @@ def _check_templates(choices: Choices, *, source: str) -> None:
     family, framework = str(choices.pair["family"].value), str(choices.pair["framework"].value)
     wanted = {key: str(choices.task[key].value) for key in ("target_kind", "submission") if key in choices.task}
     check_offered(family=family, framework=framework, wanted=wanted, source=source)
+
+
+# The pairs that a workspace keeps as reference: rendering them again, and checking that nothing drifted.
+
+
+_ROOT_METADATA = Path("kernel-metadata.json")
+
+
+class EditedPairsError(PairError):
+    """Files of some pairs were edited since they were rendered, so that writing all of them would lose the edits."""
+
+    def __init__(self, *, edited: Mapping[Path, Edits]) -> None:
+        files = "\n".join(f"  {printable(str(path))} ({changes})" for path, changes in edited.items())
+        super().__init__(
+            f"These were edited since they were rendered, so that `tandem generate --all` writes nothing:\n{files}\n"
+            "Render the other pairs one by one with `tandem generate --competition X`, or overwrite these edits with "
+            "`tandem generate --all --force`."
+        )
+
+
+def rendered(workspace: Workspace) -> dict[Path, bytes]:
+    """Renders every pair of a workspace purely from its `pair.toml`.
+
+    The pair with `flagship = true` also gives the metadata at the workspace's root, so that Kaggle's own client pushes
+    its training kernel from there.
+
+    Returns:
+        What each file should hold, by its path inside of the workspace.
+
+    Raises:
+        PairError: There is no pair, one cannot be rendered, or two are flagships.
+    """
+    pairs = [pair_folder(workspace, pair.name) for pair in workspace.pairs()]
+    if not pairs:
+        raise PairError(
+            f"There is no pair in {workspace.pair('x').path.parent}; make one with `tandem generate --competition X`."
+        )
+    files: dict[Path, bytes] = {}
+    for pair in pairs:
+        for path, content in render_again(pair).items():
+            files[pair.path.relative_to(workspace.root) / path] = content
+    flagships = [pair for pair in pairs if _is_flagship(pair)]
+    if len(flagships) > 1:
+        raise PairError(
+            "Only one pair can have `flagship = true` in its pair.toml, not "
+            f"{' and '.join(pair.name for pair in flagships)}."
+        )
+    for flagship in flagships:
+        files[_ROOT_METADATA] = _root_metadata(workspace, flagship)
+    return files
+
+
+def differences(workspace: Workspace) -> dict[Path, str]:
+    """Compares every file with what it should hold.
+
+    Returns:
+        A unified diff, from the file to what it should hold, for each file that differs.
+    """
+    diffs: dict[Path, str] = {}
+    for path, content in rendered(workspace).items():
+        existing = _existing(workspace.root / path)
+        if existing != content:
+            diffs[path] = _diff(path, existing or b"", content)
+    return diffs
+
+
+def edits_of(workspace: Workspace, files: Mapping[Path, bytes]) -> dict[Path, Edits]:
+    """The edits that writing all pairs would lose. A file without the kit's copy of it counts as edited if it differs.
+
+    Args:
+        workspace: The workspace.
+        files: What was rendered.
+
+    Returns:
+        The edits in each file that has some, by its path inside of the workspace.
+    """
+    found: dict[Path, Edits] = {}
+    for pair, of_pair in _by_pair(workspace, files):
+        relative = pair.path.relative_to(workspace.root)
+        found |= {relative / path: changes for path, changes in edited(pair, of_pair).items()}
+    existing = _existing(workspace.root / _ROOT_METADATA)
+    if _ROOT_METADATA in files and existing is not None:
+        changes = edits(_ROOT_METADATA, existing, since=files[_ROOT_METADATA])
+        if changes and not _is_of_a_pair(workspace, existing):
+            found[_ROOT_METADATA] = changes
+    return found
+
+
+def write_reference_pairs(workspace: Workspace, *, force: bool = False) -> list[Path]:
+    """Writes every file that does not hold what it should, outputs in notebooks included: all pairs, or none.
+
+    `pair.toml` and the kit's copy of it stay as they are, so that an edit in it is still noticed later.
+
+    Args:
+        workspace: The workspace.
+        force: Whether edits may be overwritten.
+
+    Returns:
+        The files that were written, by their paths inside of the workspace.
+
+    Raises:
+        EditedPairsError: Some were edited; nothing is written. Never with `force`.
+        FileWriteError: The pair at hand is unchanged; those before it are written.
+    """
+    files = rendered(workspace)
+    lost = {} if force else edits_of(workspace, files)
+    if lost:
+        raise EditedPairsError(edited=lost)
+    stale = {path: content for path, content in files.items() if _existing(workspace.root / path) != content}
+    for pair, changes in _by_pair(workspace, stale):
+        commit(pair, changes | {base_of(path): text for path, text in changes.items()})
+    if _ROOT_METADATA in stale:
+        workspace.files.write(workspace.root / _ROOT_METADATA, stale[_ROOT_METADATA])
+    return sorted(stale)
+
+
+def _by_pair(workspace: Workspace, files: Mapping[Path, bytes]) -> Iterator[tuple[PairFolder, dict[Path, bytes]]]:
+    """Yields each pair that some files belong to, with these files by their paths inside of its folder."""
+    for pair in workspace.pairs():
+        folder = pair.path.relative_to(workspace.root)
+        if of_pair := {path.relative_to(folder): text for path, text in files.items() if path.is_relative_to(folder)}:
+            yield pair, of_pair
+
+
+def _is_flagship(pair: PairFolder) -> bool:
+    choice = complete_choices(pair).pair.get("flagship")
+    return choice is not None and choice.value is True
+
+
+def _root_metadata(workspace: Workspace, flagship: PairFolder) -> bytes:
+    code_file = flagship.notebook(Role.TRAIN).relative_to(workspace.root).as_posix()
+    return metadata_text(read_pair(flagship), Role.TRAIN, code_file=code_file).encode("utf-8")
+
+
+def _is_of_a_pair(workspace: Workspace, metadata: bytes) -> bool:
+    """True if metadata at the root say what those of a pair's training kernel say, so that nobody edited them."""
+    for pair in workspace.pairs():
+        code_file = pair.notebook(Role.TRAIN).relative_to(workspace.root).as_posix()
+        try:
+            fields = json.loads(pair.metadata(Role.TRAIN).read_bytes())
+            if json.loads(metadata) == fields | {"code_file": code_file}:
+                return True
+        except (OSError, ValueError, TypeError, RecursionError):
+            continue
+    return False
+
+
+def _existing(path: Path) -> bytes | None:
+    try:
+        return read_bytes(path)
+    except OSError:
+        return None
+
+
+def _diff(path: Path, existing: bytes, content: bytes) -> str:
+    before, after = (text.decode("utf-8", "replace").splitlines(keepends=True) for text in (existing, content))
+    return "".join(difflib.unified_diff(before, after, fromfile=f"{path} as it is", tofile=f"{path} as rendered"))

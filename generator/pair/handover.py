@@ -9,7 +9,7 @@ from typing import Any
 
 from generator.errors import RunError
 from generator.files import read_bytes
-from generator.untrusted import JsonObject, parsed_json, printable
+from generator.text import JsonObject, parsed_json, printable
 
 FILE_NAME = "handoff.json"
 

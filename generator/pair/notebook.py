@@ -1,17 +1,163 @@
-"""Notebook files: cells as the JSON that Jupyter and Kaggle read, and the cells of a file that somebody worked in."""
+"""Notebooks: their cells, their parameters, and the percent format that templates render to."""
 
 import ast
 import hashlib
 import io
 import json
-from collections.abc import Iterable
-from dataclasses import dataclass
+import math
+import re
+import tokenize
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from operator import ge, gt, le, lt
 from pathlib import Path
 from typing import Any
 
-from generator.errors import PairError
-from generator.pair.percent import FOLDED_TAG, Cell, CellKind
-from generator.untrusted import printable
+from generator.competition.facts import Value
+from generator.competition.schema import TYPE_NAMES
+from generator.errors import PairError, did_you_mean
+from generator.text import JsonObject, printable, python_literal
+
+# Reading the py:percent text that a template renders into named cells.
+#
+# A subset of the format that jupytext defines: every cell has a name, and nothing stands before the first one. Why
+# this is no call of jupytext: docs/adr/0001-own-percent-reader.md.
+
+
+_MARKER = re.compile(r"# %%(?=\s|$)(?P<header>.*)")
+# Other forms of a cell marker in jupytext, which would end a cell there but not here.
+_FOREIGN_MARKER = re.compile(r"\s*#\s*(?:%%\S*|<codecell>|In\[[0-9 ]*\]:?)(?:\s|$)")
+_HEADER = re.compile(r"(?:\s+\[(?P<kind>markdown)\])?(?P<options>.*)")
+_OPTION = re.compile(r'\s+(?P<key>[a-z]+)=(?P<value>"(?:[^"\\]|\\.)*"|\[[^\]]*\])')
+_CELL_NAME = re.compile(r"[a-z0-9-]{1,64}")
+
+FOLDED_TAG = "hide-input"
+"""The tag of a cell whose code is folded away; Jupyter Book knows it, and nbconvert can be told of it."""
+
+
+class PercentError(PairError):
+    """Rendered text that is no sequence of named cells.
+
+    Attributes:
+        line: The number of the line in the rendered text, from 1.
+        text: The line itself.
+        problem: What is wrong with it.
+        source: Where it comes from, such as a template and line; empty if that is not known.
+    """
+
+    def __init__(self, *, line: int, text: str, problem: str, source: str = "") -> None:
+        where = source or f"line {line} of the rendered notebook"
+        super().__init__(f"{printable(where)}: {problem} (`{printable(text)}`).")
+        self.line = line
+        self.text = text
+        self.problem = problem
+
+
+class CellKind(StrEnum):
+    """The kinds of cell, in the words of the notebook format."""
+
+    CODE = "code"
+    MARKDOWN = "markdown"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A cell of a notebook, or a part of one; `source` has no line end at its end.
+
+    Attributes:
+        part_of: The name of the cell that this part is joined into; empty for a whole cell.
+    """
+
+    name: str
+    kind: CellKind
+    source: str
+    tags: tuple[str, ...] = ()
+    part_of: str = ""
+
+
+def read_cells(text: str) -> list[Cell]:
+    r"""Splits py:percent text into cells.
+
+    A cell opens with `# %% name="setup"`, `# %% name="parameters" tags=["parameters"]` or
+    `# %% [markdown] name="introduction"`, and lasts until the next one. Empty lines at its ends do not count. A cell
+    with `tags=["hide-input"]` is folded. `cell="..."` names the cell that a part is joined into.
+
+    Args:
+        text: The rendered template, with `\n` line ends.
+
+    Returns:
+        The cells in their order.
+
+    Raises:
+        PercentError: Text before the first cell, a header that is not as above, a name that is missing, used twice
+            or not of `[a-z0-9-]{1,64}`, or a line of Markdown that is not a comment.
+    """
+    opened: list[tuple[Cell, list[str]]] = []
+    for number, line in enumerate(text.split("\n"), start=1):
+        marker = _MARKER.match(line)
+        if marker is not None:
+            cell = _empty_cell(number, line, marker["header"])
+            if any(cell.name == earlier.name for earlier, _ in opened):
+                raise PercentError(line=number, text=line, problem=f'two cells have the name "{cell.name}"')
+            opened.append((cell, []))
+        elif opened:
+            cell, body = opened[-1]
+            body.append(_body_line(number, line, cell.kind))
+        elif line.strip():
+            raise PercentError(line=number, text=line, problem="text stands before the first cell")
+    return [replace(cell, source=_without_empty_ends(body)) for cell, body in opened]
+
+
+def _empty_cell(number: int, line: str, text: str) -> Cell:
+    """The cell that a line opens."""
+    match = _HEADER.fullmatch(text)
+    options = _options(match["options"]) if match else None
+    if match is None or options is None or not set(options) <= {"name", "tags", "cell"}:
+        problem = (
+            'a cell opens with `# %% [markdown] name="..." cell="..." tags=["..."]`, all but the name being optional'
+        )
+        raise PercentError(line=number, text=line, problem=problem)
+    name, tags, part_of = options.get("name"), options.get("tags", []), options.get("cell", "")
+    if not isinstance(name, str) or not _CELL_NAME.fullmatch(name):
+        problem = "a cell needs a name of 1 to 64 lower-case letters, digits and hyphens"
+        raise PercentError(line=number, text=line, problem=problem)
+    if not isinstance(tags, list) or not all(isinstance(tag, str) for tag in tags):
+        raise PercentError(line=number, text=line, problem="tags are a list of texts")
+    if not isinstance(part_of, str) or (part_of and not _CELL_NAME.fullmatch(part_of)):
+        problem = "the cell of a part has a name of 1 to 64 lower-case letters, digits and hyphens"
+        raise PercentError(line=number, text=line, problem=problem)
+    kind = CellKind.MARKDOWN if match["kind"] else CellKind.CODE
+    return Cell(name=name, kind=kind, source="", tags=tuple(tags), part_of=part_of)
+
+
+def _options(text: str) -> dict[str, Any] | None:
+    """The options of a cell by key, or None if the text is anything else."""
+    found = [(match["key"], match["value"]) for match in _OPTION.finditer(text)]
+    if _OPTION.sub("", text).strip() or len(dict(found)) < len(found):
+        return None
+    try:
+        return {key: json.loads(value) for key, value in found}
+    except ValueError:
+        return None
+
+
+def _without_empty_ends(lines: list[str]) -> str:
+    written = [at for at, line in enumerate(lines) if line.strip()]
+    return "\n".join(lines[written[0] : written[-1] + 1]) if written else ""
+
+
+def _body_line(number: int, line: str, kind: CellKind) -> str:
+    if _FOREIGN_MARKER.match(line):
+        raise PercentError(line=number, text=line, problem='a cell opens with `# %% name="..."` and nothing else does')
+    if kind is CellKind.CODE:
+        return line if line.strip() else ""
+    if line.startswith("# "):
+        return line[2:]
+    if line == "#" or not line.strip():
+        return ""
+    raise PercentError(line=number, text=line, problem="a line of Markdown begins with `# `")
+
 
 _METADATA = {
     # Kaggle runs notebooks by papermill, which needs the name of a kernel.
@@ -138,3 +284,350 @@ def joined(source: object) -> str:
     if isinstance(source, list):
         return "".join(str(line) for line in source)
     return source if isinstance(source, str) else ""
+
+
+# What the knobs of the kit's notebooks can be: numbers, or names; one that is not named here can be any.
+
+
+_HOLDS = {"at least": ge, "above": gt, "at most": le, "below": lt}
+
+
+@dataclass(frozen=True)
+class Range:
+    """An interval: its bounds, by what a number is to each of them, as messages say it."""
+
+    bounds: Mapping[str, float]
+
+    def __contains__(self, number: float) -> bool:
+        return all(_HOLDS[words](number, bound) for words, bound in self.bounds.items())
+
+    def __str__(self) -> str:
+        return " and ".join(f"{words} {bound:g}" for words, bound in self.bounds.items())
+
+
+_ONE_OR_MORE = Range({"at least": 1})
+_NOT_NEGATIVE = Range({"at least": 0})
+_POSITIVE = Range({"above": 0})
+_SHARE = Range({"at least": 0, "at most": 1})
+_LESS_THAN_ALL = Range({"at least": 0, "below": 1})
+
+RANGES = {
+    **dict.fromkeys(("N_FOLDS", "EPOCHS", "BATCH_SIZE", "K", "TTA"), _ONE_OR_MORE),
+    **dict.fromkeys(("IMAGE_SIZE", "CHANNELS", "SEQUENCE_LENGTH", "SAMPLE_RATE", "MELS"), _ONE_OR_MORE),
+    **dict.fromkeys(("WIDTH", "DEPTH", "LAYERS", "EMBEDDING_DIM"), _ONE_OR_MORE),
+    **dict.fromkeys(("LEARNING_RATE", "SECONDS", "KEEP_SECONDS", "HOP_MS", "SESSION_HOURS"), _POSITIVE),
+    **dict.fromkeys(("SEED", "WARMUP_EPOCHS", "WEIGHT_DECAY", "RESERVE_MINUTES", "CACHE_GB"), _NOT_NEGATIVE),
+    **dict.fromkeys(("ROTATE_DEGREES", "SHIFT", "MIXUP", "CUTMIX", "MASKS", "GAIN_DB", "LEAST_PIECE"), _NOT_NEGATIVE),
+    **dict.fromkeys(("DROPOUT", "WORD_DROPOUT", "EMA", "LABEL_SMOOTHING", "ZOOM"), _LESS_THAN_ALL),
+    **dict.fromkeys(("MASK_SHARE", "DICE_SHARE", "COLOR_JITTER"), _SHARE),
+    "MIN_CROP_SCALE": Range({"above": 0, "at most": 1}),
+    "DEVICES": _SHARE,
+}
+
+NAMES = {"PRECISION": ("auto", "float32", "mixed_bfloat16", "mixed_float16")}
+
+
+def names_of(name: str, default: Value) -> tuple[str, ...]:
+    """Returns the names that a knob can be, of which its default is one; nothing where it can be any text."""
+    known = NAMES.get(name, ())
+    return known if default in known else ()
+
+
+def range_of(name: str, default: Value) -> Range:
+    """Returns what numbers a knob can be; a default is one of them, as 0.0 is of a LEARNING_RATE that is looked up."""
+    known = RANGES.get(name, Range({}))
+    if isinstance(default, int | float) and default not in known:
+        upper = {words: bound for words, bound in known.bounds.items() if words in ("at most", "below")}
+        return Range({"at least": default, **upper})
+    return known
+
+
+# The parameters of a notebook: the constants of its parameters cell, and other values for them.
+
+
+PARAMETERS_TAG = "parameters"
+_TRUTH = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
+FIXED = ("COMPETITION", "PAIR_ID", "TRAIN_KERNEL", "INPUT_ROOT", "WORKING_ROOT")
+"""What the kit itself writes into the cell: by these the notebooks find their inputs and one another."""
+
+_MODEL = ("BACKBONE", "WEIGHTS", "PRESET", "IMAGE_SIZE", "SEQUENCE_LENGTH", "K")
+MAIN = (*_MODEL, "N_FOLDS", "EPOCHS", "BATCH_SIZE", "LEARNING_RATE")
+"""What people turn first, as far as a notebook has it."""
+
+SYNONYMS = {
+    **dict.fromkeys(("LR", "ETA", "STEP_SIZE"), "LEARNING_RATE"),
+    **dict.fromkeys(("BATCH", "BS", "TRAIN_BATCH_SIZE", "PER_DEVICE_BATCH_SIZE"), "BATCH_SIZE"),
+    **dict.fromkeys(("FOLDS", "NUM_FOLDS", "N_SPLITS", "KFOLD", "KFOLDS", "CV", "SPLITS"), "N_FOLDS"),
+    **dict.fromkeys(("N_EPOCHS", "NUM_EPOCHS", "MAX_EPOCHS", "NUM_TRAIN_EPOCHS", "ITERATIONS"), "EPOCHS"),
+    **dict.fromkeys(("SIZE", "IMG_SIZE", "IMAGESIZE", "RESOLUTION", "INPUT_SIZE", "IMAGE_SHAPE"), "IMAGE_SIZE"),
+    **dict.fromkeys(("MODEL", "ARCH", "ARCHITECTURE", "ENCODER", "NETWORK", "MODEL_NAME"), "BACKBONE"),
+    **dict.fromkeys(("MAX_LEN", "MAX_LENGTH", "MAX_SEQ_LENGTH", "SEQ_LEN", "SEQ_LENGTH"), "SEQUENCE_LENGTH"),
+    **dict.fromkeys(("RANDOM_STATE", "RANDOM_SEED"), "SEED"),
+    **dict.fromkeys(("WD", "L2"), "WEIGHT_DECAY"),
+    **dict.fromkeys(("DEVICE", "HARDWARE"), "ACCELERATOR"),
+    **dict.fromkeys(("DTYPE", "MIXED_PRECISION", "AMP", "FP16", "BF16"), "PRECISION"),
+    **dict.fromkeys(("SMOKE", "SMOKE_TEST", "FAST_DEV_RUN"), "DEBUG"),
+    **dict.fromkeys(("PRETRAINED", "PRETRAINED_WEIGHTS"), "WEIGHTS"),
+    **dict.fromkeys(("CATEGORIES", "CAT_COLS", "CATEGORY_COLUMNS"), "CATEGORICAL_COLUMNS"),
+    **dict.fromkeys(("NUM_COLS", "NUMBER_COLUMNS"), "NUMERIC_COLUMNS"),
+    "MEMBERS": "K",
+    "CROP": "MIN_CROP_SCALE",
+    "SMOOTHING": "LABEL_SMOOTHING",
+    "DROP_RATE": "DROPOUT",
+    "WARMUP": "WARMUP_EPOCHS",
+}
+"""What people call a knob elsewhere, by its name in capitals."""
+
+HAVING_BACKBONES = "photographs in colour of at least 96 pixels, sounds, masks, and images that become images"
+
+_TYPE_NAMES = {**TYPE_NAMES, list: "a list, such as [1, 2]"}
+
+
+class ParameterError(PairError):
+    """A parameter, or a value for one, that a notebook cannot take."""
+
+
+class ParametersCellError(ParameterError):
+    """A parameters cell that holds something else than `NAME = literal` lines."""
+
+    def __init__(self, *, line: int, problem: str) -> None:
+        super().__init__(f"The parameters cell cannot be read, line {line}: {printable(problem)}.")
+
+
+class UnknownParameterError(ParameterError):
+    """A parameter that the notebook does not have."""
+
+    def __init__(self, *, name: str, known: Iterable[str], source: str = "") -> None:
+        names = [each for each in known if each not in FIXED]
+        first = [each for each in MAIN if each in names] or names
+        few = f" It has {', '.join(first)} and more; docs/knobs.md tells of all."
+        synonym = SYNONYMS.get(knob_name(name), knob_name(name))
+        if synonym in names:
+            nearest = f' It is called "{synonym}" here.'
+        else:
+            nearest = _without_backbone(names) if synonym == "BACKBONE" else did_you_mean(name, names) or few
+        super().__init__(f'{source}The notebooks have no parameter "{printable(name)}".{nearest}')
+
+
+def _without_backbone(names: Collection[str]) -> str:
+    """Why notebooks with these parameters have no backbone, and what has one."""
+    if "IMAGE_SIZE" in names:
+        why = "images that are small or not in colour are learned from scratch"
+        way = "; --set channels=3 and --set image_size=96 make photographs of them"
+    else:
+        why = "the notebooks of this family have no backbone"
+        way = ", and what a text starts from, --set pretrained= says" if "SEQUENCE_LENGTH" in names else ""
+    return f" Here {why}. {HAVING_BACKBONES.capitalize()} have one{way}."
+
+
+def knob_name(text: str) -> str:
+    """A knob's name as the parameters cell writes it: `learning-rate` is LEARNING_RATE."""
+    return text.strip().upper().replace("-", "_")
+
+
+def parameters_cell(cells: Iterable[Cell]) -> Cell | None:
+    """The cell tagged `parameters`, if there is one."""
+    return next((cell for cell in cells if PARAMETERS_TAG in cell.tags), None)
+
+
+def read_parameters(source: str) -> dict[str, Value]:
+    """Reads the parameters of a notebook with their defaults, in the order of the cell.
+
+    Args:
+        source: The code of the parameters cell: one `NAME = literal` a line, with comments.
+
+    Raises:
+        ParametersCellError: The cell has anything else in it.
+    """
+    return {name: value for name, value, _ in _assignments(source)}
+
+
+def read_comments(source: str) -> dict[str, str]:
+    """Reads what the comments of a parameters cell say of its parameters, by name; one without a comment is left out.
+
+    Args:
+        source: The code of the cell.
+
+    Raises:
+        ParametersCellError: The cell cannot be read.
+    """
+    tokens = tokenize.generate_tokens(io.StringIO(source).readline)
+    comments = {token.start[0]: token.string.lstrip("# ") for token in tokens if token.type == tokenize.COMMENT}
+    ends = {name: node.end_lineno or node.lineno for name, _, node in _assignments(source)}
+    return {name: comments[line] for name, line in ends.items() if line in comments}
+
+
+def override(source: str, values: Mapping[str, Value]) -> str:
+    """Replaces defaults in a parameters cell where they stand, so that the comments beside them stay.
+
+    Args:
+        source: The code of the parameters cell.
+        values: The new values by name.
+
+    Returns:
+        The new code.
+
+    Raises:
+        UnknownParameterError: The cell does not have a parameter of such a name.
+        ParameterError: A value is of another type than its default, or out of range.
+        ParametersCellError: The cell cannot be read.
+    """
+    assignments = {name: (default, node) for name, default, node in _assignments(source)}
+    # ast counts columns in bytes of UTF-8.
+    lines = [line.encode("utf-8") for line in source.split("\n")]
+    for name in reversed([name for name in assignments if name in values]):
+        default, node = assignments[name]
+        literal = python_literal(checked_value(name, values[name], default)).encode("utf-8")
+        first, last = node.lineno - 1, (node.end_lineno or node.lineno) - 1
+        rest = lines[last][node.end_col_offset :]
+        lines[first : last + 1] = [lines[first][: node.col_offset] + literal + rest]
+    for name in values:
+        if name not in assignments:
+            raise UnknownParameterError(name=name, known=assignments)
+    return b"\n".join(lines).decode("utf-8")
+
+
+def checked_value(name: str, value: Value, default: Value) -> Value:
+    """Makes sure that a value fits a parameter; a whole number becomes a float where the default is one.
+
+    Raises:
+        ParameterError: It is of another type than the default, out of the parameter's range, or none of its names.
+    """
+    fitting = value
+    if isinstance(default, float) and type(value) in (int, float) and math.isfinite(value):  # type: ignore[arg-type]
+        fitting = float(value)  # type: ignore[arg-type]
+    elif type(value) is not type(default) or isinstance(default, float) or not _has_literal(value):
+        raise ParameterError(
+            f"The parameter {printable(name)} takes {_TYPE_NAMES[type(default)]}, as its default "
+            f"{printable(python_literal(default))}, and not {printable(repr(value))}."
+        )
+    expected = range_of(name, default)
+    if isinstance(fitting, int | float) and fitting not in expected:
+        raise ParameterError(
+            f"The parameter {printable(name)} must be {expected}, as its default {printable(python_literal(default))} "
+            f"is, and not {printable(repr(fitting))}."
+        )
+    names = names_of(name, default)
+    if names and fitting not in names:
+        nearest = did_you_mean(str(fitting), names)
+        raise ParameterError(
+            f"The parameter {printable(name)} must be one of {', '.join(names)}, and not {printable(repr(fitting))}."
+            f"{nearest}"
+        )
+    return fitting
+
+
+def parse_assignment(text: str, defaults: Mapping[str, Value]) -> tuple[str, Value]:
+    """Reads `NAME=VALUE` from a command line; the default of the parameter says of what type the value is.
+
+    Args:
+        text: Such as `EPOCHS=3`, `DEBUG=true`, `BACKBONE=EfficientNetV2B0` or `SIZES=[16, 32]`.
+        defaults: All parameters with their defaults.
+
+    Returns:
+        The name and the value.
+
+    Raises:
+        UnknownParameterError: There is no parameter of this name.
+        ParameterError: There is no `=`, or no name before it; the value is not of the default's type, or out of range.
+    """
+    name, separator, value_text = text.partition("=")
+    name, value_text = name.strip(), value_text.strip()
+    if not separator or not name:
+        raise ParameterError(f'"{printable(text)}" sets no parameter; write NAME=VALUE, such as EPOCHS=3.')
+    if name not in defaults and knob_name(name) in defaults:
+        name = knob_name(name)
+    if name not in defaults:
+        raise UnknownParameterError(name=name, known=defaults)
+    default = defaults[name]
+    return name, checked_value(name, value_of(value_text, default), default)
+
+
+def value_of(text: str, default: Value) -> Value:
+    """The value that a text most plausibly means for this default; the text itself where it means none."""
+    if isinstance(default, str):
+        value = _literal(text) if text.startswith(('"', "'")) else text
+        return value if isinstance(value, str) else text
+    if isinstance(default, bool):
+        return _TRUTH.get(text.lower(), text)
+    if isinstance(default, list):
+        try:
+            value = json.loads(text)
+        except (ValueError, RecursionError):
+            return text
+        return value if isinstance(value, list) else text
+    # Underscores are what Python allows in its own numbers, too.
+    for read in (int, float):
+        try:
+            return read(text)
+        except ValueError:
+            continue
+    return text
+
+
+def _has_literal(value: Value) -> bool:
+    try:
+        python_literal(value)
+    except TypeError:
+        return False
+    return True
+
+
+def _literal(text: str) -> Value:
+    try:
+        value: Value = ast.literal_eval(text)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return text
+    return value
+
+
+def _assignments(source: str) -> list[tuple[str, Value, ast.expr]]:
+    try:
+        statements = ast.parse(source).body
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:  # the last two: brackets without end
+        line = error.lineno if isinstance(error, SyntaxError) else 1
+        raise ParametersCellError(line=line or 1, problem=str(error)) from error
+    return [_assignment(statement) for statement in statements]
+
+
+def _assignment(statement: ast.stmt) -> tuple[str, Value, ast.expr]:
+    if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
+        raise ParametersCellError(line=statement.lineno, problem="each line must be NAME = value")
+    target = statement.targets[0]
+    try:
+        value = ast.literal_eval(statement.value)
+    except (ValueError, TypeError, RecursionError, MemoryError):  # TypeError: a set of lists
+        value = None
+    if not isinstance(target, ast.Name) or type(value) not in _TYPE_NAMES:
+        problem = "each line must be NAME = value, with a number, true or false, text, or a list"
+        raise ParametersCellError(line=statement.lineno, problem=problem)
+    return target.id, value, statement.value
+
+
+# Changes of a notebook's text for one occasion: other parameters, a cell before all others.
+
+
+def with_parameters(text: str, values: Mapping[str, Value]) -> str:
+    """The notebook with other defaults in its parameters cell; parameters that it does not have are left out."""
+    notebook = json.loads(text)
+    for cell in notebook["cells"]:
+        if has_parameters(cell):
+            source = joined(cell["source"])
+            known = read_parameters(source)
+            cell["source"] = override(source, {name: value for name, value in values.items() if name in known})
+    return json.dumps(notebook, ensure_ascii=False, indent=1)
+
+
+def with_first_cell(text: str, *, name: str, source: str) -> str:
+    """The notebook with a code cell before all other code."""
+    notebook = json.loads(text)
+    at = next((i for i, cell in enumerate(notebook["cells"]) if cell["cell_type"] == "code"), 0)
+    added: dict[str, Any] = {"cell_type": "code", "execution_count": None, "id": name, "metadata": {}, "outputs": []}
+    notebook["cells"].insert(at, {**added, "source": source})
+    return json.dumps(notebook, ensure_ascii=False, indent=1)
+
+
+def has_parameters(cell: Mapping[str, Any]) -> bool:
+    """True if a cell is the one with the parameters."""
+    tags = JsonObject.of(cell.get("metadata")).get("tags")
+    return isinstance(tags, list) and PARAMETERS_TAG in tags

@@ -1,9 +1,12 @@
-"""Rendering the two notebook templates to py:percent text with Jinja."""
+"""Rendering a pair: from templates and a specification to the files of both kernels."""
 
+import json
 import os
+import re
 import traceback
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,17 +14,82 @@ from types import SimpleNamespace
 import jinja2
 from jinja2.bccache import Bucket
 
+from generator.accelerators import AcceleratorKind, catalog
+from generator.competition.facts import Value
 from generator.competition.schema import extended_names
 from generator.errors import PairError
-from generator.installation import template_folder
-from generator.pair.imports import gathered
-from generator.pair.own_cells import with_own_cells
-from generator.pair.percent import Cell, PercentError, read_cells
-from generator.pair.spec import PairSpec
-from generator.pair.template_catalog import frameworks
-from generator.pair.workspace import Role
-from generator.template_files import places, sections
-from generator.untrusted import markdown, markdown_code, printable, python_literal
+from generator.kit_files import places, sections, template_folder
+from generator.pair.cells import (
+    SHARED_MARK,
+    check_own_cells,
+    check_own_cells_suit,
+    different_cells,
+    gathered,
+    joined,
+    with_own_cells,
+    with_runtime,
+)
+from generator.pair.choices import Choices
+from generator.pair.notebook import (
+    FOLDED_TAG,
+    Cell,
+    PercentError,
+    UnknownParameterError,
+    check_syntax,
+    notebook_text,
+    override,
+    parameters_cell,
+    read_cells,
+    read_parameters,
+)
+from generator.pair.spec import PairSpec, check_backbone, check_backend, check_several_hosts, frameworks, spec_of
+from generator.pair.workspace import PairFolder, Role
+from generator.text import markdown, markdown_code, printable, python_literal
+
+# `kernel-metadata.json`: what Kaggle is told of a kernel, with every field explicit.
+#
+# Written afresh each time. A `docker_image` is never among the fields: one of a GPU makes a TPU session run without
+# its TPU (Kaggle/kaggle-cli#1197).
+
+
+def metadata_text(spec: PairSpec, role: Role, *, code_file: str | None = None) -> str:
+    """Writes the metadata of one kernel of a pair.
+
+    Args:
+        spec: The pair.
+        role: Which of its kernels.
+        code_file: The notebook, relative to the folder of the metadata; by default it stands beside it.
+
+    Returns:
+        JSON with a final newline.
+    """
+    is_training = role is Role.TRAIN
+    kernel = spec.kernel(role)
+    accelerator = spec.training_accelerator if is_training else catalog().inference
+    # Training and inference both read an output of the training kernel, if it runs on Kaggle.
+    reads_training = not spec.handover_dataset and (spec.continues or not is_training)
+    fields = {
+        "id": kernel.ref,
+        "title": kernel.title,
+        "code_file": code_file or f"{role}.ipynb",
+        "language": "python",
+        "kernel_type": "notebook",
+        "is_private": True,
+        "enable_gpu": accelerator.kind is AcceleratorKind.GPU,
+        "enable_tpu": accelerator.kind is AcceleratorKind.TPU,
+        # Training fetches ImageNet weights. Code competitions refuse a submission from a kernel with internet, so that
+        # it stays off even where the pages would allow it, unless the user says otherwise.
+        "enable_internet": is_training or bool(spec.competition.internet),
+        "machine_shape": accelerator.machine_shape,
+        "keywords": [],
+        "dataset_sources": [] if is_training or not spec.handover_dataset else [spec.handover_dataset],
+        "competition_sources": [spec.competition.slug],
+        "kernel_sources": [spec.train.ref] if reads_training else [],
+        # A backbone's weights are in the hand-over.
+        "model_sources": [spec.handle] if spec.handle and (is_training or not spec.has_backbone) else [],
+    }
+    return json.dumps(fields, indent=2, ensure_ascii=False) + "\n"
+
 
 _OTHERS_MAY_WRITE = 0o022
 _PATTERN = "*.j2"
@@ -178,3 +246,125 @@ def compiled_templates() -> CompiledTemplates | None:
         return None
     is_mine = not hasattr(os, "getuid") or (status.st_uid == os.getuid() and not status.st_mode & _OTHERS_MAY_WRITE)
     return CompiledTemplates(str(folder)) if is_mine else None
+
+
+# The two kernels of a pair as files: what its choices render to.
+
+
+_RELATIVE = PairFolder(Path())
+_NAME = re.compile("`([A-Z][A-Z_]*)`")
+
+
+def render_kernels(choices: Choices, *, own: Mapping[Path, str] | None = None) -> dict[Path, bytes]:
+    """Renders both notebooks of a pair with their metadata.
+
+    Args:
+        choices: A complete set of choices.
+        own: What stands in the place of cells, by the user's file that has it; see `read_own_cells`.
+
+    Returns:
+        The content of each file by its path inside of the pair's folder; the same choices always give the same bytes.
+
+    Raises:
+        PairError: A template cannot be rendered, or a parameter that the user sets does not exist or fit, or a file of
+            the user's has no cell whose place it can take.
+    """
+    return kernel_files(choices, rendered_cells(choices, own=own))
+
+
+def rendered_cells(choices: Choices, *, own: Mapping[Path, str] | None = None) -> dict[Role, list[Cell]]:
+    """Render the cells of both notebooks as they are where the user sets no parameter.
+
+    Raises:
+        PairError: As for `rendered_parts`.
+    """
+    notebooks = {role: joined(with_runtime(parts)) for role, parts in rendered_parts(choices, own=own).items()}
+    return notebooks | {Role.INFER: [_folded_copy(cell) for cell in notebooks[Role.INFER]]}
+
+
+def _folded_copy(cell: Cell) -> Cell:
+    """Return a cell of inference, folded if training shows the same code."""
+    is_copy = cell.source.startswith(SHARED_MARK) and FOLDED_TAG not in cell.tags
+    return replace(cell, tags=(*cell.tags, FOLDED_TAG)) if is_copy else cell
+
+
+def rendered_parts(choices: Choices, *, own: Mapping[Path, str] | None = None) -> dict[Role, list[Cell]]:
+    """Render the parts that the cells of both notebooks are joined of.
+
+    Raises:
+        PairError: A template cannot be rendered, or the framework cannot do what the user asks for, or a file of
+            the user's has no cell whose place it can take.
+    """
+    spec = spec_of(choices)
+    spec.check_model()
+    backend = spec.inference_backend
+    check_backend(family=spec.family, framework=spec.framework, backend=backend)
+    if spec.task_values.get("several_hosts"):
+        check_several_hosts(framework=spec.framework)
+    if own:
+        without_them = [render_parts(spec, role) for role in Role]
+        check_own_cells(without_them, own)
+        if backend != spec.framework:
+            check_own_cells_suit(backend, without_them, own)
+    parts = {role: render_parts(spec, role, own=own) for role in Role}
+    in_both = set.intersection(*({part.name for part in notebook} for notebook in parts.values()))
+    if backend != spec.framework:
+        in_both -= different_cells(parts.values())
+    return {role: [_marked(part, in_both) for part in notebook] for role, notebook in parts.items()}
+
+
+def kernel_files(choices: Choices, rendered: Mapping[Role, list[Cell]]) -> dict[Path, bytes]:
+    """Makes the files of both kernels of the cells that the choices render to, with the parameters that the user sets.
+
+    Raises:
+        PairError: A parameter does not exist or fit.
+    """
+    spec = spec_of(choices)
+    overrides = {name: choice.value for name, choice in choices.parameters.items()}
+    known = default_parameters(rendered)
+    for name in overrides:
+        if name not in known:
+            raise UnknownParameterError(name=name, known=known, source="pair.toml, section parameters: ")
+    check_backbone(spec, overrides, known)
+    files: dict[Path, bytes] = {}
+    for role, cells in rendered.items():
+        overridden = [_with_values(_overridden(cell, overrides), known | overrides) for cell in cells]
+        check_syntax(overridden, notebook=role)
+        files[_RELATIVE.notebook(role)] = notebook_text(overridden).encode("utf-8")
+        files[_RELATIVE.metadata(role)] = metadata_text(spec, role).encode("utf-8")
+    return files
+
+
+def default_parameters(rendered: Mapping[Role, list[Cell]]) -> dict[str, Value]:
+    """The parameters of both notebooks with their defaults; what both have is as in training."""
+    cells = [cell for role in Role if (cell := parameters_cell(rendered[role]))]
+    train_last = [read_parameters(cell.source) for cell in reversed(cells)]
+    return {name: value for parameters in train_last for name, value in parameters.items()}
+
+
+def _marked(cell: Cell, in_both: set[str]) -> Cell:
+    """The cell; one that the other notebook lacks, or has otherwise, does not say that it is the same in both."""
+    if cell.name in in_both:
+        return cell
+    return replace(cell, source=cell.source.replace(f"{SHARED_MARK}\n", ""))
+
+
+def _with_values(cell: Cell, parameters: Mapping[str, Value]) -> Cell:
+    """Return the title cell with values for the parameters that its table names, such as `N_FOLDS`."""
+    if cell.name != "title":
+        return cell
+
+    def value(found: re.Match[str]) -> str:
+        name = found.group(1)
+        return markdown(str(parameters[name])) if name in parameters else found.group()
+
+    rows = [_NAME.sub(value, line) if line.startswith("|") else line for line in cell.source.split("\n")]
+    return replace(cell, source="\n".join(rows))
+
+
+def _overridden(cell: Cell, overrides: Mapping[str, Value]) -> Cell:
+    """The cell with the user's values, where it is a parameters cell that has such parameters."""
+    if not overrides or parameters_cell([cell]) is None:
+        return cell
+    here = {name: value for name, value in overrides.items() if name in read_parameters(cell.source)}
+    return replace(cell, source=override(cell.source, here))

@@ -2,21 +2,675 @@
 
 import hashlib
 import json
+import re
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Any
 
-from generator.accelerators.catalog import Accelerator, AcceleratorKind, Service, Status, catalog
-from generator.competition import builtin
-from generator.competition.facts import Competition
-from generator.competition.presets import Preset, preset_of
-from generator.competition.schema import keys_of, task_of
+from generator.accelerators import Accelerator, AcceleratorKind, Service, Status, catalog
+from generator.competition import builtin, metrics
+from generator.competition.facts import (
+    Competition,
+    Medium,
+    SubmissionKind,
+    TargetKind,
+    Task,
+    Value,
+    are_large_photographs,
+    are_photographs,
+)
+from generator.competition.schema import (
+    Preset,
+    extended_names,
+    families,
+    keys_of,
+    preset_of,
+    presets_of,
+    read_declaration,
+    task_of,
+    values_of,
+)
+from generator.competition.tables.formats import TableFormat, format_of
 from generator.errors import PairError, did_you_mean
-from generator.pair.choices import Choices
-from generator.pair.kernel_name import KernelName, dataset_beside, kernel_name
-from generator.pair.pretrained_models import check_model, is_handle, suggested_models
-from generator.pair.task_properties import TaskProperties
-from generator.pair.workspace import Role
-from generator.untrusted import printable
+from generator.kit_files import SUFFIX, all_sections, template_folder
+from generator.pair.choices import Choice, Choices
+from generator.pair.workspace import KernelName, Role, dataset_beside, kernel_name
+from generator.text import printable
+
+# The frameworks, families and submissions that a folder of templates offers.
+
+
+_PARAMETER = re.compile(r"^([A-Z][A-Z0-9_]*) = ", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Framework:
+    """A framework that notebooks can be written in.
+
+    Attributes:
+        name: Its folder's name, such as "keras".
+        title: What people call it.
+        description: One sentence for those who choose.
+        extends: The framework that its templates, and what is not said here, are taken from; "" for none.
+        streams_with: The framework whose pipelines read its files; itself where nothing is said.
+        models: Of Kaggle Models, those for what it reads pretrained models of texts from, such as "keras".
+        tpu: The platforms whose TPU it can use.
+        backbones: The names of those for photographs; none where they are too many to know.
+        untested: What the names of those begin with that no test and no measurement of this kit has run.
+        encoders: The same for what is no photograph.
+        weights: The library that downloads pretrained weights of backbones; "" where none does.
+        several_hosts: Whether its training notebooks can run on several hosts at once.
+        aliases: What else people call it.
+    """
+
+    name: str
+    title: str
+    description: str
+    extends: str = ""
+    streams_with: str = ""
+    models: tuple[str, ...] = ()
+    tpu: Sequence[str] = (Service.KAGGLE, Service.COLAB)
+    backbones: Sequence[str] = ()
+    untested: Sequence[str] = ()
+    encoders: Sequence[str] = ()
+    weights: str = ""
+    several_hosts: bool = False
+    aliases: Sequence[str] = ()
+
+
+def frameworks() -> dict[str, Framework]:
+    """All frameworks that the templates offer, by name.
+
+    Raises:
+        SchemaError: A description is broken.
+    """
+    described = {
+        path.parent.name: read_declaration(path) for path in template_folder().glob("frameworks/*/framework.toml")
+    }
+    extended = {name: described[parent] for name, parent in extended_names().items() if name in described}
+    return {
+        name: Framework(name, **({"streams_with": name} | extended.get(name, {}) | said))
+        for name, said in sorted(described.items())
+    }
+
+
+def knob_names() -> set[str]:
+    """The names in the parameters cells of all templates."""
+    texts = [text for name, text in all_sections(template_folder()).items() if "parameters" in name]
+    return {name for text in texts for name in _PARAMETER.findall(text)}
+
+
+def check_tpu(*, framework: str, platform: str, accelerator: AcceleratorKind) -> None:
+    """Makes sure that a framework can use the TPU of a platform, if that is what the pair trains on.
+
+    Raises:
+        PairError: It cannot.
+    """
+    able = [name for name, known in frameworks().items() if platform in known.tpu]
+    if accelerator is AcceleratorKind.TPU and framework not in able:
+        raise PairError(
+            f"The framework {framework} cannot use the TPU of {platform.capitalize()}, whose TPU runtime does not have "
+            f"it: take another one (--framework {' or '.join(able)}), or a GPU (-P ACCELERATOR=gpu)."
+        )
+
+
+def check_several_hosts(*, framework: str) -> None:
+    """Makes sure that a framework can train on several hosts at once.
+
+    Raises:
+        PairError: It cannot.
+    """
+    able = [name for name, known in frameworks().items() if known.several_hosts]
+    if framework not in able:
+        raise PairError(
+            f"several_hosts is true, and the framework {framework} trains on one host: set it to false "
+            f"(--set several_hosts=false), or take another framework (--framework {' or '.join(able)})."
+        )
+
+
+def check_backend(*, family: str, framework: str, backend: str) -> None:
+    """Makes sure that inference can load the weights of a framework into another's model of the family.
+
+    That weights can be converted is said by a template `frameworks/<framework>/<backend>.py.j2`.
+
+    Args:
+        family: A family's name.
+        framework: The framework that the pair trains with.
+        backend: The framework that inference computes with, perhaps the same.
+
+    Raises:
+        PairError: It cannot.
+    """
+    if backend == framework:
+        return
+    converted = [path.name.removesuffix(SUFFIX) for path in template_folder().glob(f"frameworks/{framework}/*{SUFFIX}")]
+    known = [framework, *sorted(set(converted) & set(families()[family].frameworks))]
+    if backend not in known:
+        raise PairError(
+            f'INFERENCE_BACKEND is "{printable(backend)}", and what the family {printable(family)} trained in '
+            f"{framework} is loaded by {' or '.join(known)}.{did_you_mean(backend, known)}"
+        )
+
+
+def check_offered(*, family: str, framework: str, wanted: Mapping[str, str], source: str) -> None:
+    """Makes sure that there are templates for a family in a framework, and for what the task wants of it.
+
+    Args:
+        family: A family's name.
+        framework: A framework's name.
+        wanted: The task's `target_kind` and `submission`, as far as they are known.
+        source: Where the names come from, for messages: a file, or an option of the command line.
+
+    Raises:
+        PairError: There is no such family, or no such framework at all; or the family does not come in this framework,
+            or has nothing for this kind of target; or nothing is there for the submission.
+    """
+    offered = families()
+    names = {"family": (family, list(offered)), "framework": (framework, list(frameworks()))}
+    for what, (name, there) in names.items():
+        if name not in there:
+            raise PairError(
+                f'{printable(source)}: there is no {what} "{printable(name)}"; the kit has: '
+                f"{', '.join(there) or 'none'}.{did_you_mean(name, there)}"
+            )
+    of_family = offered[family].frameworks
+    if framework not in of_family:
+        raise PairError(
+            f'{printable(source)}: the family "{family}" has no templates for the framework "{framework}"; it has: '
+            f"{', '.join(of_family)}."
+        )
+    kinds = {
+        "target_kind": list(map(str, offered[family].targets)),
+        "submission": sorted(
+            path.name.removesuffix(SUFFIX) for path in template_folder().glob(f"submissions/*{SUFFIX}")
+        ),
+    }
+    for what, known in kinds.items():
+        if known and wanted.get(what, known[0]) not in known:
+            raise PairError(
+                f'{printable(source)}: the family "{printable(family)}" has no templates for the {what} '
+                f'"{printable(wanted[what])}"; there are some for: {", ".join(known)}. Another family or {what} may '
+                "fit: `tandem generate --list` shows them."
+            )
+
+
+# Pretrained models on Kaggle: what names one, and which of those of texts a framework reads.
+
+
+_HANDLE = re.compile(r"[a-z0-9-]+/[A-Za-z0-9_.-]+/[A-Za-z]+/[A-Za-z0-9_.-]+/[1-9]\d*")
+
+
+def is_handle(name: str) -> bool:
+    """True if a name is one of Kaggle Models: owner/model/framework/variation/version."""
+    return _HANDLE.fullmatch(name) is not None
+
+
+def is_model(name: str) -> bool:
+    """True if a name is that of a model to attach: a handle, or the short name of a suggested one of some family."""
+    return is_handle(name) or any(name in presets_of(family) for family in families())
+
+
+def suggested_models(family: str, framework: str) -> Mapping[str, Preset]:
+    """Return the suggested models of a family that a framework reads, by short name."""
+    kinds = _kinds_read().get(framework, ())
+    return {name: preset for name, preset in presets_of(family).items() if preset.kind in kinds}
+
+
+def check_model(preset: Preset | None, *, family: str, framework: str) -> None:
+    """Makes sure that the framework reads a pretrained model of texts.
+
+    Args:
+        preset: The model; None where none is named.
+        family: The family of the task.
+        framework: The framework's name.
+
+    Raises:
+        PairError: It does not.
+    """
+    kinds = _kinds_read()
+    if preset is None or preset.kind in kinds.get(framework, ()):
+        return
+    readers = [name for name, read in kinds.items() if preset.kind in read] or [name for name in kinds if kinds[name]]
+    suggested = suggested_models(family, framework)
+    others = f"Leave pretrained out, or choose a framework that reads it: {', '.join(readers)}."
+    if suggested:
+        others = f"It reads {', '.join(suggested)}, and others that Kaggle has for the same library."
+    raise PairError(
+        f'pretrained is "{printable(preset.handle)}", which the framework "{framework}" does not read. {others}'
+    )
+
+
+def _kinds_read() -> dict[str, tuple[str, ...]]:
+    return {name: each.models for name, each in frameworks().items()}
+
+
+# The formats of a task's tables and submission, which decide what reads and writes them.
+
+
+@dataclass(frozen=True)
+class TaskFiles:
+    """The formats of a task's files, by what their names promise and its values say.
+
+    Attributes:
+        task: The task.
+        values: Every key of the task.
+    """
+
+    task: Task
+    values: Mapping[str, Value]
+
+    @property
+    def table_formats(self) -> tuple[str, ...]:
+        """The formats of the tables, by what their names promise: "csv", "json", "parquet"."""
+        tables = filter(None, (self.task.train_table, self.task.labels_table, self.task.test_table))
+        return tuple(sorted({_format_of_table(name) for name in tables})) or ("csv",)
+
+    @property
+    def table_reader(self) -> str:
+        """The format of all tables, or "several" where they differ."""
+        return self.table_formats[0] if len(self.table_formats) == 1 else "several"
+
+    @property
+    def may_have_lists(self) -> bool:
+        """True if a cell of the tables may be a list, which has no hash."""
+        return self.table_formats != ("csv",) or bool(self.values.get("pixel_lists"))
+
+    @property
+    def sample_format(self) -> str:
+        """The format of the sample submission: "csv", "json", "json lines" or "parquet"; "" if there is none."""
+        if not self.task.sample_submission:
+            return ""
+        is_lines = format_of(self.task.sample_submission).format is TableFormat.JSON_LINES
+        return "json lines" if is_lines else _format_of_table(self.task.sample_submission)
+
+    @property
+    def has_sample_like_tables(self) -> bool:
+        """True if what reads the tables reads the sample submission as well, since both are csv of one kind."""
+        is_csv = self.sample_format == "csv" and "csv" in self.table_formats
+        return is_csv and self.sample_separator == self.values["separator"]
+
+    @property
+    def has_sample_of_its_own(self) -> bool:
+        """True if the sample submission is csv, but of another kind than the tables."""
+        return self.sample_format == "csv" and not self.has_sample_like_tables
+
+    @property
+    def keeps_sample_text(self) -> bool:
+        """True if cells or names of a sample in csv have to be repeated as they stand there."""
+        is_nameless = bool(self.values["has_sample_ids"]) and self.task.id_column.startswith("Unnamed: ")
+        is_repeated = is_nameless or bool(self.values["context_columns"])
+        return self.sample_format == "csv" and not self.has_typed_submission and is_repeated
+
+    @property
+    def has_packed_tables(self) -> bool:
+        """True if a table, or the sample submission, is a member of a zip archive."""
+        task = self.task
+        tables = (task.train_table, task.labels_table, task.test_table, task.sample_submission)
+        return any(".zip/" in name for name in tables)
+
+    @property
+    def has_json_lines(self) -> bool:
+        """True if the name of the training table promises an object on each line."""
+        return format_of(self.task.train_table).format is TableFormat.JSON_LINES
+
+    @property
+    def has_plain_csv(self) -> bool:
+        """True if pandas reads the tables, where they are csv, without being told how they are written."""
+        values = self.values
+        is_usual = (values["separator"], values["encoding"], values["decimal"]) == (",", "utf-8", ".")
+        is_marked = values["keep_null_words"] or values["trailing_separator"]
+        return is_usual and not self.has_packed_tables and not is_marked
+
+    @property
+    def submission_separator(self) -> str:
+        """The separator of the submission's cells, where it is a text: what its name says, else the task."""
+        said = format_of(self.task.submission_file).separator
+        return said or str(self.values["submission_separator"])
+
+    @property
+    def sample_separator(self) -> str:
+        """The separator of the sample submission's cells, where it is a text: the tables may have another."""
+        said = format_of(self.task.sample_submission).separator
+        return said or str(self.values["submission_separator"])
+
+    @property
+    def submission_writer(self) -> str:
+        """The file of the cells that write the submission, by what its name promises."""
+        promised = format_of(self.task.submission_file)
+        if promised.format is TableFormat.PARQUET:
+            return "parquet"
+        if promised.format in (TableFormat.JSON, TableFormat.JSON_LINES):
+            return "json"
+        if promised.compression == ".zip":
+            return "zip"
+        return "separated" if promised.compression or self.submission_separator != "," else "csv"
+
+    @property
+    def has_typed_sample(self) -> bool:
+        """True if the sample submission says itself which of its columns are numbers."""
+        return self.sample_format not in ("", "csv")
+
+    @property
+    def has_typed_submission(self) -> bool:
+        """True if the submission's format knows numbers from text."""
+        return self.submission_writer in ("json", "parquet")
+
+    @property
+    def writes_json_lines(self) -> bool:
+        """True if the submission has an object on each line."""
+        return format_of(self.task.submission_file).format is TableFormat.JSON_LINES
+
+
+def _format_of_table(name: str) -> str:
+    promised = format_of(name).format
+    if promised is TableFormat.PARQUET:
+        return "parquet"
+    return "json" if promised in (TableFormat.JSON, TableFormat.JSON_LINES) else "csv"
+
+
+# The properties of a task that decide which cells of the templates a pair of notebooks has.
+
+
+_USUAL_TOP_K = 5
+_MOST_CLASSES_SHOWN = 20
+_BINARY = 2
+_PICTURES = (TargetKind.MASK, TargetKind.IMAGE)
+_PREDICTED = {
+    TargetKind.CLASS: "classification",
+    TargetKind.LABELS: "multi-label classification",
+    TargetKind.NUMBER: "regression",
+    TargetKind.MASK: "segmentation",
+    TargetKind.IMAGE: "image to image",
+}
+
+
+@dataclass(frozen=True)
+class TaskProperties:
+    """The questions of templates on a task; each has its answer from the task alone.
+
+    Attributes:
+        task: The task, with the evidence for it.
+    """
+
+    task: Task
+
+    @property
+    def family(self) -> str:
+        """The kind of task, which has its own templates."""
+        return self.task.family
+
+    @property
+    def metric(self) -> metrics.MetricFacts:
+        """The facts of the metric, whose name is that of the file of its cell: "map_at_k" for "map@5"."""
+        return metrics.parsed(self.task.metric)[0]
+
+    @property
+    def metric_parameter(self) -> float | None:
+        """The number in a metric's name, such as 5 in "map@5"."""
+        return metrics.parsed(self.task.metric)[1]
+
+    @property
+    def decision(self) -> str:
+        """The way from predictions to what the metric wants, which names a file of cells."""
+        decision = metrics.decision_of(self.task.metric, self.task.target_kind, self.task.submission)
+        return "argmax" if decision == "threshold" and self.class_count > _BINARY else decision
+
+    @property
+    def class_count(self) -> int:
+        """The number of classes, 0 if that is not known."""
+        return int(str(self.task.details.get("class_count", 0)))
+
+    @property
+    def has_several_images(self) -> bool:
+        """True if an id of the submission has several images."""
+        return bool(self.task.details.get("has_several_images"))
+
+    @property
+    def training_id(self) -> str:
+        """The column that names a training example: the id's, or the images' where an id has several."""
+        return str(self.task.details["image_column"]) if self.has_several_images else self.task.id_column
+
+    @property
+    def has_images_in_test_table(self) -> bool:
+        """True if the test table says which image an id has, or, without a sample submission, which ids there are."""
+        names_images = self.task.details.get("image_column") not in (None, "", self.task.id_column)
+        return bool(self.task.test_table) and (names_images or not self.task.sample_submission)
+
+    @property
+    def reads_test_table(self) -> bool:
+        """True if inference needs the test table: images are found by the ids of the sample submission alone."""
+        is_of_image = self.task.target_kind not in _PICTURES
+        has_files = self.has_test_files and is_of_image and "audio_column" not in self.task.details
+        is_needed = not has_files or self.has_several_images or self.has_images_in_test_table
+        return bool(self.task.test_table) and is_needed
+
+    @property
+    def reads_sample_alone(self) -> bool:
+        """True if the sample submission, a plain csv, is the only table that inference reads."""
+        is_needed = self.reads_test_table or self.looks_up or self.is_served or not self.has_test_files
+        is_plain = self.files.has_plain_csv and self.files.has_sample_like_tables and bool(self.task.sample_submission)
+        of_images = "audio_column" not in self.task.details
+        return is_plain and of_images and not is_needed and self.task.target_kind not in _PICTURES
+
+    @property
+    def reads_training_table_alone(self) -> bool:
+        """True if the training table, a plain csv, is the only table that training reads, and inference reads none."""
+        is_plain = not self.task.details.get("formatted_columns")
+        return self.reads_sample_alone and self.files.table_reader == "csv" and not self.task.labels_table and is_plain
+
+    @property
+    def has_channel_files(self) -> bool:
+        """True if the channels of an image are files of their own."""
+        return bool(self.task.details.get("channel_suffixes"))
+
+    @property
+    def has_test_files(self) -> bool:
+        """True if a test example is a file or several, and no row of a table."""
+        return "test_folder" in self.task.details and self.task.details.get("labels_from") != "pixels"
+
+    @property
+    def has_parts_in_ids(self) -> bool:
+        """True if an id may say which part of a file is meant: some seconds, a label, a class."""
+        details = self.task.details
+        return self.has_rows_for_labels or bool(details.get("part_seconds")) or details.get("mask_rows") == "id"
+
+    @property
+    def is_served(self) -> bool:
+        """True if an inference server hands out the test examples."""
+        return bool(self.task.details.get("inference_server"))
+
+    @property
+    def reads_served_tables(self) -> bool:
+        """True if a served notebook of files reads a table as training does: the sample submission."""
+        return (
+            self.files.has_sample_like_tables
+            or self.files.has_packed_tables
+            or self.task.details.get("mask_rows") == "column"
+        )
+
+    @property
+    def file_column(self) -> str:
+        """The column that names the files of examples, "" where that is the one of the ids."""
+        details = self.task.details
+        named = "" if details.get("mask_rows") in ("id", "column") else details.get("image_column", "")
+        named = str(named or details.get("audio_column", ""))
+        return "" if named == self.task.id_column else named
+
+    @property
+    def looks_up(self) -> bool:
+        """True if a table says what each row of the submission asks for."""
+        return bool(self.task.details.get("lookup_table"))
+
+    @property
+    def may_lack_targets(self) -> bool:
+        """True if examples without labels are left out: a sequence stays whole, those to predict went before."""
+        return not self.predicts_steps and self.task.test_table != self.task.train_table
+
+    @property
+    def has_backbone(self) -> bool:
+        """True if the images are photographs, which a backbone of ImageNet suits: in colour, and large enough."""
+        details = self.task.details
+        return are_photographs(details.get("channels"), details.get("image_size"), self.task.target_kind)
+
+    @property
+    def has_large_photographs(self) -> bool:
+        """True if the photographs are large enough for EfficientNetV2-S."""
+        return self.has_backbone and are_large_photographs(self.task.details.get("image_size"))
+
+    @property
+    def has_crops(self) -> bool:
+        """True if training crops images, and may mix them, as suits photographs."""
+        return self.has_backbone or self.has_colours
+
+    @property
+    def has_colours(self) -> bool:
+        """True if training changes colours, and does whatever else there is."""
+        return self.task.details.get("augmentation") == "all"
+
+    @property
+    def has_turns(self) -> bool:
+        """True if training turns and moves images, as suits small ones."""
+        return not self.has_backbone or self.has_colours
+
+    @property
+    def has_mirrored_views(self) -> bool:
+        """True if an image may be mirrored, so that its mirror image is a second view of it."""
+        return bool(self.task.details.get("flip")) and not self.has_fixed_places
+
+    @property
+    def has_fixed_places(self) -> bool:
+        """True if the targets are places in an image, which may not be moved then."""
+        return bool(self.task.details.get("has_fixed_places"))
+
+    @property
+    def loss(self) -> str:
+        """The loss that training makes small, which names a file of cells."""
+        kind, loss = self.task.target_kind, metrics.loss_of(self.task.metric, self.task.target_kind)
+        if kind is TargetKind.LABELS:
+            return "binary_cross_entropy"
+        if kind is TargetKind.IMAGE:
+            return f"image_{loss}"
+        return "squared_error" if loss == "squared_log_error" else loss  # the logarithm is taken of the target
+
+    @property
+    def has_tuned_decision(self) -> bool:
+        """True if the decision has something to tune out-of-fold, such as a threshold."""
+        return self.decision not in ("none", "argmax")
+
+    @property
+    def checks_images(self) -> bool:
+        """True if every image is decoded before it is used; records that all have one common encoding are not."""
+        source, encoding = (self.task.details.get(name) for name in ("labels_from", "image_encoding"))
+        return source != "pixels" and (source != "records" or encoding == "any")
+
+    @property
+    def has_target_encoding(self) -> bool:
+        """True if categories are described by the mean target of their rows, where that cannot leak between groups."""
+        is_one = self.task.target_kind in (TargetKind.CLASS, TargetKind.NUMBER) and len(self.task.targets) == 1
+        details = self.task.details
+        return is_one and bool(details.get("has_categories", True)) and not details.get("group_column")
+
+    @property
+    def has_label_lists(self) -> bool:
+        """True if a cell of the training table lists the labels of an example."""
+        return self.task.target_kind is TargetKind.LABELS and len(self.task.targets) == 1
+
+    @property
+    def can_fill_unseen(self) -> bool:
+        """True if the submission has a probability for each class or label, so that one without examples gets one."""
+        kinds = (SubmissionKind.NUMBERS, SubmissionKind.KEYED_ROWS)
+        is_list = self.has_label_lists and self.task.submission in kinds and not self.is_served
+        return is_list or self.task.submission is SubmissionKind.CLASS_COLUMNS
+
+    @property
+    def has_many_classes(self) -> bool:
+        """True if there are more classes than a confusion matrix can show."""
+        return self.class_count > _MOST_CLASSES_SHOWN
+
+    @property
+    def reads_targets(self) -> bool:
+        """True if inference needs to know what the targets are called to find out what is asked for."""
+        has_endings = self.has_rows_for_labels and len(self.task.targets) > 1 and not self.is_served
+        return not self.task.sample_submission or has_endings
+
+    @property
+    def submits_decided(self) -> bool:
+        """True if the submission has what was decided, rather than the predictions behind it."""
+        kinds = (SubmissionKind.PROBABILITY, SubmissionKind.CLASS_COLUMNS, SubmissionKind.TOP_K)
+        return self.decision != "none" and self.task.submission not in kinds
+
+    @property
+    def predicts_steps(self) -> bool:
+        """True if an example is a sequence whose rows all have a prediction: what fills it up must not count."""
+        return self.task.details.get("prediction_per") == "row"
+
+    @property
+    def quantile(self) -> float:
+        """The quantile that the pinball loss aims at; the median where the metric names none."""
+        facts, parameter = metrics.parsed(self.task.metric)
+        return parameter if facts.loss == "pinball" and parameter is not None else 0.5
+
+    @property
+    def has_members(self) -> bool:
+        """True if a model is an ensemble of several members, whose predictions are averaged."""
+        medium = families()[self.family].medium
+        return medium is Medium.ROW or (medium is Medium.TEXT and not self.task.details.get("pretrained"))
+
+    @property
+    def has_text_numbers(self) -> bool:
+        """True if there are numbers beside a text: columns of the tables, or counts of the text."""
+        return bool(self.task.details.get("number_columns") or self.task.details.get("text_counts"))
+
+    @property
+    def streams_files(self) -> bool:
+        """True if examples are read by the stream of a framework, rather than from a table in memory."""
+        return families()[self.family].medium.is_files
+
+    @property
+    def has_table_rows(self) -> bool:
+        """True if training keeps the positions of its rows, by which they are told apart where ids may repeat."""
+        is_sequence = families()[self.family].medium is Medium.SEQUENCE
+        is_of_rows = not is_sequence and self.task.target_kind not in _PICTURES
+        may_repeat = bool(self.task.details.get("group_column") or self.task.details.get("time_column"))
+        return bool(self.task.train_table) and is_of_rows and may_repeat
+
+    @property
+    def has_log_target(self) -> bool:
+        """True if the metric compares logarithms, so that training should as well."""
+        return metrics.loss_of(self.task.metric, self.task.target_kind) == "squared_log_error"
+
+    @property
+    def has_rows_for_labels(self) -> bool:
+        """True if a row of the submission is one label, or one number, of an example, which its id ends in."""
+        is_pixel = self.task.target_kind is TargetKind.IMAGE
+        return self.task.submission is SubmissionKind.KEYED_ROWS and not is_pixel
+
+    @property
+    def top_k(self) -> int:
+        """The number of labels that a row of the submission lists."""
+        return int(self.metric_parameter or _USUAL_TOP_K)
+
+    @property
+    def files(self) -> TaskFiles:
+        """The formats of the tables and of the submission."""
+        return TaskFiles(self.task, self.task_values)
+
+    @property
+    def task_sentence(self) -> str:
+        """A sentence on what is predicted, for the table at the top of the notebooks; untrusted text."""
+        predicted = _PREDICTED[self.task.target_kind]
+        return f"{predicted}: predict {', '.join(self.task.targets)} for each {self.task.id_column}"
+
+    @property
+    def task_values(self) -> dict[str, Value]:
+        """Every key of the task."""
+        return values_of(self.task, keys_of(self.family))
+
+    def task_values_for(self, role: Role) -> dict[str, Value]:
+        """The keys of the task whose scope has a notebook, for its templates."""
+        keys = {key: rule for key, rule in keys_of(self.family).items() if rule.scope in ("", role)}
+        return values_of(self.task, keys)
 
 
 @dataclass(frozen=True)
@@ -194,3 +848,81 @@ def _pair_id(chosen: dict[str, Any], task: dict[str, Any]) -> str:
     }
     digest = hashlib.sha256(json.dumps(shared, sort_keys=True).encode()).hexdigest()[:8]
     return f"{chosen['competition']}-{chosen['framework']}-{digest}"
+
+
+# The names of backbones that a framework has, as far as they are known without it.
+
+
+KNOB = "BACKBONE"
+
+
+def check_backbone(spec: PairSpec, knobs: Mapping[str, Value], defaults: Mapping[str, Value]) -> None:
+    """Makes sure that the framework can have the backbone that the user names, if any.
+
+    Args:
+        spec: The pair.
+        knobs: Those that the user turns.
+        defaults: All that there are.
+
+    Raises:
+        PairError: It cannot.
+    """
+    if KNOB not in knobs or KNOB not in defaults:
+        return
+    name, of_photographs, of_others = str(knobs[KNOB]), *_names_in(spec.framework)
+    known = of_photographs if spec.has_backbone else of_others
+    if not spec.has_backbone and spec.task.target_kind not in (TargetKind.MASK, TargetKind.IMAGE):
+        known = (*of_others, *of_photographs)  # of sounds
+    if not _is_possible(name, known):
+        raise PairError(
+            f'BACKBONE is "{printable(name)}", which the framework {spec.framework} does not have here.'
+            f"{_nearest(name, known, default=str(defaults[KNOB]))}{_reason(name, spec, of_photographs)}"
+        )
+
+
+def untested_backbone(knobs: Mapping[str, Choice], framework: str) -> tuple[str, ...]:
+    """Returns a sentence on what is not known of the backbone that the user chose; nothing of the others."""
+    name, known = str(knobs[KNOB].value) if KNOB in knobs else "", frameworks().get(framework)
+    if known is None or not name.startswith(tuple(known.untested)):
+        return ()
+    unknown = f"{printable(name)} is not tested here: its memory, its time and its LEARNING_RATE are not known"
+    return (f"{unknown}; `tandem plan` measures a step.",)
+
+
+def without_foreign_backbone(knobs: Mapping[str, Choice], framework: str) -> dict[str, Choice]:
+    """Returns the knobs that a pair keeps in another framework: all but a backbone that this one does not have."""
+    of_photographs, of_others = _names_in(framework)
+    known = (*of_photographs, *of_others)
+    return {name: each for name, each in knobs.items() if name != KNOB or _is_possible(str(each.value), known)}
+
+
+def _names_in(framework: str) -> tuple[Collection[str], Collection[str]]:
+    found = frameworks().get(framework)
+    return (found.backbones, found.encoders) if found else ((), ())
+
+
+def _reason(name: str, spec: PairSpec, of_photographs: Collection[str]) -> str:
+    """Why there is no such backbone, as a sentence; nothing where the name is unknown altogether."""
+    having = [each.title for each in frameworks().values() if name in (*each.backbones, *each.encoders)]
+    if not of_photographs:
+        return " It takes the models of timm, whose names are in lower case."
+    if name in of_photographs:
+        return f" It is offered for photographs with classes or numbers; this pair predicts {spec.task.target_kind}s."
+    if having and spec.framework not in having:
+        return f" It is a name of {' and '.join(having)}; other frameworks have other ones."
+    return ""
+
+
+def _nearest(name: str, known: Collection[str], *, default: str) -> str:
+    """The nearest names, for the end of the message."""
+    by_letters = {each.lower().replace("_", ""): each for each in known}
+    letters = name[:100].lower().replace("_", "").replace("-", "")
+    near = [letters] if letters in by_letters else get_close_matches(letters, by_letters, n=3)
+    if not near:
+        return f' Take another, such as "{printable(default)}".'
+    return " Did you mean {}?".format(" or ".join(f'"{by_letters[each]}"' for each in near))
+
+
+def _is_possible(name: str, known: Collection[str]) -> bool:
+    """True unless the name is known to be wrong: timm, which has many, writes all of its own in lower case."""
+    return name in known if known else name.islower() or bool(set("/:") & set(name))

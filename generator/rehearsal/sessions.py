@@ -1,21 +1,402 @@
-"""One notebook in a session like Kaggle's: in a sandbox where there is one, and told of where it ended."""
+"""The notebooks of a rehearsal in sessions like Kaggle's: training on eight devices, inference on hidden tests."""
 
+import hashlib
+import math
 import re
+import sys
 import threading
-from collections.abc import Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
-from pathlib import Path
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from enum import StrEnum
+from itertools import zip_longest
+from pathlib import Path, PurePosixPath
+from statistics import fmean, linear_regression
 from typing import Any, Self
 
-from generator.errors import TandemError
-from generator.run.notebook_file import read_notebook
-from generator.run.notebook_outline import plan
-from generator.run.terminal_text import strip_ansi
-from generator.sessions.notebook_runner import NotebookRunner
-from generator.sessions.runner import SessionEnd, SessionOrder
-from generator.sessions.session_folder import SessionFolder
-from generator.untrusted import printable
+import generator
+from generator.accelerators import AcceleratorKind
+from generator.competition.submission import SubmissionError, sample_columns_of, summarize, tolerance_of, validate
+from generator.competition.survey.facts import Survey
+from generator.errors import RunError, TandemError
+from generator.files import open_below, read_text
+from generator.pair.handover import FILE_NAME, HandOver, HandOverError, read_handover
+from generator.pair.notebook import with_first_cell
+from generator.pair.workspace import Role
+from generator.rehearsal.hidden_test import (
+    VARIATIONS,
+    Answers,
+    NoTestSetError,
+    TestSet,
+    Variation,
+    archives_of,
+    difference,
+    of_none,
+    pack_archives,
+    read_answers,
+    read_test_set,
+    require_room,
+    unpack_archives,
+    write_folder,
+)
+from generator.run.execution import plan, read_notebook, strip_ansi
+from generator.run.pair_run import CheckedPair
+from generator.sessions.notebook_runner import NotebookRunner, read_all
+from generator.sessions.sandbox import SessionEnd, SessionFolder, SessionOrder, path_of, remove_tree
+from generator.text import JsonObject, printable
+
+# The result of a rehearsal: a verdict on each thing that was tried, filled in as it gets on.
+
+
+class Verdict(StrEnum):
+    """The result of a trial.
+
+    One rule tells a failure from a warning: a trial has failed if it would fail on Kaggle. A hidden test on which the
+    notebook fails here is a warning where Kaggle scores the file and runs no hidden test.
+    """
+
+    PASSED = "passed"
+    STOPPED = "stopped"  # by the notebook itself, with a reason, where that is all that can be asked
+    WARNING = "warning"
+    FAILED = "failed"
+    SKIPPED = "not tried"
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One thing that was tried.
+
+    Attributes:
+        name: In a few words.
+        tried: What was different, as a sentence.
+        verdict: What came of it.
+        found: What was seen, or why it failed or was not tried: sentences, the notebook's own words among them.
+        when: Where a notebook ended before its end: after how long and in which cell.
+        on_kaggle: What would have become of it there, "" where nothing would.
+        rows: How many rows the test had that it was tried on.
+        seconds: How long the session took.
+        peak_memory: The most bytes that it had.
+    """
+
+    name: str
+    tried: str
+    verdict: Verdict
+    found: str = ""
+    when: str = ""
+    on_kaggle: str = ""
+    rows: int = 0
+    seconds: float = 0.0
+    peak_memory: int = 0
+
+
+@dataclass
+class Rehearsal:
+    """The results of a rehearsal so far.
+
+    Attributes:
+        pair: The name of the pair.
+        title: What the competition is called.
+        data: What it was tried on, in words.
+        report: The page.
+        is_code_competition: Whether Kaggle runs the inference notebook again, on a hidden test.
+        specimen: Whether it was tried on made-up data.
+        isolation: What keeps the notebooks apart from this machine, in words.
+        image: The versions that inference ran with, in words.
+        training: The trials of the training notebook.
+        hidden_test: Those of the inference notebook.
+        seconds: How long all of it took.
+    """
+
+    pair: str
+    title: str
+    data: str
+    report: Path
+    is_code_competition: bool
+    specimen: bool = False
+    isolation: str = ""
+    image: str = ""
+    training: list[Trial] = field(default_factory=list)
+    hidden_test: list[Trial] = field(default_factory=list)
+    seconds: float = 0.0
+
+    def trials(self) -> Iterator[Trial]:
+        """Every trial, in the order in which they are told."""
+        yield from self.training
+        yield from self.hidden_test
+
+    @property
+    def failed(self) -> list[Trial]:
+        """The trials that would have failed on Kaggle."""
+        return [trial for trial in self.trials() if trial.verdict is Verdict.FAILED]
+
+    @property
+    def warnings(self) -> list[Trial]:
+        """The trials that failed here and would not matter on Kaggle in this competition."""
+        return [trial for trial in self.trials() if trial.verdict is Verdict.WARNING]
+
+    @property
+    def is_passed(self) -> bool:
+        """True if both notebooks were tried and nothing failed."""
+        return not self.failed and not self._untried
+
+    @property
+    def rerun(self) -> str:
+        """A sentence on what Kaggle does with the inference notebook in this competition."""
+        if self.is_code_competition:
+            return "Kaggle runs the inference notebook again, on a hidden test."
+        return (
+            "Kaggle scores the submission file in this competition and does not run the notebook again: of the hidden "
+            "tests only the first can fail, the others give warnings."
+        )
+
+    @property
+    def conclusion(self) -> str:
+        """The verdict on the pair, as a sentence that agrees with `is_passed` and with the verdicts of the trials."""
+        tried = sum(trial.verdict is not Verdict.SKIPPED for trial in self.trials())
+        warned = len(self.warnings)
+        warnings = f", with {warned} warning{'s' if warned > 1 else ''}" if warned else ""
+        if self.failed:
+            return f"Not passed: {len(self.failed)} of {tried} trials would have failed on Kaggle{warnings}."
+        if self._untried:
+            return f"Not passed: {' and '.join(self._untried)} could not be tried{warnings}."
+        return f"Passed: none of {tried} trials would have failed on Kaggle{warnings}."
+
+    @property
+    def _untried(self) -> list[str]:
+        parts = {"training": self.training, "inference": self.hidden_test}
+        return [name for name, part in parts.items() if all(trial.verdict is Verdict.SKIPPED for trial in part)]
+
+
+# The environment with the package versions of Kaggle's GPU image, where there is one to infer in.
+
+
+_USUAL, _STAMP = ".venv-gpu", "image.stamp"
+
+
+def find_image(folder: Path | None) -> Path | None:
+    """The Python of the environment that the user named, or of the one that `make` puts beside the kit, if it is there.
+
+    Raises:
+        RunError: What the user named is none that this Python's packages fit into.
+    """
+    usual = Path(generator.__file__).resolve().parent.parent / _USUAL
+    if folder is None and not (usual / _STAMP).is_file():
+        return None
+    found = (folder or usual).absolute()
+    python, version = found / "bin" / "python", f"python{sys.version_info.major}.{sys.version_info.minor}"
+    if python.is_file() and (found / "lib" / version).is_dir():
+        return python
+    problem = f"is of another Python than this one, {version}" if python.is_file() else "has no bin/python"
+    raise RunError(
+        f"{printable(str(found))} {problem}: name a virtual environment with the packages of Kaggle's GPU image, or "
+        "leave --gpu-image out to infer with the versions that are here."
+    )
+
+
+def image_in_words(python: Path | None) -> str:
+    """The versions in words; None is the kit's own environment."""
+    if python is None:
+        return "the package versions of this environment, as there is none with those of Kaggle's GPU image"
+    return f"the package versions in {python.parent.parent.name}, those of Kaggle's GPU image"
+
+
+# Time and memory of inference at the size of the real test, from what it took on smaller ones.
+
+
+_MOST = 10**12  # more rows than this no test has
+_GIB = 2**30
+
+
+@dataclass(frozen=True)
+class Line:
+    """A straight line: `start` for a test without rows, and `slope` for each of them."""
+
+    start: float
+    slope: float
+
+    def at(self, rows: int) -> float:
+        """The value at a number of rows."""
+        return self.start + self.slope * rows
+
+    def rows_within(self, limit: float) -> int:
+        """The most rows at which the value is within a limit."""
+        return _MOST if self.slope <= 0 else max(0, min(_MOST, int((limit - self.start) / self.slope)))
+
+
+def line_through(rows: Sequence[float], values: Sequence[float]) -> Line:
+    """The line of least squares through points of two different numbers of rows at least; it does not fall."""
+    slope, start = linear_regression(rows, values)
+    return Line(start, slope) if slope > 0 else Line(fmean(values), 0.0)
+
+
+def size_trial(trials: Sequence[Trial], session: SessionOrder, *, rows: int) -> Trial:
+    """The trial of the limits, which is computed from those that passed.
+
+    Args:
+        trials: What was tried on tests of different sizes.
+        session: A session with the limits of those on Kaggle.
+        rows: How many rows the real test is taken to have.
+    """
+    name, tried = "time and memory", f"What they would be for {rows:,} rows, from what they were for fewer."
+    done = [trial for trial in trials if trial.verdict is Verdict.PASSED and trial.rows and trial.seconds]
+    if len({trial.rows for trial in done}) < 2:  # noqa: PLR2004 - a line
+        return Trial(name, tried, Verdict.SKIPPED, "It takes two tests of different sizes that were answered.")
+    sizes = [trial.rows for trial in done]
+    time = line_through(sizes, [trial.seconds for trial in done])
+    memory = line_through(sizes, [trial.peak_memory for trial in done])
+    seconds, peak, longest = time.at(rows), memory.at(rows), session.time_limit.total_seconds()
+    fits = min(time.rows_within(longest), memory.rows_within(session.memory_limit))
+    room = "No number of rows comes near a limit." if fits == _MOST else f"About {_rounded(fits):,} rows would fit."
+    taken = f"{peak / _GIB:.1f} of {session.memory_limit / _GIB:.0f} GiB"
+    what = f"About {_hours(seconds)} of {_hours(longest)}, and {taken}. {room}"
+    trial = Trial(name, tried, Verdict.PASSED, what, rows=rows)
+    if seconds <= longest and peak <= session.memory_limit:
+        return trial
+    is_slow = time.rows_within(longest) < memory.rows_within(session.memory_limit)
+    word = "Notebook Timeout" if is_slow else "Notebook Exceeded Allowed Compute"
+    when = f"after {_hours(longest)}" if is_slow else "when its memory is full"
+    return Trial(name, tried, Verdict.FAILED, what, when, on_kaggle=f"{word}.", rows=rows)
+
+
+def _hours(seconds: float) -> str:
+    if seconds < 120:  # noqa: PLR2004 - two minutes
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 7_200 else f"{seconds / 3_600:.1f} h"  # noqa: PLR2004 - two hours
+
+
+def _rounded(rows: int) -> int:
+    """The number with two digits that say something."""
+    unit: int = 10 ** max(0, len(str(rows)) - 2)
+    return rows // unit * unit
+
+
+# A look inside a training: a cell in front of all others that counts what is compiled, and on how many devices.
+#
+# The notebook's own cells stay as they are. What the cell finds it prints; the notebook runs beside it, so that all
+# of it is the notebook's word.
+
+
+_MARK = "tandem-rehearsal"
+_MOST_NAMES = 1_000
+ENVIRONMENT = {"JAX_LOG_COMPILES": "1"}
+
+# JAX tells of each compilation, TensorFlow of none: there each graph that is made of a Python function counts as one.
+_WATCHER = '''
+def watch_for_rehearsal(devices):
+    """Look on for `tandem rehearse`; this cell is in no notebook of yours."""
+    import contextlib
+    import json
+    import logging
+    import operator
+    import re
+    import sys
+
+    compiled = []
+
+    class Compilations(logging.Handler):
+        def emit(self, record):
+            said = r"Compiling (?:jit\\()?([\\w<>.-]+)\\)? (.*?)(?:\\. Argument|$)"
+            found = re.match(said, record.getMessage(), re.S)
+            if found:
+                compiled.append([found[1], str(hash(found[2]))])
+
+    logger = logging.getLogger("jax")
+    logger.addHandler(Compilations())
+    logger.propagate = False
+
+    if {uses_tensorflow}:
+        import tensorflow as tf
+        from tensorflow.python.framework import func_graph
+
+        cpu = tf.config.list_physical_devices("CPU")[0]
+        parts = [tf.config.LogicalDeviceConfiguration()] * devices
+        tf.config.set_logical_device_configuration(cpu, parts)
+        trace = func_graph.func_graph_from_py_func
+
+        def counted(name, *arguments, **options):
+            compiled.append([str(name), "traced"])
+            return trace(name, *arguments, **options)
+
+        func_graph.func_graph_from_py_func = counted
+
+    def tell(*_):
+        found = {"{mark}": True, "devices": 0}
+        for start in range(0, len(compiled), 50):  # a line of a log is not endless
+            print(json.dumps({"{mark}": True, "compiled": compiled[start : start + 50]}), flush=True)
+        compiled.clear()
+        if "jax" in sys.modules and not {uses_tensorflow}:
+            arrays = sys.modules["jax"].live_arrays()
+            found["devices"] = max((len(array.sharding.device_set) for array in arrays), default=0)
+        names = get_ipython().user_ns
+        if "torch_xla" in sys.modules and hasattr(names.get("model"), "parameters"):
+            from torch_xla.distributed.spmd import wrap_if_sharded
+
+            weight = wrap_if_sharded(next(names["model"].parameters()))
+            found["devices"] = len(getattr(weight, "local_shards", [weight]))
+        if {uses_tensorflow}:
+            found["devices"] = getattr(names.get("strategy"), "num_replicas_in_sync", 0)
+        for name in ("steps_per_epoch", "epochs"):
+            with contextlib.suppress(KeyError, TypeError):
+                found[name] = operator.index(names[name])
+        if found["devices"]:
+            print(json.dumps(found), flush=True)
+
+    get_ipython().events.register("post_run_cell", tell)
+
+
+watch_for_rehearsal({devices})
+del watch_for_rehearsal
+'''
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What was seen inside of a training.
+
+    Attributes:
+        devices: On how many devices values were at once.
+        compiled: How often each function was compiled, by its name.
+        shapes: For how many different shapes of its inputs.
+        steps: How many steps were taken, 0 if that is not known.
+    """
+
+    devices: int
+    compiled: Mapping[str, int]
+    shapes: Mapping[str, int]
+    steps: int
+
+
+def write_watched(notebook: Path, *, framework: str, devices: int) -> str:
+    """A copy of a notebook with the cell in front that looks on."""
+    source = _WATCHER
+    values = {"uses_tensorflow": str(framework == "tensorflow"), "mark": _MARK, "devices": str(devices)}
+    for name, value in values.items():
+        source = source.replace(f"{{{name}}}", value)
+    return with_first_cell(read_text(notebook), name=_MARK, source=source.strip())
+
+
+def seen_in(lines: Iterable[str]) -> Seen:
+    """Puts together what the cell printed in the course of a notebook."""
+    devices, sizes = 0, {"steps_per_epoch": 0, "epochs": 0}
+    compiled: Counter[str] = Counter()
+    shapes: dict[str, set[str]] = {}
+    for line in lines:
+        told = JsonObject.parsed(line) if _MARK in line else JsonObject()
+        if not told.flag(_MARK):
+            continue
+        devices = max(devices, told.count("devices"))
+        sizes = {name: told.count(name) or known for name, known in sizes.items()}
+        pairs = told.get("compiled")
+        for pair in pairs if isinstance(pairs, list) else ():
+            if isinstance(pair, list) and len(pair) == 2 and len(compiled) < _MOST_NAMES:  # noqa: PLR2004 - a pair
+                name = printable(str(pair[0]))[:100]
+                compiled[name] += 1
+                shapes.setdefault(name, set()).add(str(pair[1]))
+    steps = sizes["steps_per_epoch"] * sizes["epochs"]
+    return Seen(devices, compiled, {name: len(found) for name, found in shapes.items()}, steps)
+
 
 _LONGEST_REASON = 1_000
 _LONGEST_LINE = 120
@@ -141,3 +522,366 @@ def _line(frame: str) -> str:
     number = begins[1] if begins is not None else None
     found = re.search(rf"^(?:-+>)? *{number} +(.*)$", frame, re.MULTILINE)
     return found[1].strip() if number and found is not None else ""
+
+
+# The training notebook on eight devices of this CPU, beside the same on one: what is seen, what has to be equal.
+
+
+DEVICES = 8
+FEW_EPOCHS = 2
+# Relative to the largest loss. Under JAX a batch is one, whatever it is spread over; under tf.distribute each replica
+# drops out and normalizes by itself.
+_TOLERANCES = {"tensorflow": 0.2}
+_TOLERANCE = 1e-3
+_MOST_COMPILATIONS = 2  # the second step may find its state laid out in another way than the first
+
+
+def start_trainings(
+    sessions: Sessions, pair: CheckedPair, mounts: Mapping[PurePosixPath, Path], folder: Path
+) -> "list[Future[Session]]":
+    """Starts the training on eight devices, and on one with the same global batch if that can be set."""
+    batch = pair.parameters[Role.TRAIN].value("BATCH_SIZE")  # of one replica
+    batches = {DEVICES: {"BATCH_SIZE": batch}, 1: {"BATCH_SIZE": batch * DEVICES}} if isinstance(batch, int) else {}
+    started = []
+    for devices, changed in (batches or {DEVICES: {}}).items():
+        name = f"train-{devices}"
+        watched = folder / f"{name}.ipynb"
+        source = pair.folder.notebook(Role.TRAIN)
+        watched.write_text(write_watched(source, framework=pair.spec.framework, devices=devices), encoding="utf-8")
+        order = SessionOrder(
+            title=name,
+            notebook=watched,
+            files=sessions.files(name),
+            mounts=mounts,
+            parameters={**pair.parameters[Role.TRAIN].values, **changed},
+            environment=ENVIRONMENT,
+            accelerator=AcceleratorKind.TPU,
+            devices=devices,
+            time_limit=timedelta(hours=pair.spec.session_hours),
+            internet=pair.sources[Role.TRAIN].internet,
+        )
+        started.append(sessions.start(order))
+    return started
+
+
+def training_trials(framework: str, eight: Session, one: Session | None) -> Iterator[Trial]:
+    """The verdicts on a training on eight devices."""
+    handover = _handover(eight)
+    seen = seen_in(str(event.get("data", "")) for event in read_all(eight.files.log))
+    ran = replace(
+        Trial(f"{DEVICES} devices", f"The training notebook on {DEVICES} devices, a few steps.", Verdict.PASSED),
+        seconds=eight.end.seconds,
+        peak_memory=eight.end.peak_memory,
+    )
+    if not eight.is_done:
+        kaggle = "The training would stop there, and cost the quota until then."
+        yield replace(ran, verdict=Verdict.FAILED, found=eight.stop.reason, when=eight.when, on_kaggle=kaggle)
+        return
+    if framework == "torch" and not seen.devices:
+        found = "PyTorch/XLA is not installed here, so that the notebook ran on the CPU as one device."
+        yield replace(ran, verdict=Verdict.SKIPPED, found=found)
+    else:
+        yield _devices_used(ran, seen)
+        yield _same_losses(framework, handover, one)
+    yield _compilations(seen)
+    yield _whole(handover, eight.files.working)
+
+
+def _handover(session: Session) -> HandOver | None:
+    try:
+        # Its notebook may have written a link; nothing of the session runs that could change it now.
+        open_below(session.files.working, FILE_NAME).close()
+        return read_handover(session.files.working)
+    except (HandOverError, OSError):
+        return None
+
+
+def _devices_used(ran: Trial, seen: Seen) -> Trial:
+    steps = f", in {seen.steps} steps" if seen.steps else ""
+    if seen.devices == DEVICES:
+        return replace(ran, found=f"All {DEVICES} were used{steps}.")
+    kaggle = f"{DEVICES - max(1, seen.devices)} of {DEVICES} cores of the TPU would idle for the whole training."
+    found = f"Values were on {seen.devices} of {DEVICES} devices."
+    return replace(ran, verdict=Verdict.FAILED, found=found, when="from the first step on", on_kaggle=kaggle)
+
+
+def _same_losses(framework: str, handover: HandOver | None, one: Session | None) -> Trial:
+    trial = Trial("the loss", "The same with one device and the same global batch.", Verdict.SKIPPED)
+    if one is None:
+        return replace(trial, found="The notebook has no parameter BATCH_SIZE to set the same global batch by.")
+    trial = replace(trial, seconds=one.end.seconds, peak_memory=one.end.peak_memory)
+    if not one.is_done:
+        return replace(trial, found=f"On one device it stopped {one.when}: {one.stop.reason}")
+    other = _handover(one)
+    losses = [each.folds[0].losses if each is not None and each.folds else () for each in (handover, other)]
+    pairs = list(zip_longest(*losses, fillvalue=math.nan))
+    if not pairs:
+        return replace(trial, found="The hand-over says no losses to compare.")
+    tolerance = _TOLERANCES.get(framework, _TOLERANCE)
+    scale = max(abs(others) for _, others in pairs) or 1.0  # what is learned to the end says nothing by its digits
+    apart = [abs(some - others) / scale for some, others in pairs]
+    furthest = math.nan if any(map(math.isnan, apart)) else max(apart)
+    found = f"{pairs[-1][0]:.6f} beside {pairs[-1][1]:.6f}; up to {furthest:.1g} apart, {tolerance:g} is allowed."
+    if furthest <= tolerance:  # NaN is not
+        return replace(trial, verdict=Verdict.PASSED, found=found)
+    kaggle = "The model would learn something else on the TPU than on the machine where it was tried out."
+    return replace(trial, verdict=Verdict.FAILED, found=found, when="in the first epochs", on_kaggle=kaggle)
+
+
+def _compilations(seen: Seen) -> Trial:
+    trial = Trial("compilations", "Whether any step is compiled after the second one.", Verdict.PASSED)
+    steps = {name: count for name, count in seen.compiled.items() if "step" in name.lower() or "train" in name.lower()}
+    if not steps:
+        return replace(trial, verdict=Verdict.SKIPPED, found="No compilation of a step was seen.")
+    times = {name: "once" if count == 1 else f"{count} times" for name, count in sorted(steps.items())[:5]}
+    said = ", ".join(f"{name} {often}" for name, often in times.items())
+    # A step of training is compiled for several shapes where its last batch is not full.
+    ragged = {name for name in steps if "train" in name.lower() and seen.shapes[name] > 1}
+    again = [name for name in steps if steps[name] > _MOST_COMPILATIONS or name in ragged]
+    if not again:
+        return replace(trial, found=f"Compiled: {said}.")
+    shapes = max(seen.shapes[name] for name in again)
+    why = f" for {shapes} shapes of its inputs: let every batch have the same" if shapes > 1 else ""
+    kaggle = "Each compilation takes a TPU from seconds to minutes in which nothing is trained."
+    return replace(
+        trial,
+        verdict=Verdict.FAILED,
+        found=f"Compiled: {said}{why}.",
+        when="whenever a step has not been seen in that form",
+        on_kaggle=kaggle,
+    )
+
+
+def _whole(handover: HandOver | None, working: Path) -> Trial:
+    trial = Trial("the hand-over", "Every file that training promises, and its digest.", Verdict.FAILED)
+    kaggle = "Inference would have no model to load, after all the hours of training."
+    trial = replace(trial, when="at the end of the training", on_kaggle=kaggle)
+    if handover is None or not handover.is_whole:
+        return replace(trial, found="There is no handoff.json, or its digest is wrong.")
+    wrong = [file.file for file in handover.files if _digest(working, file.file) != file.sha256]
+    if wrong or not handover.files:
+        return replace(trial, found=f"Missing or not as promised: {', '.join(wrong[:5]) or 'no file is promised'}.")
+    if not handover.is_complete:
+        return replace(trial, found="Training stopped before its last epoch, for want of time.")
+    files = "1 file" if len(handover.files) == 1 else f"{len(handover.files)} files"
+    return replace(trial, verdict=Verdict.PASSED, found=f"{files}, all there and as promised.", when="", on_kaggle="")
+
+
+def _digest(working: Path, name: str) -> str:
+    try:
+        with open_below(working, name) as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError:
+        return ""
+
+
+# The inference notebook on one hidden test after the other, as Kaggle runs it again to score it.
+
+
+RERUN = {"KAGGLE_IS_COMPETITION_RERUN": "1"}
+_NOT_SO = "There is nothing in this test that could be different so."
+
+Listener = Callable[[Trial], None]
+
+
+@dataclass(frozen=True)
+class InferenceWish:
+    """The inference to come.
+
+    Attributes:
+        pair: The pair.
+        session: What all sessions have in common, its limits on Kaggle among it; `mounts` has the data at `place`.
+        place: Where the competition is mounted.
+        survey: What is in its data.
+        examples: How many examples of the test are taken.
+        rows: How many the real test has, None if nobody says so.
+    """
+
+    pair: CheckedPair
+    session: SessionOrder
+    place: PurePosixPath
+    survey: Survey
+    examples: int
+    rows: int | None
+
+    @property
+    def data(self) -> Path:
+        """The competition's files as they are."""
+        return self.session.mounts[self.place]
+
+
+def hidden_test_trials(sessions: Sessions, wish: InferenceWish, folder: Path, told: Listener) -> list[Trial]:
+    """Tries every variation of the test, some at a time.
+
+    Args:
+        sessions: What runs the notebook.
+        wish: What is to be run.
+        folder: Where the varied data may be written.
+        told: Is called with each verdict as soon as it is there.
+    """
+    archives = archives_of(wish.pair.spec.task)
+    try:
+        data = _unpacked(wish.data, archives, folder / "unpacked") if archives else wish.data
+        test = read_test_set(data, wish.survey, wish.pair.spec.task, most=wish.examples)
+        if archives:
+            require_room(data, archives, test)
+    except NoTestSetError as error:
+        return _on_the_data_alone(sessions, wish, error.why, told)
+    return _Trials(sessions, wish, folder, data, archives, test, told).run()
+
+
+def _unpacked(data: Path, archives: Sequence[str], folder: Path) -> Path:
+    folder.mkdir()
+    unpack_archives(data, archives, folder)
+    return folder
+
+
+def _on_the_data_alone(sessions: Sessions, wish: InferenceWish, why: str, told: Listener) -> list[Trial]:
+    """The verdict on the test as it is, all of it, and for each variation that it was not tried."""
+    as_it_is, *others = VARIATIONS
+    session = sessions.run(wish.session)
+    problem = _problem(wish, session, wish.data) if session.is_done else ""
+    trials = [_verdict(wish, as_it_is, session, problem)]
+    trials += [Trial(each.name, each.tried, Verdict.SKIPPED, f"No hidden test can be made: {why}") for each in others]
+    for trial in trials:
+        told(trial)
+    return trials
+
+
+@dataclass(frozen=True)
+class _Trials:
+    """The trials on a test that can be varied."""
+
+    sessions: Sessions
+    wish: InferenceWish
+    folder: Path
+    data: Path  # the competition's, the archives with the test in it unpacked
+    archives: Sequence[str]
+    test: TestSet
+    told: Listener
+
+    def run(self) -> list[Trial]:
+        """Starts all of them and returns the verdicts, in the order of `VARIATIONS`."""
+        is_served = self.wish.survey.server is not None  # who asks for nothing gets no answers
+        tests = {
+            each.name: (each, None if is_served and each.vary is of_none else each.vary(self.test))
+            for each in VARIATIONS
+        }
+        running = {name: self._start(each, test) for name, (each, test) in tests.items() if test is not None}
+        known: Answers | None = None
+        found: dict[str, Trial] = {}
+        first = VARIATIONS[0].name
+        for name in self._as_they_end(running, first):
+            variation, test = tests[name]
+            if test is None:
+                found[name] = Trial(name, variation.tried, Verdict.SKIPPED, _NOT_SO)
+            else:
+                session = running[name].result()
+                found[name] = self._judge(variation, test, session, known)
+                if name == first and found[name].verdict is Verdict.PASSED:
+                    known = self._answers(session, test)
+                remove_tree(session.files.path)  # ten of them might be 20 GB each
+            self.told(found[name])
+        trials = [found[each.name] for each in VARIATIONS]
+        rows = self.wish.rows or 10 * max(trial.rows for trial in trials)
+        limits = size_trial(trials, self.wish.session, rows=rows)
+        if self.wish.rows is None and not self.wish.pair.spec.competition.is_code_competition:
+            limits = _as_warning(limits)  # so many rows are assumed for a hidden test, which it does not have
+        self.told(limits)
+        return [*trials, limits]
+
+    def _start(self, variation: Variation, test: TestSet) -> "Future[Session]":
+        data = self._mounted(variation)
+        data.mkdir()
+        write_folder(self.data, test, data)
+        pack_archives(data, self.archives)
+        mounts = {**self.wish.session.mounts, self.wish.place: data}
+        name = data.name.replace("data", "infer")
+        return self.sessions.start(
+            replace(self.wish.session, title=name, files=self.sessions.files(name), mounts=mounts)
+        )
+
+    def _mounted(self, variation: Variation) -> Path:
+        return self.folder / f"data-{variation.name.replace(' ', '-')}"
+
+    @staticmethod
+    def _as_they_end(running: Mapping[str, "Future[Session]"], first: str) -> Iterator[str]:
+        """The names of the variations, the first one first, because the others are compared with it."""
+        yield first
+        names = {future: name for name, future in running.items() if name != first}
+        yield from (names[future] for future in as_completed(names))
+        yield from (each.name for each in VARIATIONS if each.name not in running)
+
+    def _answers(self, session: Session, test: TestSet) -> Answers:
+        name = self.wish.pair.submission_file
+        with open_below(session.files.working, name) as file, path_of(file, name) as submission:
+            return read_answers(submission, test)
+
+    def _judge(self, variation: Variation, test: TestSet, session: Session, known: Answers | None) -> Trial:
+        problem = ""
+        if session.is_done:
+            problem = _problem(self.wish, session, self._mounted(variation), rows=_rows_of(test))
+            if not problem and variation.keeps_answers and known is not None:
+                answers = self._answers(session, test)
+                problem = difference(test, answers, known, are_texts=tolerance_of(self.wish.pair.spec.task).texts)
+        return replace(_verdict(self.wish, variation, session, problem), rows=_rows_of(test))
+
+
+def _rows_of(test: TestSet) -> int:
+    return sum(max(1, len(example.answers)) for example in test.examples)
+
+
+def _problem(wish: InferenceWish, session: Session, data: Path, *, rows: int | None = None) -> str:
+    """What is wrong with the submission of a notebook that came to its end, as a sentence, or nothing."""
+    task, name = wish.pair.spec.task, wish.pair.submission_file
+    try:
+        file = open_below(session.files.working, name)
+    except OSError:
+        return f"The notebook ended without writing {printable(name)}."
+    with file, path_of(file, name) as submission:
+        try:
+            if task.sample_submission:
+                sample, columns = data / task.sample_submission, sample_columns_of(task)
+                validate(submission, sample, columns=columns, tolerance=tolerance_of(task))
+            elif (found := summarize(submission).rows) != rows and rows is not None:
+                return f"The submission has {found:,} rows, and the test {rows:,}."
+        except SubmissionError as error:
+            return error.message.replace(f"{submission.parent}/", "").replace(f"{data}/", "")
+    return ""
+
+
+def _verdict(wish: InferenceWish, variation: Variation, session: Session, problem: str) -> Trial:
+    trial = Trial(
+        variation.name,
+        variation.tried,
+        Verdict.PASSED,
+        "A valid submission of the right rows.",
+        seconds=session.end.seconds,
+        peak_memory=session.end.peak_memory,
+    )
+    if session.is_done and not problem:
+        return trial
+    if session.is_done:
+        word = "a wrong score" if "another answer" in problem else "Submission Scoring Error"
+        ended = replace(trial, verdict=Verdict.FAILED, found=problem, when="when the submission is scored")
+    else:
+        word = printable(session.end.failure.partition(":")[0])
+        verdict = Verdict.STOPPED if variation.may_stop and session.stop.is_own else Verdict.FAILED
+        ended = replace(trial, verdict=verdict, found=session.stop.reason, when=session.when)
+    if variation is VARIATIONS[0] or wish.pair.spec.competition.is_code_competition:
+        return replace(ended, on_kaggle=_on_kaggle(wish, variation, word))
+    return _as_warning(ended)
+
+
+def _as_warning(trial: Trial) -> Trial:
+    """The trial of a competition without a hidden test: what failed in it is a warning."""
+    verdict = Verdict.WARNING if trial.verdict is Verdict.FAILED else trial.verdict
+    return replace(trial, verdict=verdict, on_kaggle="")
+
+
+def _on_kaggle(wish: InferenceWish, variation: Variation, word: str) -> str:
+    if not wish.pair.spec.competition.is_code_competition:
+        return f"{word}: there would be no valid file to submit."
+    if variation is VARIATIONS[0]:
+        return f"{word}, already when the version is saved, before anything is submitted."
+    return f"{word}, in the rerun and without the reason: the version before it is saved well."

@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 
-from generator.competition.baseline.evaluation import baselines
+from generator.competition.baseline import baselines
 from generator.pair.generation import read_pair
 from generator.pair.workspace import Workspace
 

@@ -1,25 +1,178 @@
-"""The Python process that a notebook runs in, apart from the user's Jupyter and from other runs."""
+"""The Python process that a notebook runs in, its private folder, and the processes it leaves."""
 
+import ctypes
+import fcntl
 import json
 import os
+import select
 import signal
+import stat
+import subprocess
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager, suppress
+import time
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from generator.errors import RunError
-from generator.installation import install_command
+from generator.kit_files import install_command
 from generator.run import kernel_process
-from generator.untrusted import printable
+from generator.text import printable
 
 if TYPE_CHECKING:
     from jupyter_client.asynchronous.client import AsyncKernelClient
     from jupyter_client.manager import AsyncKernelManager
+
+
+# The temporary folder of a run, and those that killed runs left.
+
+
+_PREFIX, _LOCK = "tandem-", ".tandem-private"
+_ABANDONED_SECONDS = 24 * 3600
+
+
+@contextmanager
+def private_folder() -> Iterator[Path]:
+    """A folder that only this user reads and that vanishes with the run, its name short enough for sockets.
+
+    What runs left that were killed more than a day ago is removed.
+    """
+    _remove_abandoned()
+    folder = Path(tempfile.mkdtemp(prefix=_PREFIX)).resolve()
+    try:
+        handle = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX)
+            yield folder
+        finally:
+            os.close(handle)
+    finally:
+        remove_tree(folder)
+
+
+def remove_tree(folder: Path) -> None:
+    """Removes a folder with all that is in it, as far as that can be done, however deep it is.
+
+    `shutil.rmtree` calls itself for every level, and keeps a file open for each: a notebook can make more of them.
+    """
+    remove = ["rm", "-rf", "--", str(folder)]
+    # A folder that its owner may not write to is made so again: a notebook can forbid that, except to root.
+    for command in (remove, ["chmod", "-R", "u+rwX", "--", str(folder)], remove):
+        if not os.path.lexists(folder):
+            return
+        with suppress(OSError):  # no memory, or no process, is left for it
+            subprocess.run(command, capture_output=True, check=False)  # noqa: S603 - a folder that the kit named
+
+
+def _remove_abandoned() -> None:
+    """Removes this user's folders whose lock nobody holds: the system drops it with the process, however that ends."""
+    for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
+        with suppress(OSError, RecursionError):
+            found = folder.lstat()
+            # One that is being made has no lock yet.
+            is_old = time.time() - found.st_mtime > _ABANDONED_SECONDS
+            if not (stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and is_old):
+                continue
+            handle = os.open(folder / _LOCK, os.O_RDWR | os.O_NOFOLLOW)
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                remove_tree(folder)
+            finally:
+                os.close(handle)
+
+
+# Processes that a run started and that outlive it: whoever their parent is now, they have the run's HOME.
+
+
+_CHILD_SUBREAPER = 36  # of prctl, Linux 3.4
+_PATIENCE = 5.0  # seconds
+
+
+def end_processes_of(home: Path) -> None:
+    """Kills this user's processes whose HOME is a folder that one run alone had, and waits until they are gone.
+
+    A process is known by a handle before it is looked at, so that none which is given its number later is killed. What
+    changed its HOME is not found, and nothing is where there is no `/proc`.
+    """
+    until = time.monotonic() + _PATIENCE
+    while (handles := list(_handles(home))) and time.monotonic() < until:
+        for handle in handles:
+            with suppress(ProcessLookupError):
+                signal.pidfd_send_signal(handle, signal.SIGKILL)
+            ended = select.poll()
+            ended.register(handle, select.POLLIN)
+            ended.poll(1_000)
+            os.close(handle)
+    for handle in handles:
+        os.close(handle)
+
+
+@dataclass(frozen=True)
+class Orphans:
+    """The processes that came to this one because theirs ended; `before` are its children from before."""
+
+    before: frozenset[int]
+
+    def end(self) -> None:
+        """Kills them, and those that come to this process because of that."""
+        until = time.monotonic() + _PATIENCE
+        while (left := _children() - self.before) and time.monotonic() < until:
+            for number in left:
+                with suppress(ProcessLookupError, PermissionError):
+                    os.kill(number, signal.SIGKILL)
+                with suppress(ChildProcessError):
+                    os.waitpid(number, 0)
+
+
+@contextmanager
+def adopted_orphans() -> Iterator[Orphans]:
+    """Makes this process the parent of whatever its descendants leave, on Linux, for the length of the block.
+
+    Neither a session, nor an environment, nor a name of its own keeps a process from that. No other thread should start
+    processes meanwhile: theirs cannot be told from orphans.
+    """
+    is_linux = sys.platform == "linux"
+    libc = ctypes.CDLL(None) if is_linux else None
+    orphans = Orphans(frozenset(_children()))
+    if libc is not None:
+        libc.prctl(_CHILD_SUBREAPER, 1, 0, 0, 0)
+    try:
+        yield orphans
+    finally:
+        if libc is not None:
+            libc.prctl(_CHILD_SUBREAPER, 0, 0, 0, 0)
+
+
+def _children() -> set[int]:
+    """The numbers of this process's children; none where there is no `/proc`."""
+    numbers: set[int] = set()
+    for folder in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError, ValueError, IndexError):
+            # The name, in brackets, may have anything in it.
+            if int((folder / "stat").read_bytes().rpartition(b")")[2].split()[1]) == os.getpid():
+                numbers.add(int(folder.name))
+    return numbers
+
+
+def _handles(home: Path) -> Iterator[int]:
+    """Handles on the processes, to be closed by whoever takes them."""
+    wanted = b"HOME=" + os.fsencode(home)
+    for folder in Path("/proc").glob("[0-9]*") if hasattr(os, "pidfd_open") else ():
+        with suppress(OSError):  # it ended meanwhile, or belongs to another user
+            handle = os.pidfd_open(int(folder.name))
+            try:
+                is_one = wanted in (folder / "environ").read_bytes().split(b"\0")
+            except OSError:
+                is_one = False
+            if is_one:
+                yield handle
+            else:
+                os.close(handle)
+
 
 START_SECONDS = 60
 _SAID_LINES = 12  # of what the process said last

@@ -15,11 +15,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from generator.errors import RunError
-from generator.files import writing
+from generator.files import WorkspaceFiles, writing
 from generator.pair.handover import HandOverError, read_handover
 from generator.pair.workspace import Role
-from generator.untrusted import printable
-from generator.workspace_files import WorkspaceFiles
+from generator.text import printable
 
 MARKER = ".tandem-run"
 CHECKPOINTS = "checkpoints"

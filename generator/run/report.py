@@ -1,23 +1,475 @@
-"""The report of a run: one HTML page that needs nothing else, neither a network nor scripts."""
+"""The report of a run: one HTML page with scores, conclusions and findings."""
 
-from collections.abc import Iterator
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+from collections import OrderedDict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from concurrent.futures import Future, InvalidStateError
+from concurrent.futures import TimeoutError as NotYetError
+from contextlib import suppress
+from dataclasses import dataclass
 from datetime import datetime
+from math import ceil, sqrt
 from pathlib import Path
-from typing import NamedTuple
+from statistics import mean, stdev
+from typing import Any, NamedTuple
 
+from generator.competition.baseline import CONSTANT, COPY, Baseline
 from generator.competition.facts import Value
-from generator.files import FileReadError
-from generator.page_templates import PageTemplates
+from generator.competition.metrics import UnknownMetricError, parsed
+from generator.files import FileReadError, WorkspaceFiles, read_text
+from generator.kit_files import PageTemplates
+from generator.pair.handover import Score, TrainedFold
 from generator.pair.notebook import NotebookReadError
-from generator.pair.workspace import Role
-from generator.run.cell_findings import CellFindings, findings_in_pair
-from generator.run.conclusions import conclusions, constant_baseline, model_baseline
-from generator.run.execution import ExecutedNotebook
-from generator.run.notebook_view import CellView, view_notebook
-from generator.run.result import RunResult
-from generator.run.safe_html import code_styles
-from generator.untrusted import python_literal
-from generator.workspace_files import WorkspaceFiles
+from generator.pair.workspace import PairFolder, Role
+from generator.run.execution import ExecutedNotebook, RunResult
+from generator.run.notebook_html import CellView, code_styles, view_notebook
+from generator.text import JsonObject, markdown, printable, python_literal
+
+# The findings of `tandem check` beside the cells that they are in, for pages that show a notebook.
+#
+# Whoever wrote the notebook may have made it slow to check: it is checked by a process of its own, which has so
+# many seconds and so much memory, and the page says so where that was not enough.
+
+
+SECONDS = 10.0  # of a check; a notebook that was not made for this takes one
+_MEMORY = 2 * 2**30
+_MOST_FINDINGS = 200
+_MOST_KEPT, _MOST_WAITING = 256, 8
+_METADATA = "kernel-metadata.json"
+_PENDING = "This notebook is being checked: load the page again for what `tandem check` finds in it."
+_BUSY = "Too many notebooks are being checked: load the page again later for what `tandem check` finds in this one."
+_TOO_LONG = f"`tandem check` did not get to its end within {SECONDS:.0f} seconds and 2 GB of memory."
+
+
+@dataclass(frozen=True)
+class CellFinding:
+    """A finding, and the name that a page gives its cell; "" for the notebook as a whole."""
+
+    rule: str
+    severity: str
+    message: str
+    remedy: str
+    cell: str = ""
+    line: int = 0
+
+
+@dataclass(frozen=True)
+class CellFindings:
+    """The findings in a notebook; `problem` says why they are not known."""
+
+    findings: tuple[CellFinding, ...] = ()
+    problem: str = ""
+
+    def of(self, cell: str) -> list[CellFinding]:
+        """The findings in a cell."""
+        return [each for each in self.findings if each.cell == cell]
+
+    def beside(self, cells: Collection[str]) -> list[CellFinding]:
+        """The findings that are in none of some cells: those of the notebook as a whole, and of cells not shown."""
+        return [each for each in self.findings if each.cell not in cells]
+
+    @property
+    def summary(self) -> str:
+        """How many findings there are, in words; "" for none."""
+        counts = {name: sum(each.severity == name for each in self.findings) for name in ("error", "warning", "note")}
+        return ", ".join(f"{count} {name}{'s' * (count > 1)}" for name, count in counts.items() if count)
+
+
+def findings_in_pair(folder: PairFolder) -> dict[Role, CellFindings]:
+    """Check both kernels of a pair, and say what is found in each notebook and its metadata."""
+    reported = _reported(folder.path.absolute())
+    if isinstance(reported, str):
+        return dict.fromkeys(Role, CellFindings(problem=reported))
+    return {role: _of_notebook(reported, folder.notebook(role), folder.metadata(role)) for role in Role}
+
+
+def findings_in_text(text: str, metadata: Mapping[str, Any]) -> CellFindings:
+    """Check the text of a notebook or a script.
+
+    Args:
+        text: What its file would hold.
+        metadata: The fields of its kernel-metadata.json; findings in those are left out.
+    """
+    is_script = metadata.get("kernel_type") == "script"
+    with tempfile.TemporaryDirectory(prefix="tandem-check-") as name:
+        folder = Path(name).resolve()
+        code = folder / ("script.py" if is_script else "notebook.ipynb")
+        code.write_bytes(text.encode("utf-8", "replace"))
+        (folder / _METADATA).write_text(json.dumps({**metadata, "code_file": code.name}), encoding="utf-8")
+        reported = _reported(folder)
+        return CellFindings(problem=reported) if isinstance(reported, str) else _of_notebook(reported, code, None)
+
+
+class BackgroundChecks:
+    """Checks that go on while pages are shown without them; what was found is kept for the next page."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._one_at_a_time = threading.Lock()
+        self._known: OrderedDict[tuple[str, str], Future[CellFindings]] = OrderedDict()
+
+    def findings(self, text: str, metadata: Mapping[str, Any], *, wait: float) -> CellFindings:
+        """The findings in a notebook, or that they are not known yet.
+
+        Args:
+            text: What its file would hold.
+            metadata: The fields of its kernel-metadata.json.
+            wait: The seconds until a page goes without them.
+        """
+        key = text, json.dumps(metadata, sort_keys=True)
+        with self._lock:
+            future = self._known.get(key)
+            if future is None:
+                if sum(not each.done() for each in self._known.values()) >= _MOST_WAITING:
+                    return CellFindings(problem=_BUSY)
+                future = self._known[key] = Future()
+                threading.Thread(target=self._check, args=(future, text, metadata), daemon=True).start()
+            self._known.move_to_end(key)
+            while len(self._known) > _MOST_KEPT:
+                self._known.popitem(last=False)
+        try:
+            return future.result(timeout=wait)
+        except NotYetError:
+            return CellFindings(problem=_PENDING)
+
+    def _check(self, future: "Future[CellFindings]", text: str, metadata: Mapping[str, Any]) -> None:
+        found = CellFindings(problem="`tandem check` could not be started.")
+        try:
+            with self._one_at_a_time:
+                found = findings_in_text(text, metadata)
+        finally:
+            with suppress(InvalidStateError):
+                future.set_result(found)
+
+
+def _reported(folder: Path) -> list[JsonObject] | str:
+    """What `tandem check` reports, or why it does not."""
+    # Without -P the folder that the kit was started in could bring modules along.
+    command = [sys.executable, "-P", "-m", "generator", "check", str(folder), "--no-compile", "--json"]
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("KAGGLE_")}
+    try:
+        with subprocess.Popen(  # noqa: S603 - the kit's own module
+            command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        ) as process:
+            _limit(process.pid)
+            try:
+                answer, _ = process.communicate(timeout=SECONDS)
+            except subprocess.TimeoutExpired:
+                return _TOO_LONG
+            finally:
+                process.kill()
+    except OSError as error:
+        return f"`tandem check` could not be started ({error.strerror})."
+    report = JsonObject.parsed(answer.decode("utf-8", "replace"))
+    return report.sections("findings") if "findings" in report else _TOO_LONG
+
+
+def _limit(process: int) -> None:
+    """Let a process end by itself where nobody is left to end it, and not take this machine's memory."""
+    with suppress(ImportError, AttributeError, OSError, ValueError):  # Linux has it
+        import resource
+
+        seconds = int(SECONDS) + 1
+        resource.prlimit(process, resource.RLIMIT_CPU, (seconds, seconds))
+        resource.prlimit(process, resource.RLIMIT_AS, (_MEMORY, _MEMORY))
+
+
+def _of_notebook(reported: list[JsonObject], path: Path, metadata: Path | None) -> CellFindings:
+    """The findings in one notebook, and in its metadata where those have a place."""
+    names = _names_of_cells(path)
+    places = [each.absolute() for each in (path, metadata) if each is not None]
+    found = []
+    for each in reported:
+        at = Path(os.path.abspath(each.text("path")))  # noqa: PTH100 - which follows no link
+        if at in places:
+            cell = each.text("cell")
+            found.append(
+                CellFinding(
+                    rule=each.text("rule"),
+                    severity=each.text("severity"),
+                    message=printable(each.text("message")),
+                    remedy=printable(each.text("remedy")),
+                    cell=names.get(cell, cell),
+                    line=each.count("line"),
+                )
+            )
+    return CellFindings(tuple(found[:_MOST_FINDINGS]))
+
+
+def _names_of_cells(path: Path) -> dict[str, str]:
+    """What a page calls the cells that a finding calls by their number."""
+    if path.suffix != ".ipynb":
+        return {}
+    with suppress(OSError):
+        cells = JsonObject.parsed(path.read_bytes().decode("utf-8", "replace")).sections("cells")
+        return {f"cell {number}": cell.text("id") or f"cell-{number}" for number, cell in enumerate(cells, start=1)}
+    return {}
+
+
+# The conclusions of a run from its own figures: what the scores say, and what to try next.
+#
+# A figure that is not there has no sentence: after a smoke run, on a specimen or of half a training there are none,
+# and a single fold says less than five.
+
+
+_FEWEST_FOLDS, _FEWEST_EPOCHS, _FEWEST_EPOCHS_BEHIND = 3, 4, 2
+_EARLY, _EARLY_OF_ONE_FOLD, _LATE = 0.6, 0.5, 0.85  # of the epochs
+_CHANGE = 0.05  # of all that was gained since the first epoch; less is noise
+_CHANGE_BEHIND = 0.01  # the same where a plain model does better
+_LEARNT = 0.03  # of the loss
+_USUAL_FOLDS = 5
+_CLEARLY = 3  # standard errors
+
+
+@dataclass(frozen=True)
+class Conclusions:
+    """The sentences on the figures of a run, and on what to try because of them."""
+
+    findings: tuple[str, ...] = ()
+    advice: tuple[str, ...] = ()
+
+
+def conclusions(result: RunResult) -> Conclusions:
+    """Draws what can be concluded from a run; nothing of one that measured nothing."""
+    if not result.is_measure or result.handover is None or result.out_of_fold is None:
+        return Conclusions()
+    try:
+        is_higher_better = parsed(result.out_of_fold.metric)[0].higher_is_better
+    except UnknownMetricError:
+        return Conclusions()
+    figures = _Figures(result, result.handover.folds, result.out_of_fold.value, is_higher_better)
+    findings = (*figures.spread(), *figures.beside_baselines(), *figures.best_epochs(), *figures.gap())
+    return Conclusions(findings, tuple(figures.advice()))
+
+
+def model_baseline(result: RunResult) -> Baseline | None:
+    """The better score of a copy and a plain model, if either was computed."""
+    others = [baseline for baseline in result.baselines if baseline.name != CONSTANT]
+    if not others or result.out_of_fold is None:
+        return None
+    try:
+        sign = 1 if parsed(result.out_of_fold.metric)[0].higher_is_better else -1
+    except UnknownMetricError:
+        sign = 1
+    return max(others, key=lambda baseline: sign * baseline.score)
+
+
+def constant_baseline(result: RunResult) -> Baseline | None:
+    """The best constant's score, if it was computed."""
+    return next((baseline for baseline in result.baselines if baseline.name == CONSTANT), None)
+
+
+@dataclass(frozen=True)
+class _Figures:
+    """The figures of a run that measured something."""
+
+    result: RunResult
+    folds: tuple[TrainedFold, ...]
+    score: float
+    is_higher_better: bool
+
+    @property
+    def _standard_error(self) -> float | None:
+        """That of the mean of the folds; None of two, which have no spread to speak of."""
+        scores = [fold.score for fold in self.folds]
+        return stdev(scores) / sqrt(len(scores)) if len(scores) >= _FEWEST_FOLDS else None
+
+    @property
+    def _epochs(self) -> int:
+        """How many epochs each fold was trained; 0 where that is not known."""
+        lengths = {len(fold.scores) for fold in self.folds}
+        return lengths.pop() if len(lengths) == 1 else 0
+
+    def _gain(self, score: float, over: float) -> float:
+        """By how much a score is better than another."""
+        return score - over if self.is_higher_better else over - score
+
+    def spread(self) -> Iterator[str]:
+        scores = [fold.score for fold in self.folds]
+        if self._standard_error is None:
+            return
+        yield (
+            f"The folds score {', '.join(f'{score:.4f}' for score in scores)}: a standard deviation of "
+            f"{stdev(scores):.4f}, and a standard error of {self._standard_error:.4f} of their mean. What another run "
+            f"gains or loses within that may be chance."
+        )
+
+    def beside_baselines(self) -> Iterator[str]:
+        metric = printable(self.result.out_of_fold.metric) if self.result.out_of_fold else ""
+        for baseline in self.result.baselines:
+            gain = self._gain(self.score, baseline.score)
+            verdict = "better than" if gain > 0 else "worse than" if gain < 0 else "as good as"
+            held_out = self.result.handover.fields.section("out_of_fold").count("rows") if self.result.handover else 0
+            some = f", on {baseline.rows:,} of the {held_out:,} held-out rows" if 0 < baseline.rows < held_out else ""
+            by = f"{abs(gain):.4f} {verdict}" if gain else verdict
+            yield f"Out-of-fold {metric} {self.score:.4f} is {by} {baseline.name}, {baseline.score:.4f}{some}."
+
+    def best_epochs(self) -> Iterator[str]:
+        if self._epochs < _FEWEST_EPOCHS:
+            return
+        bests = self._best_epochs()
+        if len(set(bests)) == 1:
+            where = f"The best epoch is {bests[0]} of {self._epochs}"
+            yield f"{where}, in every fold." if len(bests) > 1 else f"{where}."
+        else:
+            yield f"The best epochs are {min(bests)} to {max(bests)} of {self._epochs}."
+
+    def _best_epochs(self) -> list[int]:
+        """The epoch of each fold with the best validation score, of equals the last one; the last epoch is kept."""
+        return [len(gains) - gains[::-1].index(max(gains)) for gains in self._gains()]
+
+    def gap(self) -> Iterator[str]:
+        if self.result.hidden_test is None:
+            return
+        gap = self._gain(self.result.hidden_test.value, self.score)
+        than = "better" if gap > 0 else "worse"
+        yield f"The hidden test scores {abs(gap):.4f} {than} than the out-of-fold estimate."
+        error = self._standard_error
+        if error is not None and gap < -_CLEARLY * error:
+            yield "That is more than three standard errors: are there groups or times that folds should keep apart?"
+
+    def advice(self) -> Iterator[str]:
+        # The model is to blame only where its curves ask for nothing else.
+        on_curves = tuple(self._on_epochs())
+        yield from on_curves or self._on_baselines()
+        if len(self.folds) == 1 and self._knob("N_FOLDS") == 1:
+            yield (
+                f"One fold does not tell how much the score varies: -P N_FOLDS={_USUAL_FOLDS} does, in {_USUAL_FOLDS} "
+                f"times the time, and its models are averaged."
+            )
+
+    def _on_baselines(self) -> Iterator[str]:
+        constant, model = constant_baseline(self.result), model_baseline(self.result)
+        if constant is not None and self._gain(self.score, constant.score) <= 0:
+            yield (
+                "The model is no better than a constant. Look at the loss and at the worst mistakes: are the labels "
+                "those of these examples, is LEARNING_RATE far too high or too low?"
+            )
+        elif model is not None and self._is_behind and model.name.startswith(COPY):
+            yield (
+                f"Submitting {model.name} scores better: look at the rows where that is wrong, and learn only what "
+                f"changes there."
+            )
+        elif model is not None and self._is_behind:
+            yield (
+                f"A plain model does better: submit it as well, and find out what {model.name} has that this model "
+                f"lacks."
+            )
+
+    @property
+    def _is_behind(self) -> bool:
+        """True if a plain model scores better by more than chance."""
+        model = model_baseline(self.result)
+        return model is not None and self._gain(self.score, model.score) < -(self._standard_error or 0.0)
+
+    def _on_epochs(self) -> Iterator[str]:
+        epochs, fewest = self._epochs, _FEWEST_EPOCHS_BEHIND if self._is_behind else _FEWEST_EPOCHS
+        if epochs < fewest or self._knob("EPOCHS") != epochs:
+            return
+        bests = self._best_epochs()
+        falls = [1 - fold.losses[-1] / fold.losses[0] for fold in self.folds if fold.losses and fold.losses[0] > 0]
+        if falls and mean(falls) < _LEARNT:
+            yield "The loss in training hardly falls: try a LEARNING_RATE ten times as high, then one ten times as low."
+        elif max(bests) <= epochs * (_EARLY if len(bests) > 1 else _EARLY_OF_ONE_FOLD) and self._lost() > _CHANGE:
+            yield (
+                f"After the best epochs the held-out score gets worse: try -P EPOCHS={max(bests)}, by whose end the "
+                f"learning rate has decayed, or more regularisation{self._regularisation()}."
+            )
+        elif min(bests) > epochs * _LATE and self._is_still_learning():
+            yield (
+                f"The best epochs are the last ones, and the models were still learning: "
+                f"try -P EPOCHS={ceil(1.5 * epochs)}."
+            )
+
+    def _is_still_learning(self) -> bool:
+        """True if the last quarter of the epochs still gained; less is enough where a plain model does better."""
+        if not self._is_behind:
+            return self._gained_late() > _CHANGE
+        return self._gained_late() > _CHANGE_BEHIND or self._loss_fell_late() > _CHANGE
+
+    def _loss_fell_late(self) -> float:
+        """The share of the fall of the loss in training that came in the last quarter of the epochs."""
+        curves = [[fold.losses[0] - loss for loss in fold.losses] for fold in self.folds if fold.losses]
+        return mean([self._share(fall, over=max(fall[: self._late_from(fall)])) for fall in curves] or [0.0])
+
+    def _lost(self) -> float:
+        """What was lost after the best epochs, as a share of what was gained until then."""
+        return mean(self._share(gains, over=gains[-1]) for gains in self._gains())
+
+    def _gained_late(self) -> float:
+        """The share of all that was gained which came in the last quarter of the epochs."""
+        return mean(self._share(gains, over=max(gains[: self._late_from(gains)])) for gains in self._gains())
+
+    def _gains(self) -> Iterator[list[float]]:
+        """Of each fold what each epoch has gained since the first one."""
+        for fold in self.folds:
+            yield [self._gain(score, fold.scores[0]) for score in fold.scores]
+
+    @staticmethod
+    def _late_from(curve: Sequence[float]) -> int:
+        """The first epoch of the last quarter, which has one epoch at least."""
+        return min(ceil(len(curve) * 3 / 4), len(curve) - 1)
+
+    @staticmethod
+    def _share(gains: list[float], *, over: float) -> float:
+        return (max(gains) - over) / max(gains) if max(gains) > 0 else 0.0
+
+    def _regularisation(self) -> str:
+        names = [name for name in ("DROPOUT", "WEIGHT_DECAY", "LABEL_SMOOTHING") if self._knob(name) is not None]
+        return f" ({', '.join(names)})" if names else ""
+
+    def _knob(self, name: str) -> object:
+        parameters = self.result.parameters.get(Role.TRAIN)
+        return None if parameters is None else parameters.value(name)
+
+
+# The result of a run in the first cell of its executed notebooks, where a template says that there is none yet.
+
+
+NOT_RUN = "| last run | not run yet |"
+"""The row of the table in the title cell; both templates have it."""
+
+
+def write_last_run(result: RunResult) -> None:
+    """Write what a run came to into the title cells of its notebooks, unless its scores say nothing."""
+    if not result.is_measure:
+        return
+    row = f"| last run | {last_run(result)} |"
+    for notebook in result.notebooks.values():
+        text = read_text(notebook.path)
+        text = text.replace(_in_json(NOT_RUN), _in_json(row), 1)
+        WorkspaceFiles(result.report.parent).write(notebook.path, text.encode())
+
+
+def last_run(result: RunResult) -> str:
+    """Return a run's scores, time and accelerator, as a cell of a Markdown table."""
+    parts = []
+    if result.out_of_fold is not None:
+        folds = [fold.score for fold in result.handover.folds] if result.handover else []
+        spread = f" (folds ± {stdev(folds):.4f})" if len(folds) > 1 else ""
+        parts.append(f"out-of-fold {_in_words(result.out_of_fold)}{spread}")
+    if result.hidden_test is not None:
+        parts.append(f"hidden test {_in_words(result.hidden_test)}")
+    minutes = sum(notebook.seconds for notebook in result.notebooks.values()) / 60
+    parts.append(f"{minutes:.1f} min")
+    if result.handover is not None and result.handover.accelerator:
+        parts.append(result.handover.accelerator)
+    return markdown(", ".join(parts))
+
+
+def _in_words(score: Score) -> str:
+    return f"{score.metric} {score.value:.4f}"
+
+
+def _in_json(text: str) -> str:
+    """Return a text as it stands inside of a string of JSON."""
+    return json.dumps(text, ensure_ascii=False)[1:-1]
+
 
 _TENTHS_BELOW = 10
 _WORDS = {Role.TRAIN: "Training", Role.INFER: "Inference"}

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from generator.errors import RunError
-from generator.untrusted import printable
-from generator.workspace_files import WorkspaceFiles
+from generator.files import WorkspaceFiles
+from generator.text import printable
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789"
 _VOCABULARY = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *_LETTERS, *map("##{}".format, _LETTERS)]

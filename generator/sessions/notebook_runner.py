@@ -1,5 +1,6 @@
-"""Executes notebooks for real: a worker process in a sandbox, watched from outside."""
+"""Executes notebooks for real: a worker process in a sandbox, watched from outside, its log, and the queue."""
 
+import json
 import logging
 import os
 import shutil
@@ -11,23 +12,370 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path, PurePosixPath
-from typing import IO
+from typing import IO, Any
+
+import psutil  # type: ignore[import-untyped,unused-ignore]
 
 import generator
-from generator.accelerators.catalog import AcceleratorKind
+from generator.accelerators import AcceleratorKind
 from generator.files import open_below
-from generator.run.left_processes import end_processes_of
-from generator.sessions.bubblewrap import Bubblewrap, first_process_of, network_of
-from generator.sessions.environment import process_variables, session_variables
+from generator.run.kernel import end_processes_of
 from generator.sessions.first_process import keep_record
-from generator.sessions.isolation import HOME, INPUT, SESSION, WORKING, Launch, PlainProcess, session_folders
-from generator.sessions.resource_limits import GRACE, Watch
-from generator.sessions.runner import Runner, SessionEnd, SessionOrder
-from generator.sessions.session_log import SessionLog
-from generator.sessions.worker import EXECUTED, NOTEBOOK, WorkOrder
-from generator.untrusted import JsonObject, storable
+from generator.sessions.sandbox import (
+    DEEPEST,
+    HOME,
+    INPUT,
+    SESSION,
+    WORKING,
+    Bubblewrap,
+    Launch,
+    PlainProcess,
+    Runner,
+    SessionEnd,
+    SessionOrder,
+    blocks_of,
+    first_process_of,
+    is_too_deep,
+    network_of,
+    process_variables,
+    session_folders,
+    session_variables,
+    walk,
+)
+from generator.sessions.worker import EXECUTED, NOTEBOOK, TIMEOUT, WorkOrder
+from generator.text import JsonObject, storable
+
+# A session's log: one JSON object a line, as the API and its live stream send them, bounded in size.
+
+
+LARGEST = 64 * 2**20
+LARGEST_EVENT = 8_192
+_LOG_PIECE = 256 * 1024
+_CUT = "\n[The log is full: what comes after this is not kept.]\n"
+
+
+class SessionLog:
+    """The log of a session that is being written; one thread writes, any process reads."""
+
+    def __init__(self, path: Path, *, limit: int = LARGEST) -> None:
+        """Begins a log.
+
+        Args:
+            path: Its file.
+            limit: The most bytes of the file, apart from the line that says that it is full.
+        """
+        self._path = path
+        self._started = time.monotonic()
+        self._left = limit
+
+    def write(self, text: str, *, stream: str = "stdout") -> None:
+        """Adds a piece of text as one event or, where it is long, as several."""
+        for start in range(0, len(text), LARGEST_EVENT):
+            self._add(text[start : start + LARGEST_EVENT], stream)
+
+    def _add(self, text: str, stream: str) -> None:
+        if self._left <= 0:
+            return
+        line = self._line(text, stream)
+        # What is around a text counts as well: a notebook can print single characters without end.
+        self._left -= len(line)
+        with self._path.open("ab") as file:
+            file.write(line if self._left > 0 else self._line(_CUT, stream))
+
+    def _line(self, text: str, stream: str) -> bytes:
+        seconds = round(time.monotonic() - self._started, 3)
+        return json.dumps({"stream_name": stream, "time": seconds, "data": text}).encode() + b"\n"
+
+
+@dataclass(frozen=True)
+class LogPiece:
+    """Some events of a log; `position` is where the next piece begins."""
+
+    events: tuple[dict[str, Any], ...]
+    position: int
+
+
+def read_piece(path: Path, *, position: int = 0) -> LogPiece:
+    """Reads the whole lines from a position on, some hundred kilobytes at most; none if there is no log yet."""
+    try:
+        with path.open("rb") as file:
+            # Whoever asks chooses the position, and not every system can seek to each.
+            file.seek(min(position, os.fstat(file.fileno()).st_size))
+            content = file.read(_LOG_PIECE)
+    except FileNotFoundError:
+        return LogPiece((), position)
+    whole = content[: content.rfind(b"\n") + 1]
+    return LogPiece(tuple(_events(whole)), position + len(whole))
+
+
+def _events(lines: bytes) -> Iterator[dict[str, Any]]:
+    for line in lines.splitlines():
+        with suppress(ValueError):  # half a line, from when the disk was full
+            yield json.loads(line)
+
+
+def read_all(path: Path) -> Iterator[dict[str, Any]]:
+    """Every event of a log."""
+    piece = read_piece(path)
+    while piece.events:
+        yield from piece.events
+        piece = read_piece(path, position=piece.position)
+
+
+# A session looked at from outside: its time, its memory and processes, its files; and why it has to end.
+
+
+# How long a worker has to end a notebook in good order before everything is killed.
+GRACE = 15.0
+STOPPED = "The session was stopped."
+_EXCEEDED = "Notebook Exceeded Allowed Compute"
+OUT_OF_MEMORY = f"{_EXCEEDED}: it used more memory than a session has."
+TOO_MANY_PROCESSES = f"{_EXCEEDED}: it started more processes than a session may."
+TOO_LARGE = f"{_EXCEEDED}: its files took more than the disk space of a session."
+TOO_MANY_FILES = f"{_EXCEEDED}: it made more files than a session may."
+TOO_DEEP = f"{_EXCEEDED}: it made folders below one another that are too deep, of which {DEEPEST} are allowed."
+MACHINE_IS_FULL = f"{_EXCEEDED}: this machine has hardly any {{}} left."
+
+_LOOK_SECONDS = 0.25
+# A look at thousands of processes takes time as well, which is not to be most of this one's.
+_LONGEST_PAUSE, _PAUSE_FOR_LOOK = 2.0, 3.0
+# After this long, what a process shares counts as its own.
+_MEASURING_SECONDS = 20.0
+_FILES_SECONDS = 2.0
+_MOST_FILES = 200_000
+# What is left to the machine. A notebook can hold memory and disk that belong to none of its processes and files.
+_SPARE_MEMORY = 256 * 2**20
+_SPARE_DISK = 256 * 2**20
+_SPARE_FILES = 1_000
+# Where the kernel shows control groups (cgroup v2), and what it counts there when it holds one to its limits.
+_CONTROL_GROUPS = Path("/sys/fs/cgroup")
+_REFUSALS = (("memory.events", "oom_kill", OUT_OF_MEMORY), ("pids.events", "max", TOO_MANY_PROCESSES))
+
+
+def largest_memory() -> int:
+    """The bytes of memory that a session can have without taking all of this machine's."""
+    return int(psutil.virtual_memory().total * 0.8)
+
+
+@dataclass
+class Watch:
+    """Looks at a session from outside, and says why it must end."""
+
+    order: SessionOrder
+    stop: threading.Event
+    started: float = field(default_factory=time.monotonic)
+    looked: float = 0.0
+    children: set[psutil.Process] = field(default_factory=set)
+    refused: str = ""
+    peak_memory: int = 0
+    measuring: "Measuring | None" = None
+    measure_again: float = 0.0
+
+    def until_end(self, process: "subprocess.Popen[bytes]") -> str:
+        """Waits until the process ends or has to: why, or nothing if it ended by itself and within its limits."""
+        took = 0.0
+        while True:
+            try:
+                process.wait(max(_LOOK_SECONDS, min(_PAUSE_FOR_LOOK * took, _LONGEST_PAUSE)))
+            except subprocess.TimeoutExpired:
+                began = time.monotonic()
+                reason = self._reason(process.pid)
+                if reason:
+                    return reason
+                took = time.monotonic() - began
+            else:
+                return ""
+
+    def left_behind(self) -> str:
+        """The reason why the files of a session that is over are too much, or nothing."""
+        return _too_much(self.order.files.working, self.order.output_limit)
+
+    def ask_the_kernel(self, pid: int) -> str:
+        """What the kernel has refused the process and all in its control group, or nothing; it is kept in `refused`.
+
+        A notebook can go on for hours after it was refused memory or processes, and what it says of that is its own.
+        Its group is gone as soon as its last process is.
+        """
+        if not self.refused:
+            self.refused = _refusal(_group_of(pid))
+        return self.refused
+
+    def kill_children(self) -> None:
+        """Kills what the process started itself and was seen here, and waits until it is gone."""
+        for child in self.children:
+            with suppress(psutil.Error):
+                child.kill()
+        psutil.wait_procs(self.children, timeout=GRACE)
+
+    def _reason(self, pid: int) -> str:
+        now = time.monotonic()
+        if self.stop.is_set():
+            return STOPPED
+        # The worker interrupts the notebook when its time is up; only if that does not help it is killed.
+        if now - self.started > self.order.time_limit.total_seconds() + GRACE:
+            return TIMEOUT
+        reason = self._processes(pid) or self.ask_the_kernel(pid)
+        if not reason and now - self.looked > _FILES_SECONDS:
+            self.looked = now
+            reason = self._files()
+        return reason
+
+    def _processes(self, pid: int) -> str:
+        processes = _tree(pid)
+        self.children.update(process for process in processes[1:] if _parent(process) == pid)
+        reason = self._exceeded(processes)
+        if reason:
+            # The notebook's at once, before they take more: outside of a sandbox the worker is given time to end well.
+            for process in processes[1:]:
+                with suppress(psutil.Error):
+                    process.kill()
+        return reason
+
+    def _exceeded(self, processes: list[psutil.Process]) -> str:
+        if len(processes) > self.order.process_limit:
+            return TOO_MANY_PROCESSES
+        # Pages that processes share are counted for each of them here; only what is too much so is looked at closely.
+        resident = sum(map(_resident, processes))
+        self.peak_memory = max(self.peak_memory, resident)
+        if resident > self.order.memory_limit and self._measured(processes) > self.order.memory_limit:
+            return OUT_OF_MEMORY
+        if psutil.virtual_memory().available + psutil.swap_memory().free < _SPARE_MEMORY:
+            return MACHINE_IS_FULL.format("memory")
+        return ""
+
+    def _measured(self, processes: list[psutil.Process]) -> int:
+        """The memory of processes without what they share, once that is measured; until then 0."""
+        if self.measuring is None:
+            if time.monotonic() < self.measure_again:
+                return 0
+            self.measuring = Measuring(processes)
+        is_over, found = self.measuring.is_over(), self.measuring.found(processes)
+        if is_over:
+            self.measure_again = time.monotonic() + _PAUSE_FOR_LOOK * self.measuring.seconds()
+            self.measuring = None
+        return found
+
+    def _files(self) -> str:
+        for folder in (self.order.files.working, self.order.files.private):
+            reason = _too_much(folder, self.order.output_limit)
+            if reason:
+                return reason
+        if shutil.disk_usage(self.order.files.working).free < _SPARE_DISK:
+            return MACHINE_IS_FULL.format("disk space")
+        left = os.statvfs(self.order.files.working)
+        if left.f_files and left.f_favail < _SPARE_FILES:  # some file systems do not count them
+            return MACHINE_IS_FULL.format("room for files")
+        return ""
+
+
+class Measuring:
+    """Measures the memory of processes in a thread, since the kernel may take seconds for a single one."""
+
+    def __init__(self, processes: list[psutil.Process]) -> None:
+        self._began = time.monotonic()
+        self._found: dict[psutil.Process, int] = {}
+        self._thread = threading.Thread(target=self._measure, args=(processes,), daemon=True)
+        self._thread.start()
+        self._thread.join(_LOOK_SECONDS)  # for a few processes that suffices
+
+    def is_over(self) -> bool:
+        """True if all were measured, or would have been."""
+        return not self._thread.is_alive()
+
+    def found(self, processes: list[psutil.Process]) -> int:
+        """The bytes of all once they are known, until then 0; after too long, with all that the others share."""
+        if not self.is_late():
+            return sum(self._found.values()) if self.is_over() else 0
+        return sum(self._found.get(process) or _resident(process) for process in processes)
+
+    def _measure(self, processes: list[psutil.Process]) -> None:
+        for process in processes:
+            if self.is_late():
+                return
+            self._found[process] = _proportional(process)
+
+    def is_late(self) -> bool:
+        """True if it takes longer than anybody waits for it."""
+        return self.seconds() > _MEASURING_SECONDS
+
+    def seconds(self) -> float:
+        """The time since it began."""
+        return time.monotonic() - self._began
+
+
+def _group_of(pid: int) -> Path | None:
+    """The folder of the control group that a process has and this one has not, where there are any of version 2."""
+    mine, its = _group_name("self"), _group_name(str(pid))
+    return _CONTROL_GROUPS / its.lstrip("/") if its and its != mine else None
+
+
+def _group_name(process: str) -> str:
+    try:
+        lines = Path("/proc", process, "cgroup").read_text().splitlines()
+    except OSError:  # gone, or no Linux
+        return ""
+    return next((line.removeprefix("0::") for line in lines if line.startswith("0::")), "")
+
+
+def _refusal(group: Path | None) -> str:
+    """The reason that the kernel's counts in the folder of a control group give to end what is in it, or nothing."""
+    if group is not None:
+        for file, event, reason in _REFUSALS:
+            with suppress(OSError):
+                counts = dict(line.split() for line in (group / file).read_text().splitlines())
+                if counts.get(event, "0") != "0":
+                    return reason
+    return ""
+
+
+def _tree(pid: int) -> list[psutil.Process]:
+    try:
+        root = psutil.Process(pid)
+        return [root, *root.children(recursive=True)]
+    except psutil.NoSuchProcess:
+        return []
+
+
+def _parent(process: psutil.Process) -> int:
+    try:
+        return int(process.ppid())
+    except psutil.Error:
+        return 0
+
+
+def _resident(process: psutil.Process) -> int:
+    try:
+        return int(process.memory_info().rss)
+    except psutil.Error:
+        return 0
+
+
+def _proportional(process: psutil.Process) -> int:
+    """The memory of a process with its part of what it shares; where the system does not say that, what is its own."""
+    try:
+        if not sys.platform.startswith("linux"):
+            return int(process.memory_full_info().uss)
+        # Not `smaps`, which has a paragraph for each of up to 65,530 mappings.
+        lines = Path(f"/proc/{process.pid}/smaps_rollup").read_text().splitlines()
+        return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("Pss:"))
+    except (psutil.Error, OSError, StopIteration):  # gone, no business of this user, or an old kernel
+        return _resident(process)
+
+
+def _too_much(folder: Path, limit: int) -> str:
+    """The reason why the files of a folder are too much, or nothing."""
+    size = 0
+    for count, (depth, entry) in enumerate(walk(folder), start=1):
+        size += blocks_of(entry)
+        if entry.is_dir(follow_symlinks=False) and is_too_deep(depth, entry):
+            return TOO_DEEP
+        if size > limit or count > _MOST_FILES:
+            return TOO_LARGE if size > limit else TOO_MANY_FILES
+    return ""
+
 
 DIED = "The session's process died. It may have run out of memory."
 _EMULATED = {
@@ -233,3 +581,106 @@ def _keep(folder: Path, executed: PurePosixPath, at: Path) -> None:
         if os.fstat(file.fileno()).st_size <= _LARGEST_NOTEBOOK:
             with at.open("xb") as kept:
                 shutil.copyfileobj(file, kept)
+
+
+# The queue of sessions: a few run at a time, the others wait for their turn, any can be stopped.
+
+
+_CLOSING_SECONDS = 20.0
+
+Execute = Callable[[int, threading.Event], None]
+
+
+class SessionQueue:
+    """Runs sessions by their numbers, in the order in which they were added, `slots` of them at a time.
+
+    Without a slot a session runs in the thread that adds it, and `add` returns when it is over: tests want no chance.
+    """
+
+    def __init__(self, execute: Execute, *, slots: int) -> None:
+        self._execute = execute
+        self._slots = slots
+        self._changed = threading.Condition()
+        self._waiting: deque[int] = deque()
+        self._running: dict[int, threading.Event] = {}
+        self._threads: list[threading.Thread] = []
+        self._closed = False
+
+    def add(self, session: int) -> None:
+        """Lets a session run as soon as there is a slot for it."""
+        if not self._slots:
+            self._run(session, self._begun(session))
+            return
+        with self._changed:
+            if self._closed:
+                return
+            self._waiting.append(session)
+            if len(self._threads) < min(self._slots, len(self._running) + len(self._waiting)):
+                thread = threading.Thread(target=self._work, name=f"session-{len(self._threads)}", daemon=True)
+                self._threads.append(thread)
+                thread.start()
+            self._changed.notify_all()
+
+    def stop(self, session: int) -> bool:
+        """Takes a session out of the queue, or tells it to end; True if it was waiting, and so never runs."""
+        with self._changed:
+            if session in self._running:
+                self._running[session].set()
+            was_waiting = session in self._waiting
+            if was_waiting:
+                self._waiting.remove(session)
+            self._changed.notify_all()
+            return was_waiting
+
+    def wait_until_idle(self, seconds: float) -> bool:
+        """Waits until nothing runs or waits; False if that takes longer."""
+        with self._changed:
+            return self._changed.wait_for(lambda: not self._waiting and not self._running, timeout=seconds)
+
+    def close(self) -> None:
+        """Stops what runs, and leaves what waits to the next start of the server."""
+        with self._changed:
+            self._closed = True
+            self._waiting.clear()
+            for stop in self._running.values():
+                stop.set()
+            self._changed.notify_all()
+        deadline = time.monotonic() + _CLOSING_SECONDS
+        for thread in self._threads:
+            thread.join(max(0.0, deadline - time.monotonic()))
+
+    def _work(self) -> None:
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._waiting or self._closed)
+                if self._closed:
+                    return
+                session = self._waiting.popleft()
+                stop = self._begun(session)
+            self._run(session, stop)
+
+    def _begun(self, session: int) -> threading.Event:
+        with self._changed:
+            return self._running.setdefault(session, threading.Event())
+
+    def _run(self, session: int, stop: threading.Event) -> None:
+        try:
+            self._execute(session, stop)
+        except Exception:  # noqa: BLE001 - a broken session must not take its slot with it
+            _LOG.exception("session %d could not be run", session)
+        finally:
+            with self._changed:
+                del self._running[session]
+                self._changed.notify_all()
+
+
+# Notebooks of one cell: what a kernel of the type `script` runs as, and what a new notebook begins with.
+
+
+def notebook_of(source: str, *, language: str = "python", name: str = "script") -> str:
+    """A notebook, as text, whose only cell, of this name, is the source."""
+    cell: dict[str, object] = {"cell_type": "code", "id": name, "metadata": {}, "execution_count": None, "outputs": []}
+    spec = {"name": "python3" if language == "python" else "ir", "display_name": language, "language": language}
+    return json.dumps(
+        {"cells": [{**cell, "source": source}], "metadata": {"kernelspec": spec}, "nbformat": 4, "nbformat_minor": 5}
+    )

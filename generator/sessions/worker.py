@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from generator.competition.facts import Value
-from generator.run.events import Event, OutputLine
+from generator.run.execution import Event, OutputLine
 
 NOTEBOOK, EXECUTED = "notebook.ipynb", "executed.ipynb"
 THREW = "Notebook Threw Exception"
@@ -65,11 +65,9 @@ def main() -> None:
 def execute_work(work: WorkOrder) -> str:
     """Executes the notebook, and returns why it ended before its end, or nothing."""
     from generator.errors import RunError
-    from generator.run.cell_errors import CellError, NotebookTimeoutError
     from generator.run.engine import execute
-    from generator.run.execution import Execution
-    from generator.run.kernel import KernelSetup
-    from generator.run.private_folder import private_folder
+    from generator.run.execution import CellError, Execution, NotebookTimeoutError
+    from generator.run.kernel import KernelSetup, private_folder
 
     notebook = Path(work.session, NOTEBOOK)
     refusal = _refusal(notebook)
@@ -106,7 +104,7 @@ def execute_work(work: WorkOrder) -> str:
 
 def _refusal(notebook: Path) -> str:
     """The reason why papermill would not even begin, in its own words, or nothing."""
-    from generator.run.notebook_file import read_notebook
+    from generator.run.execution import read_notebook
 
     kernel = read_notebook(notebook).metadata.get("kernelspec", {})
     if not kernel.get("name"):
@@ -120,7 +118,7 @@ def _refusal(notebook: Path) -> str:
 def _parameters(notebook: Path, work: WorkOrder) -> dict[str, Value]:
     """The parameters that the notebook has: a stranger's notebook gets none that it does not know."""
     from generator.errors import PairError
-    from generator.run.parameters import read_notebook_parameters
+    from generator.run.execution import read_notebook_parameters
 
     try:
         known = read_notebook_parameters(notebook).defaults

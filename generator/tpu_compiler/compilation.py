@@ -1,25 +1,404 @@
-"""The compiler's word on a notebook: a process of its own runs and compiles it, within a time limit.
+"""Compiling the steps of a notebook in a process of its own, within a time limit."""
 
-What the compiler said is kept in the user's cache by the lowered program, and the whole report by the notebook and
-its inputs.
-"""
-
+import hashlib
+import json
+import os
+import platform
+import re
+import selectors
 import signal
+import subprocess
+import sys
+import tempfile
 import time
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from threading import Thread
+from typing import IO, Any
 
-from generator.installation import installed_version
-from generator.pair.interrupts import handled_signals
-from generator.run.kernel import require_packages
-from generator.run.private_folder import private_folder
-from generator.tpu_compiler.child import Job, Progress
-from generator.tpu_compiler.fingerprint import fingerprint
-from generator.tpu_compiler.options import CompileOptions
-from generator.tpu_compiler.report import CompileReport
-from generator.tpu_compiler.result_cache import ResultCache
-from generator.tpu_compiler.targets import NotebookTarget
-from generator.tpu_compiler.topologies import CPU, find_topology
-from generator.tpu_compiler.worker_events import Told
-from generator.untrusted import JsonObject
+from generator.competition.facts import Value
+from generator.errors import TandemError
+from generator.files import FileReadError, WorkspaceFiles, read_bytes, read_json
+from generator.kit_files import installed_version
+from generator.pair.folder import deferred_interrupts, existing_pair, handled_signals
+from generator.pair.notebook import PARAMETERS_TAG, read_parameters
+from generator.pair.workspace import Role, Workspace
+from generator.run.execution import OFF_COLAB, ROOTS, assigned, read_notebook, read_notebook_parameters
+from generator.run.input_mounts import InputMissingError, Mount, SpecimenMissingError, lay_out, mounts, read_sources
+from generator.run.kernel import (
+    KernelSetup,
+    adopted_orphans,
+    end_processes_of,
+    environment,
+    private_folder,
+    require_packages,
+)
+from generator.text import JsonObject, printable, python_literal
+from generator.tpu_compiler.report import CPU, CompileOptions, CompileReport, Problem, Told, Topology, find_topology
+
+# The notebooks that are compiled: any on this disk, or the training of a pair with its data or a specimen of that.
+
+
+_LONGEST_NAME = 200
+_KAGGLE_INPUT, _KAGGLE_WORKING = "/kaggle/input", "/kaggle/working"
+
+
+@dataclass(frozen=True)
+class NotebookTarget:
+    """A notebook to compile the steps of.
+
+    Attributes:
+        path: The notebook.
+        mounted: Its inputs, where Kaggle would mount them below /kaggle/input.
+        parameters: Values for the constants of its parameters cell.
+        is_specimen: Whether the inputs are made up.
+    """
+
+    path: Path
+    mounted: tuple[Mount, ...] = ()
+    parameters: Mapping[str, Value] = field(default_factory=dict)
+    is_specimen: bool = False
+
+
+def pair_notebook(workspace: Workspace, name: str, assignments: tuple[str, ...] = ()) -> NotebookTarget:
+    """The training of a pair: on the competition's data, or on a specimen where only that is there.
+
+    Raises:
+        TandemError: There is no such pair, or there are no data of any kind.
+    """
+    pair = existing_pair(workspace, name)
+    sources = read_sources(pair, Role.TRAIN)
+    defaults = read_notebook_parameters(pair.notebook(Role.TRAIN)).defaults
+    values = dict(assigned(assignment, defaults) for assignment in assignments)
+    is_specimen = False
+    try:
+        mounted = mounts(sources, workspace, outputs={})
+    except InputMissingError as missing:
+        try:
+            mounted, is_specimen = mounts(sources, workspace, outputs={}, specimen=True), True
+        except SpecimenMissingError:
+            raise missing from None
+    return NotebookTarget(pair.notebook(Role.TRAIN), tuple(mounted), values, is_specimen)
+
+
+def code_cells(target: NotebookTarget, *, input_root: Path, working: Path) -> list[dict[str, Any]]:
+    """The code cells as the worker takes them: with its folders, and parameters set below the cell that has them.
+
+    Raises:
+        TandemError: The file is no notebook.
+    """
+    cells: list[dict[str, Any]] = []
+    is_set, roots = False, dict(zip(ROOTS, (str(input_root), str(working)), strict=True))
+    for position, cell in enumerate(read_notebook(target.path).cells, start=1):
+        if cell.cell_type != "code":
+            continue
+        source = cell.source.replace(_KAGGLE_INPUT, str(input_root)).replace(_KAGGLE_WORKING, str(working))
+        source = source.encode(errors="replace").decode()  # half of a surrogate pair is in no file
+        cells.append({"name": _name(cell, position), "source": source, "own": False})
+        if not is_set and PARAMETERS_TAG in cell.metadata.get("tags", []):
+            is_set = True
+            cells.append({"name": "", "source": _assignments(target, cell.source, roots), "own": True})
+    return cells
+
+
+def _assignments(target: NotebookTarget, parameters_cell: str, roots: Mapping[str, Value]) -> str:
+    """Statements that make a rendered notebook take 8 devices of a CPU for those of a TPU."""
+    defaults = read_parameters(parameters_cell)
+    own: dict[str, Value] = {"ALLOW_CPU": True, "ACCELERATOR": "cpu", **roots, **OFF_COLAB}
+    if defaults.get("PRECISION") == "auto":
+        own["PRECISION"] = "mixed_bfloat16"
+    values = {name: value for name, value in own.items() if name in defaults} | dict(target.parameters)
+    return "\n".join(f"{name} = {python_literal(value)}" for name, value in values.items())
+
+
+def _name(cell: Any, position: int) -> str:
+    """The name of a cell: its id where somebody chose it, or its place."""
+    name = str(cell.metadata.get("name") or "")
+    identity = str(cell.get("id", ""))
+    is_chosen = bool(identity) and not all(character in "0123456789abcdef" for character in identity.replace("-", ""))
+    return (name or (identity if is_chosen else f"cell {position}"))[:_LONGEST_NAME]
+
+
+# The key of a whole report: the notebook, its inputs as the file system lists them, and what compiles it.
+
+
+_PACKAGES = (
+    *("jax", "jaxlib", "libtpu", "keras", "tensorflow", "tensorflow-cpu", "numpy", "flax", "optax"),
+    *("torch", "torch-xla", "timm", "transformers"),
+)
+_MOST_FILES = 200_000
+
+
+def fingerprint(target: NotebookTarget, options: CompileOptions) -> str | None:
+    """The SHA-256 of what a report depends on; None where there are too many files to look at each time.
+
+    Raises:
+        FileReadError: The notebook cannot be read.
+    """
+    try:
+        content = read_bytes(target.path)
+    except OSError as error:
+        raise FileReadError(path=target.path, cause=error) from error
+    mounts = [str(mount.at) for mount in target.mounted]
+    about = [asdict(options), dict(target.parameters), mounts, target.is_specimen, platform.python_version()]
+    digest = hashlib.sha256(json.dumps([about, [installed_version(name) for name in _PACKAGES]], default=str).encode())
+    digest.update(content)
+    for module in sorted(Path(__file__).parent.rglob("*.py")):
+        digest.update(module.read_bytes())
+    for count, line in enumerate(line for mount in target.mounted for line in _listing(mount.source)):
+        if count > _MOST_FILES:
+            return None
+        digest.update(line.encode(errors="surrogateescape"))
+    return digest.hexdigest()
+
+
+def _listing(folder: Path) -> Iterator[str]:
+    """A line for each file, with its size and its time."""
+    for place, folders, files in os.walk(folder):
+        folders.sort()
+        for name in sorted(files):
+            path = Path(place, name)
+            try:
+                status = path.stat()
+            except OSError:
+                continue
+            yield f"{path}\0{status.st_size}\0{status.st_mtime_ns}\n"
+
+
+# What the compiler said of a program before, in the user's own cache folder: figures by the hash of the program.
+
+
+_KEY = re.compile(r"[0-9a-f]{64}")
+_LARGEST = 1 << 16  # bytes of an entry
+_FORMAT = "2"  # another one where a program of the same text gets other figures
+
+
+class ResultCache:
+    """A folder with a file for each program; nothing depends on it, so whatever goes wrong with it goes unsaid."""
+
+    def __init__(self, folder: Path | None = None) -> None:
+        self._folder = folder or _own_folder()
+
+    def get(self, key: str) -> JsonObject | None:
+        """What was kept under a key, or None."""
+        return (read_json(self._folder / f"{key}.json", most=_LARGEST) or None) if _KEY.fullmatch(key) else None
+
+    def put(self, key: str, value: dict[str, Any]) -> None:
+        """Keeps a value, as a whole or not at all."""
+        content = json.dumps(value).encode()
+        if not _KEY.fullmatch(key) or len(content) > _LARGEST:
+            return
+        with suppress(OSError, TandemError):
+            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            WorkspaceFiles(self._folder).write(self._folder / f"{key}.json", content, mode=0o600)
+
+
+def _own_folder() -> Path:
+    caches = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return caches / "tandem" / f"compiled-steps-{_FORMAT}"
+
+
+# The process that compiles, as the kit sees it: its start, what it tells, and its end.
+
+
+Progress = Callable[[str], None]
+
+_SAY_AGAIN_SECONDS = 15.0
+_LOOK_SECONDS = 0.5
+_BEHIND_THE_END_SECONDS = 1.0
+_MOST_PROGRESS, _MOST_KEPT = 1_000, 100  # lines that are shown, programs whose figures are kept
+_LONGEST_LINE = 1 << 20
+_PIECE, _LAST_PIECES = 4_096, 4
+_PATIENCE = 5.0  # seconds
+_LONGEST_ANSWER = 1 << 15  # half of what a pipe holds
+
+
+@dataclass(frozen=True)
+class Job:
+    """What a worker is to do, in a folder of its own."""
+
+    target: NotebookTarget
+    options: CompileOptions
+    topology: Topology
+    private: Path
+    compiler: str
+    cache: ResultCache
+
+    def run(self, told: Told, progress: Progress, *, until: float) -> None:
+        """Takes in what the worker tells, until it is done or the time is over, and leaves nothing of it behind."""
+        input_root, working = self.private / "input", self.private / "working"
+        working.mkdir()
+        lay_out(list(self.target.mounted), input_root)
+        read_only = (input_root, *(mount.source for mount in self.target.mounted))
+        setup = KernelSetup(self.private, working, read_only, variables=self._variables())
+        events, telling = os.pipe()
+        asked, answers = os.pipe()
+        order = {
+            **asdict(self.options),
+            **asdict(self.topology),
+            "topology": self.topology.name,
+            "cells": code_cells(self.target, input_root=input_root, working=working),
+            "read_only": [str(path) for path in read_only],
+            "compiler": self.compiler,
+            "events": telling,
+            "answers": asked,
+        }
+        last_words = deque[bytes](maxlen=_LAST_PIECES)
+        with tempfile.TemporaryFile() as stdin:
+            stdin.write(json.dumps(order).encode())
+            stdin.seek(0)
+            process = subprocess.Popen(
+                # Without -P the folder that the kit was started in could bring modules along.
+                [sys.executable, "-P", "-m", "generator.tpu_compiler.worker.process"],
+                env=environment(setup, base=os.environ),
+                cwd=working,
+                stdin=stdin,
+                stdout=subprocess.PIPE,  # which a notebook may fill for minutes: the end alone is kept
+                stderr=subprocess.STDOUT,
+                pass_fds=(telling, asked),
+                start_new_session=True,
+            )
+            reading = Thread(target=_read_end, args=(process.stdout, last_words), daemon=True)
+            reading.start()
+            os.close(telling)
+            os.close(asked)
+            os.set_blocking(answers, False)  # nobody need read them, and the time limit is looked at here
+            with (
+                adopted_orphans() as orphans,
+                os.fdopen(events, "rb") as incoming,
+                os.fdopen(answers, "wb") as outgoing,
+            ):
+                try:
+                    conversation = _Conversation(process, self, outgoing.fileno(), told, progress)
+                    in_time = conversation.listen(incoming, until)
+                finally:
+                    with deferred_interrupts():
+                        with suppress(ProcessLookupError, PermissionError):
+                            os.killpg(process.pid, signal.SIGKILL)
+                        process.wait()
+                        end_processes_of(self.private / "home")  # what left its group
+                        orphans.end()  # what has another HOME as well
+        reading.join(_PATIENCE)
+        if in_time and not told.is_done:
+            told.report.problems.append(_died(b"".join(last_words)))
+
+    def _variables(self) -> dict[str, str]:
+        home = self.private / "home"
+        home.mkdir()
+        return {
+            "HOME": str(home),
+            "KERAS_BACKEND": "jax",
+            "JAX_PLATFORMS": "cpu",
+            "PJRT_DEVICE": "CPU",
+            "CPU_NUM_DEVICES": str(self.topology.cores),
+            "XLA_IR_DEBUG": "1",  # operations know the lines that they come from
+            "XLA_HLO_DEBUG": "1",
+            "MPLBACKEND": "agg",
+            "TF_CPP_MIN_LOG_LEVEL": "3",
+            "XLA_FLAGS": f"--xla_force_host_platform_device_count={self.topology.cores}",
+            # libtpu looks for a TPU and for the service of Google's machines that describes it; and it takes a lock,
+            # which compiling does not need.
+            "TPU_SKIP_MDS_QUERY": "1",
+            "TPU_WORKER_HOSTNAMES": "localhost",
+            "TPU_ACCELERATOR_TYPE": self.topology.accelerator_type,
+            "ALLOW_MULTIPLE_LIBTPU_LOAD": "1",
+            "TPU_LOG_DIR": str(self.private / "tmp"),
+        }
+
+
+@dataclass
+class _Conversation:
+    """What a process says and is answered, within bounds: the notebook in it can say anything as well."""
+
+    process: subprocess.Popen[bytes]
+    job: Job
+    answers: int
+    told: Told
+    progress: Progress
+    doing: str = ""
+    since: float = field(default_factory=time.monotonic)
+    last: float = field(default_factory=time.monotonic)
+    lines: int = 0
+    kept: int = 0
+
+    def listen(self, events: IO[bytes], until: float) -> bool:
+        """Takes in events until the process is done or has ended; False if the time was over before.
+
+        The end of the pipe does not tell: what a notebook started has it as well, and may outlive the process.
+        """
+        has_ended, rest = False, b""
+        with selectors.DefaultSelector() as selector:
+            selector.register(events, selectors.EVENT_READ)
+            while (left := until - time.monotonic()) > 0:
+                if not has_ended and self.process.poll() is not None:
+                    has_ended, until = True, min(until, time.monotonic() + _BEHIND_THE_END_SECONDS)
+                if selector.select(0 if has_ended else min(left, _LOOK_SECONDS)):
+                    chunk = os.read(events.fileno(), 1 << 16)
+                    *lines, rest = (rest + chunk).split(b"\n")
+                    for line in lines:
+                        self._take(JsonObject.parsed(line))
+                    if not chunk or len(rest) > _LONGEST_LINE or self.told.is_done:
+                        return True
+                elif has_ended:
+                    return True
+                else:
+                    self._say_again()
+        if not has_ended:
+            self.told.report.problems.append(_too_late(self.doing))
+        return has_ended
+
+    def _take(self, event: JsonObject) -> None:
+        if doing := printable(event.text("progress")[:200]):
+            self.doing, self.since, self.lines = doing, time.monotonic(), self.lines + 1
+            if self.lines <= _MOST_PROGRESS:
+                self.last = self.since
+                self.progress(doing)
+        if key := event.text("ask"):
+            figures = json.dumps(self.job.cache.get(self._key(key))).encode()
+            with suppress(BrokenPipeError, BlockingIOError):
+                os.write(self.answers, (figures if len(figures) <= _LONGEST_ANSWER else b"null") + b"\n")
+        elif (key := event.text("keep")) and self.kept < _MOST_KEPT:
+            self.kept += 1
+            self.job.cache.put(self._key(key), event.section("figures"))
+        self.told.add(event)
+
+    def _say_again(self) -> None:
+        if time.monotonic() - self.last > _SAY_AGAIN_SECONDS:
+            self.last = time.monotonic()
+            self.progress(f"{self.doing}, {self.last - self.since:.0f} s")
+
+    def _key(self, program: str) -> str:
+        """The key of a program's figures, of this notebook alone: what another one says of that program is untrusted.
+
+        It goes by the path, so that figures of programs which an edit of the notebook leaves alone are found again.
+        """
+        about = json.dumps([os.path.realpath(self.job.target.path), program])
+        return hashlib.sha256(about.encode()).hexdigest()
+
+
+def _too_late(doing: str) -> Problem:
+    sentence = f"The time was over while the process {doing or 'started'}: not all of it was compiled."
+    return Problem("time-limit", sentence, "Give it more time; what was compiled is in the cache.")
+
+
+def _read_end(printed: IO[bytes] | None, pieces: deque[bytes]) -> None:
+    """Reads a pipe until there is no more; the pieces keep its end."""
+    while printed is not None and (piece := os.read(printed.fileno(), _PIECE)):
+        pieces.append(piece)
+
+
+def _died(last_words: bytes) -> Problem:
+    last = last_words.decode(errors="replace").strip().splitlines()[-3:]
+    quoted = " ".join(printable(line)[:300] for line in last)
+    return Problem(
+        "died",
+        f"The compiling process ended by itself. {f'It said last: {quoted}' if quoted else 'It said nothing.'}",
+        "Look at its memory: compiling a large model takes several GB.",
+    )
+
 
 __all__ = ["CompileOptions", "compile_steps"]
 

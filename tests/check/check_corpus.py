@@ -23,10 +23,9 @@ from pathlib import Path
 from typing import Any
 
 from generator.check.code import NotebookCode
-from generator.check.finding import Finding
-from generator.check.reading import read_kernel
-from generator.check.source import KernelSource, Purpose
-from generator.untrusted import JsonObject
+from generator.check.findings import Finding
+from generator.check.source import KernelSource, Purpose, read_kernel
+from generator.text import JsonObject
 
 CORPUS = Path(__file__).with_name("corpus")
 SOUND = {path.stem: path for path in sorted(CORPUS.glob("sound/*.percent"))}

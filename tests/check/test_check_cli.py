@@ -15,13 +15,12 @@ from miniature import Outcome
 
 from generator.check.cell_text import read_cell
 from generator.check.checking import check
-from generator.check.reading import read_target
 from generator.check.rules import RULES
+from generator.check.source import read_target
 from generator.cli import check as check_verb
-from generator.cli import compiler_report
-from generator.tpu_compiler.report import CompileReport, Problem
-from generator.tpu_compiler.step_cost import StepCost
-from generator.tpu_compiler.targets import NotebookTarget
+from generator.cli import check as compiler_report
+from generator.tpu_compiler.compilation import NotebookTarget
+from generator.tpu_compiler.report import CompileReport, Problem, StepCost
 
 Tandem = Callable[..., Outcome]
 KERNELS = Path(__file__).resolve().parents[2] / "kernels"
@@ -334,7 +333,7 @@ def test_code_in_another_language_is_said_not_to_be_read(tmp_path: Path, tandem:
 def test_no_more_is_held_at_once_than_a_folder_of_kernels_has(
     tmp_path: Path, tandem: Tandem, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("generator.check.reading._MOST_CHARACTERS", 10_000)
+    monkeypatch.setattr("generator.check.source._MOST_CHARACTERS", 10_000)
     write_kernel(tmp_path, "#" * 10_000)
 
     outcome = tandem("check", tmp_path)

@@ -9,10 +9,10 @@ from miniature import write_tree
 from rendered_pairs import layout_choices
 
 from generator.check.checking import check
-from generator.check.finding import Severity
-from generator.check.reading import read_notebook, read_pair
+from generator.check.findings import Severity
 from generator.check.rules import RULES, notebook_file
-from generator.pair.kernel_files import render_kernels
+from generator.check.source import read_notebook, read_pair
+from generator.pair.rendering import render_kernels
 from generator.pair.workspace import PairFolder
 
 

@@ -8,9 +8,9 @@ import pytest
 from generator.check.cell_text import read_cell
 from generator.check.checking import check
 from generator.check.code import NotebookCode
-from generator.check.finding import Severity
+from generator.check.findings import Severity
 from generator.check.source import KernelSource
-from generator.untrusted import JsonObject
+from generator.text import JsonObject
 
 TPU = {"machine_shape": "TpuV5E8"}
 OFFLINE = {"enable_internet": False}

@@ -9,12 +9,19 @@ from typing import Any
 import pytest
 from miniature import Outcome
 
-from generator.check.finding import Severity
-from generator.check.fix import Fix, renamed_argument, replaced, with_argument, with_field, with_text, without_field
-from generator.check.fixing import fixed_files, replacements
-from generator.check.reading import read_target
+from generator.check.checking import fixed_files, replacements
+from generator.check.findings import (
+    Fix,
+    Severity,
+    renamed_argument,
+    replaced,
+    with_argument,
+    with_field,
+    with_text,
+    without_field,
+)
 from generator.check.rule import Problem, Rule
-from generator.check.source import KernelSource
+from generator.check.source import KernelSource, read_target
 
 Tandem = Callable[..., Outcome]
 Offer = Callable[[ast.Call], Fix | None]

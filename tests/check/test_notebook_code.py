@@ -10,7 +10,7 @@ from generator.check.cell_text import read_cell
 from generator.check.checking import check
 from generator.check.code import UNKNOWN, NotebookCode
 from generator.check.source import KernelSource
-from generator.untrusted import JsonObject
+from generator.text import JsonObject
 
 
 def code_of(*sources: str) -> NotebookCode:

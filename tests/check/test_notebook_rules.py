@@ -9,7 +9,7 @@ from generator.check.cell_text import read_cell
 from generator.check.checking import check
 from generator.check.code import NotebookCode
 from generator.check.source import KernelSource
-from generator.untrusted import JsonObject
+from generator.text import JsonObject
 
 T4 = {"machine_shape": "NvidiaTeslaT4", "enable_gpu": True}
 DATA = "/kaggle/input/competitions/titanic"

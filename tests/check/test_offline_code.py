@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from generator.check.checking import check
-from generator.check.reading import read_target
+from generator.check.source import read_target
 
 METADATA = {
     "id": "ada/a-case",

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from generator.check.images import Removed, removed
+from generator.check.environment import Removed, removed
 
 pytestmark = pytest.mark.slow  # Keras, PyTorch, JAX and transformers are imported
 

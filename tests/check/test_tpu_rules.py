@@ -13,11 +13,11 @@ import pytest
 
 from generator.check.cell_text import read_cell
 from generator.check.code import NotebookCode
-from generator.check.finding import Finding
+from generator.check.findings import Finding
 from generator.check.rules import RULES as ALL_RULES
 from generator.check.source import KernelSource
-from generator.pair.percent import CellKind, read_cells
-from generator.untrusted import JsonObject
+from generator.pair.notebook import CellKind, read_cells
+from generator.text import JsonObject
 
 DATA = Path(__file__).with_name("tpu")
 KERNELS = Path(__file__).parents[2] / "kernels"

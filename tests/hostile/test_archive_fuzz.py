@@ -22,8 +22,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from mutations import HOSTILE_TEXTS, pieces
 
-from generator.localkaggle.file_names import InvalidFileError
-from generator.localkaggle.services.archives import ExtractionLimits, unpack
+from generator.localkaggle.services.files import ExtractionLimits, unpack
+from generator.localkaggle.storage import InvalidFileError
 
 ROOM = ExtractionLimits(size=200_000, files=20, spare=0)
 MOST_MEMORY = 256 << 20

@@ -9,7 +9,7 @@ from commands import in_time
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from generator.run.safe_html import cleaned_html, code_html, markdown_html, terminal_html
+from generator.run.notebook_html import cleaned_html, code_html, markdown_html, terminal_html
 
 VOID = {"br", "hr", "img"}
 CLEANED = {

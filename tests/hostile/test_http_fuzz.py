@@ -18,8 +18,8 @@ from scripted import ScriptedRunner, writing
 from serving import Served, notebook, served
 from wire_lint import methods
 
-from generator.localkaggle.http.limits import Limits
-from generator.localkaggle.web.routes import ROUTES
+from generator.localkaggle.protocol import Limits
+from generator.localkaggle.web.pages import ROUTES
 
 HELLO = "api.v1.DiagnosticsService/Hello"
 FITTING: dict[str, Any] = {

@@ -12,10 +12,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from generator.errors import TandemError
-from generator.kaggle.chain.journal import Journal, Kind
-from generator.kaggle.chain.state import Outcome
+from generator.files import WorkspaceFiles
+from generator.kaggle.chain.journal import Journal, Kind, Outcome
 from generator.kaggle.receipt import as_html, as_markdown, receipts
-from generator.workspace_files import WorkspaceFiles
 
 pytestmark = pytest.mark.slow
 

@@ -17,8 +17,8 @@ from test_data_fuzz import CSV, NAMES, PARQUET, SAMPLE, image, zipped
 from test_pair_fuzz import as_json, executed
 
 from generator.localkaggle.rpc import ApiError
-from generator.sessions.runner import SessionOrder
-from generator.sessions.session_log import SessionLog
+from generator.sessions.notebook_runner import SessionLog
+from generator.sessions.sandbox import SessionOrder
 
 TABS = ("", "/log", "/log.json", "/log.txt", "/output", "/output.zip", "/versions", "/copy", "/submit")
 LISTS = ("/code", "/sessions", "/competitions/toy-heights/code")

@@ -18,7 +18,7 @@ from mutations import VALUES, mutated
 from runnable_pair import CHOICES, notebook, write_pair
 
 from generator.errors import TandemError
-from generator.run.notebook_view import view_content
+from generator.run.notebook_html import view_content
 from generator.run.report import duration
 
 PUSH = ("push", "tiny", "--dry-run", "--to", "local")

@@ -14,18 +14,15 @@ from fake_kaggle import SAMPLE, FakeKaggle
 from hypothesis import given
 from hypothesis import strategies as st
 
-from generator.cli.chain_options import write_receipt
+from generator.cli.chain import write_receipt
 from generator.cli.main import main
 from generator.competition.builtin import require
-from generator.competition.specimen.writing import staged
+from generator.competition.specimen.files import staged
 from generator.errors import TandemError
 from generator.kaggle.chain.chain import push_pair
-from generator.kaggle.chain.execution import RunContext
-from generator.kaggle.chain.options import PushOptions
-from generator.kaggle.chain.polling import PollingPolicy
-from generator.pair.atomic_write import base_of, commit, pair_files
-from generator.pair.folder import pair_folder
-from generator.pair.mounted_data import ensure_data, link_data
+from generator.kaggle.chain.execution import PollingPolicy, PushOptions, RunContext
+from generator.pair.data import ensure_data, link_data
+from generator.pair.folder import base_of, commit, pair_files, pair_folder
 from generator.pair.workspace import Role, Workspace
 from generator.run.output_folder import OutputFolder
 

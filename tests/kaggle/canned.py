@@ -15,8 +15,7 @@ import pytest
 from generator.kaggle.credentials import AccessToken, Credentials
 from generator.kaggle.errors import KaggleError
 from generator.kaggle.gateway import Kaggle
-from generator.kaggle.retries import RetryPolicy
-from generator.kaggle.transport import Timeouts
+from generator.kaggle.transport import RetryPolicy, Timeouts
 
 TOKEN = "a-token-that-nobody-may-see"  # noqa: S105 - nobody's
 

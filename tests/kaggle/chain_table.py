@@ -10,14 +10,12 @@ from fake_kaggle import SAMPLE, FakeKaggle
 from generator.competition import builtin
 from generator.errors import TandemError
 from generator.kaggle.chain.chain import ChainResult, push_pair
-from generator.kaggle.chain.execution import RunContext
-from generator.kaggle.chain.options import PushOptions
-from generator.kaggle.chain.polling import PollingPolicy
+from generator.kaggle.chain.execution import PollingPolicy, PushOptions, RunContext
 from generator.kaggle.errors import ForbiddenError, NotFoundError, RateLimitedError, ServerFailedError, UnreachableError
 from generator.pair.workspace import PairFolder, Workspace
 
 if TYPE_CHECKING:
-    from generator.kaggle.chain.events import Event
+    from generator.kaggle.chain.journal import Event
 
 LOST = UnreachableError(doing="push", host="kaggle", why="gave no answer", was_sent=True)
 FAILED = ServerFailedError(doing="push", status=503, said="")

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 
+from generator.files import WorkspaceFiles
 from generator.kaggle.api_types import (
     DatasetState,
     KernelOutput,
@@ -22,7 +23,6 @@ from generator.kaggle.api_types import (
     Upload,
 )
 from generator.kaggle.errors import NotFoundError
-from generator.workspace_files import WorkspaceFiles
 
 Hook = Exception | Callable[[], None] | None
 QUEUED, RUNNING, COMPLETE, ERROR = (

@@ -21,17 +21,14 @@ from serving import DailyClock, Served, served
 from generator.errors import TandemError
 from generator.kaggle.chain import journal as journal_module
 from generator.kaggle.chain.chain import ChainResult, push_pair
-from generator.kaggle.chain.execution import RunContext
-from generator.kaggle.chain.options import Handoff, PushOptions
-from generator.kaggle.chain.polling import PollingPolicy
-from generator.kaggle.chain.state import Outcome, Step
+from generator.kaggle.chain.execution import Handoff, PollingPolicy, PushOptions, RunContext
+from generator.kaggle.chain.journal import Outcome, Step
 from generator.kaggle.credentials import AccessToken
 from generator.kaggle.gateway import Kaggle
-from generator.kaggle.retries import RetryPolicy
-from generator.kaggle.transport import Timeouts
-from generator.localkaggle.services.kernel_sessions import SessionRules
+from generator.kaggle.transport import RetryPolicy, Timeouts
+from generator.localkaggle.services.kernels import SessionRules
 from generator.pair.workspace import Workspace
-from generator.sessions.runner import SessionOrder
+from generator.sessions.sandbox import SessionOrder
 
 PATIENT = PollingPolicy(first=0.002, growth=1.5, longest=0.02, commit=0.12)
 IMPATIENT = replace(PATIENT, missing=0.1, forbidden=0.1, silent=0.1, settle=0.2, crowded=0.1, ready=1, queue=0.5)

@@ -6,8 +6,8 @@ from itertools import product
 
 from fault_cells import Cell
 
-from generator.kaggle.chain.state import Outcome, Step
-from generator.localkaggle.faults import TRANSPORT
+from generator.kaggle.chain.journal import Outcome, Step
+from generator.localkaggle.rpc import TRANSPORT
 
 CREDENTIALS, REFUSED, WAITED = "CredentialsRefusedError", "RefusedError", "WaitedInVainError"
 

@@ -11,9 +11,8 @@ from fake_kaggle import ERROR, RUNNING, SAMPLE
 
 from generator.kaggle.chain import errors
 from generator.kaggle.chain.chain import submit_pair
-from generator.kaggle.chain.journal import Journals
-from generator.kaggle.chain.options import PushOptions
-from generator.kaggle.chain.state import Outcome, Step
+from generator.kaggle.chain.execution import PushOptions
+from generator.kaggle.chain.journal import Journals, Outcome, Step
 
 
 def test_a_pair_is_carried_from_training_to_its_score(table: Table) -> None:

@@ -16,12 +16,12 @@ from miniature import Outcome
 from scripted import ScriptedRunner, writing
 from serving import Served, served
 
-from generator.kaggle.chain.prepared_kernel import prepare
+from generator.kaggle.chain.inputs import prepare
 from generator.kaggle.connect import Target, connect
 from generator.local_server import ROOT_VARIABLE
-from generator.pair.owner import PLACEHOLDER_OWNER
+from generator.pair.choices import PLACEHOLDER_OWNER
 from generator.pair.workspace import PairFolder, Role
-from generator.sessions.runner import SessionOrder
+from generator.sessions.sandbox import SessionOrder
 
 Tandem = Callable[..., Outcome]
 UNCHECKED = ("push", "cells", "--to", "local", "--no-verify")

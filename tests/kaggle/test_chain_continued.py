@@ -14,12 +14,12 @@ from serving import Served, served
 
 from generator.competition.builtin import require
 from generator.kaggle.chain.errors import HandOverUnfitError, StepFailedError
-from generator.kaggle.chain.state import Step
+from generator.kaggle.chain.journal import Step
 from generator.local_server import ROOT_VARIABLE
 from generator.pair.generation import read_pair
 from generator.pair.workspace import PairFolder, Role
 from generator.run.input_mounts import mounts, read_sources
-from generator.sessions.runner import SessionOrder
+from generator.sessions.sandbox import SessionOrder
 
 Tandem = Callable[..., Outcome]
 UNFINISHED = {"complete": False, "epochs_done": [3]}

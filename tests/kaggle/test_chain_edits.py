@@ -10,8 +10,8 @@ from chain_pair import edit_notebook
 from chain_table import LOST, Table
 
 from generator.kaggle.chain import errors
-from generator.kaggle.chain.state import Step
-from generator.pair.edits import cell_edits
+from generator.kaggle.chain.journal import Step
+from generator.pair.folder import cell_edits
 from generator.pair.workspace import Role
 
 Cells = list[dict[str, Any]]

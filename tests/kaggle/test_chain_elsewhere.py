@@ -8,8 +8,8 @@ from chain_pair import training_output
 from chain_table import Table
 
 from generator.kaggle.chain.errors import ChainError, HandOverUnfitError
-from generator.kaggle.chain.options import Handoff
-from generator.kaggle.chain.state import Outcome, Step
+from generator.kaggle.chain.execution import Handoff
+from generator.kaggle.chain.journal import Outcome, Step
 from generator.pair.generation import GenerateOptions, draft, write
 
 DATASET = "local/digits-keras-train-handover"

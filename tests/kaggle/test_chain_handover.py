@@ -11,8 +11,8 @@ from chain_table import LOST, Table
 
 from generator.kaggle.api_types import DatasetState
 from generator.kaggle.chain import errors
-from generator.kaggle.chain.options import Handoff
-from generator.kaggle.chain.state import Step
+from generator.kaggle.chain.execution import Handoff
+from generator.kaggle.chain.journal import Step
 from generator.kaggle.errors import SubmitForbiddenError
 from generator.pair.generation import read_pair
 from generator.pair.workspace import Role

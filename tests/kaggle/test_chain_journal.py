@@ -10,8 +10,7 @@ from chain_table import Table
 from generator.errors import TandemError
 from generator.kaggle.chain.chain import ChainResult
 from generator.kaggle.chain.errors import JournalDamagedError, JournalError
-from generator.kaggle.chain.journal import Journals
-from generator.kaggle.chain.state import Outcome
+from generator.kaggle.chain.journal import Journals, Outcome
 from generator.kaggle.receipt import receipts
 
 # What is left of the lines of a journal; the fifth is the first that is not as it was.

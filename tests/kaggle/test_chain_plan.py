@@ -10,11 +10,10 @@ from chain_table import Table
 from fake_kaggle import ERROR
 
 from generator.errors import TandemError
-from generator.kaggle.chain.journal import Journals
-from generator.kaggle.chain.options import Handoff, PushOptions
-from generator.kaggle.chain.plan import ChainPlan, LocalPair, cost
-from generator.kaggle.chain.prepared_kernel import prepare
-from generator.kaggle.chain.state import Step
+from generator.kaggle.chain.chain import ChainPlan, LocalPair, cost
+from generator.kaggle.chain.execution import Handoff, PushOptions
+from generator.kaggle.chain.inputs import prepare
+from generator.kaggle.chain.journal import Journals, Step
 from generator.pair.workspace import Role
 
 TRAIN, INFER = Role

@@ -6,7 +6,7 @@ from chain_table import FAILED, LIMITED, LOST, MISSING, Table
 from fake_kaggle import Hook
 
 from generator.kaggle.chain import errors
-from generator.kaggle.chain.state import Step
+from generator.kaggle.chain.journal import Step
 from generator.kaggle.errors import QuotaUsedUpError, SessionLimitError, SourcesRefusedError
 from generator.pair.workspace import Role
 

@@ -10,7 +10,7 @@ from fake_kaggle import COMPLETE, ERROR, QUEUED, RUNNING
 
 from generator.kaggle.api_types import SessionState, SessionStatus
 from generator.kaggle.chain import errors
-from generator.kaggle.chain.state import Outcome, Step
+from generator.kaggle.chain.journal import Outcome, Step
 from generator.kaggle.errors import UnreachableError
 from generator.kaggle.receipt import receipt_of
 

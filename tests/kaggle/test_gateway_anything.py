@@ -11,8 +11,7 @@ from gateway_calls import READS, WRITES
 from generator.errors import TandemError
 from generator.kaggle.credentials import AccessToken
 from generator.kaggle.gateway import Kaggle
-from generator.kaggle.retries import RetryPolicy
-from generator.kaggle.transport import Request, Response, Transport
+from generator.kaggle.transport import Request, Response, RetryPolicy, Transport
 
 # The fields that answers are read for, and values that stand in none of Kaggle's.
 FIELDS = """

@@ -126,7 +126,7 @@ def test_kaggles_own_wait_is_kept_to() -> None:
 
 
 def test_an_answer_that_never_ends_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("generator.kaggle.api_client._LARGEST_ANSWER", 100_000)
+    monkeypatch.setattr("generator.kaggle.client._LARGEST_ANSWER", 100_000)
     failed([Told(b" " * 2_000_000)], errors.NotKaggleError, Kaggle.quota, attempts=1, says="longer than 100,000")
 
 

@@ -176,7 +176,7 @@ def test_a_download_without_an_address_is_no_download() -> None:
 
 
 def test_a_listing_that_never_ends_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("generator.kaggle.api_client._MOST_PAGES", 5)
+    monkeypatch.setattr("generator.kaggle.client._MOST_PAGES", 5)
     pages = (said(files=[], nextPageToken=str(number)) for number in range(1000))
     failed(lambda _: next(pages), errors.NotKaggleError, READS["ListDataFiles"], says="without an end")
 

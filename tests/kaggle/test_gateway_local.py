@@ -11,16 +11,15 @@ from scripted import ScriptedRunner, writing
 from serving import Served, notebook, served
 from toy import toy_competition
 
+from generator.files import WorkspaceFiles
 from generator.kaggle import errors
 from generator.kaggle.api_types import DatasetState, KernelPush, SessionState, SubmissionStatus, Upload
+from generator.kaggle.competition_data import Source, download_source
 from generator.kaggle.connect import Target, connect
 from generator.kaggle.credentials import AccessToken
-from generator.kaggle.data_download import Source, download_source
 from generator.kaggle.gateway import Kaggle
-from generator.kaggle.retries import RetryPolicy
-from generator.kaggle.transport import Timeouts
-from generator.localkaggle.faults import TRANSPORT
-from generator.workspace_files import WorkspaceFiles
+from generator.kaggle.transport import RetryPolicy, Timeouts
+from generator.localkaggle.rpc import TRANSPORT
 
 PASSING_FAULTS = [name for name in TRANSPORT if name not in ("401", "stall")]
 _numbers = itertools.count(1)

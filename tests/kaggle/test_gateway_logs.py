@@ -8,9 +8,8 @@ import pytest
 from canned import TOKEN, Ask, Script, Told, answered, failed, refused, said
 
 from generator.kaggle import errors
-from generator.kaggle.api_types import LogLine
+from generator.kaggle.api_types import LogLine, log_text
 from generator.kaggle.gateway import Kaggle
-from generator.kaggle.log_events import log_text
 
 
 def event(text: str, time: float = 0.5, stream: str = "stdout") -> dict[str, Any]:

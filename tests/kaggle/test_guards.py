@@ -5,8 +5,14 @@ from string import ascii_letters, ascii_uppercase
 
 import pytest
 
-from generator.kaggle.errors import UnsafeAnswerError
-from generator.kaggle.guards import check_text, check_upload, checked_address, checked_names, clean_log
+from generator.kaggle.errors import (
+    UnsafeAnswerError,
+    check_text,
+    check_upload,
+    checked_address,
+    checked_names,
+    clean_log,
+)
 
 REAL = "https://api.kaggle.com"
 LOCAL = "http://127.0.0.1:8400"

@@ -8,11 +8,10 @@ import pytest
 from chain_table import Table
 from fake_kaggle import COMPLETE, ERROR, QUEUED, RUNNING
 
+from generator.files import WorkspaceFiles
 from generator.kaggle.chain.errors import SessionFailedError
-from generator.kaggle.chain.journal import Journal, Kind
-from generator.kaggle.chain.state import Outcome, Step
+from generator.kaggle.chain.journal import Journal, Kind, Outcome, Step
 from generator.kaggle.receipt import Receipt, as_html, as_markdown, receipt_of
-from generator.workspace_files import WorkspaceFiles
 
 BEGAN = datetime(2026, 11, 21, 12, tzinfo=UTC)
 

@@ -9,9 +9,8 @@ from canned import TOKEN, Asked, Told, answered, failed, refused, said
 from gateway_calls import READS
 
 from generator.kaggle.credentials import AccessToken, Credentials, LegacyKey, RefreshToken
-from generator.kaggle.errors import KaggleError
+from generator.kaggle.errors import KaggleError, Redaction
 from generator.kaggle.gateway import Kaggle
-from generator.kaggle.redaction import Redaction
 
 KEY = "0123456789abcdef0123456789abcdef"
 PAIR = base64.b64encode(f"ada:{KEY}".encode()).decode()

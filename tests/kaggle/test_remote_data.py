@@ -14,10 +14,18 @@ from folder_kaggle import FolderKaggle
 from greedy_lzma import greedy_zip
 from miniature import write_tree
 
-from generator.kaggle.data_download import Downloaded, Source, Step, download_data, download_source
+from generator.files import WorkspaceFiles
+from generator.kaggle.competition_data import (
+    ArchiveError,
+    Downloaded,
+    Source,
+    Step,
+    download_data,
+    download_source,
+    unpack,
+    unpack_all,
+)
 from generator.kaggle.errors import ForbiddenError, KaggleError, RulesNotAcceptedError, UnreachableError
-from generator.kaggle.unpacking import ArchiveError, unpack, unpack_all
-from generator.workspace_files import WorkspaceFiles
 
 FILES = {"train.csv": "id,label\n1,0\n", "images/a/1.bin": "x" * 5_000, "empty.txt": ""}
 

@@ -12,7 +12,7 @@ from miniature import Outcome, write_tree
 from scripted import ScriptedRunner
 from serving import Served, served
 
-from generator.kaggle.retries import RetryPolicy
+from generator.kaggle.transport import RetryPolicy
 from generator.local_server import ServerRecord
 from generator.pair.workspace import Workspace
 

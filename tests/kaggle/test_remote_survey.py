@@ -10,11 +10,11 @@ from folder_kaggle import FolderKaggle
 from layouts import LAYOUTS, Layout
 from miniature import write_tree
 
-from generator.competition.introspection import Hints, read_task
+from generator.competition.introspection import read_task
+from generator.competition.introspection.evidence import Hints
 from generator.competition.survey import survey_folder
+from generator.kaggle.competition_data import Budget, RemoteFacts, RemoteFiles
 from generator.kaggle.errors import KaggleError, RulesNotAcceptedError
-from generator.kaggle.remote_facts import RemoteFacts
-from generator.kaggle.remote_files import Budget, RemoteFiles
 
 MEGABYTE = 1 << 20
 # The same ones, whatever layouts there will be.

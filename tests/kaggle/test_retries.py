@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 
-from generator.kaggle.retries import RetryPolicy, retry_after
+from generator.kaggle.transport import RetryPolicy, retry_after
 
 
 def test_the_time_to_wait_may_be_a_date() -> None:

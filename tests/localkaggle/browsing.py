@@ -12,11 +12,10 @@ from scripted import ScriptedRunner, writing
 from serving import notebook
 from toy import submission_text, toy_competition
 
-from generator.localkaggle.app import application
-from generator.localkaggle.http.limits import Limits
-from generator.localkaggle.http.server_state import Workers
-from generator.localkaggle.services.kernel_sessions import SessionRules
-from generator.sessions.runner import Runner
+from generator.localkaggle.protocol import Limits, Workers
+from generator.localkaggle.server import application
+from generator.localkaggle.services.kernels import SessionRules
+from generator.sessions.sandbox import Runner
 
 BASE = "http://127.0.0.1:8000"
 FORM = "application/x-www-form-urlencoded"

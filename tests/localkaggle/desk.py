@@ -15,11 +15,10 @@ from urllib.parse import urlsplit
 from scripted import ScriptedRunner
 from serving import notebook
 
-from generator.localkaggle.faults import Faults, parse_rule
 from generator.localkaggle.local_kaggle import LocalKaggle
-from generator.localkaggle.rpc import ApiError, Call, Redirect, Stored
-from generator.localkaggle.services.kernel_sessions import SessionRules
-from generator.sessions.runner import Runner
+from generator.localkaggle.rpc import ApiError, Call, Faults, Redirect, Stored, parse_rule
+from generator.localkaggle.services.kernels import SessionRules
+from generator.sessions.sandbox import Runner
 
 ME = "tester"
 TRAIN = {"userName": ME, "kernelSlug": "my-train"}

@@ -4,8 +4,8 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
-from generator.sessions.runner import SessionEnd, SessionOrder
-from generator.sessions.session_log import SessionLog
+from generator.sessions.notebook_runner import SessionLog
+from generator.sessions.sandbox import SessionEnd, SessionOrder
 
 
 class ScriptFailure(Exception):  # noqa: N818 - it is what a script raises to say how its session ends

@@ -16,10 +16,9 @@ from typing import Any
 import requests
 
 from generator.local_server import ServerRecord
-from generator.localkaggle.faults import parse_rule
-from generator.localkaggle.http.limits import Limits
 from generator.localkaggle.local_kaggle import LocalKaggle
-from generator.localkaggle.rpc import Answer, ApiError, Call, Stored
+from generator.localkaggle.protocol import Limits
+from generator.localkaggle.rpc import Answer, ApiError, Call, Stored, parse_rule
 from generator.localkaggle.server import Listening, Server
 
 CLI_SECONDS = 60

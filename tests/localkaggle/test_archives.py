@@ -20,8 +20,8 @@ from desk import tarred, zipped
 from greedy_lzma import greedy_xz, greedy_zip
 from miniature import tree_of
 
-from generator.localkaggle.file_names import InvalidFileError
-from generator.localkaggle.services.archives import ExtractionLimits, stem_of_archive, unpack
+from generator.localkaggle.services.files import ExtractionLimits, stem_of_archive, unpack
+from generator.localkaggle.storage import InvalidFileError
 
 
 @dataclass

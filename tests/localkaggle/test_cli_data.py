@@ -9,7 +9,7 @@ from miniature import tree_of, write_tree
 from scripted import ScriptedRunner
 from serving import Served, notebook, run_kaggle, served
 
-from generator.localkaggle.faults import FaultRule, Faults
+from generator.localkaggle.rpc import FaultRule, Faults
 
 pytestmark = pytest.mark.slow
 

@@ -12,7 +12,7 @@ from scripted import ScriptedRunner
 from serving import Served, notebook, run_kaggle, served
 from toy import HEIGHTS, submission_text, toy_competition
 
-from generator.sessions.runner import SessionOrder
+from generator.sessions.sandbox import SessionOrder
 
 TOY = "toy-heights"
 

@@ -13,9 +13,9 @@ from scripted import ScriptedRunner
 from toy import HEIGHTS, submission_text
 
 from generator.localkaggle.rpc import Answer, ApiError, Content, Redirect
-from generator.localkaggle.web.routes import ROUTES
-from generator.sessions.runner import SessionOrder
-from generator.sessions.session_log import SessionLog
+from generator.localkaggle.web.pages import ROUTES
+from generator.sessions.notebook_runner import SessionLog
+from generator.sessions.sandbox import SessionOrder
 
 HIDDEN = list(HEIGHTS)[-1].encode()
 TEST = PurePosixPath("competitions/toy-heights/test.csv")

@@ -13,7 +13,7 @@ from serving import Served, run_kaggle, served
 
 from generator.cli.main import main
 from generator.competition.builtin import require
-from generator.sessions.runner import SessionOrder
+from generator.sessions.sandbox import SessionOrder
 
 pytestmark = pytest.mark.slow
 

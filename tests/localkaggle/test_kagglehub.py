@@ -12,7 +12,7 @@ from miniature import tree_of, write_tree
 from scripted import ScriptedRunner, writing
 from serving import Served, client_environment, notebook, served
 
-from generator.localkaggle.faults import FaultRule, Faults
+from generator.localkaggle.rpc import FaultRule, Faults
 
 pytestmark = pytest.mark.slow
 

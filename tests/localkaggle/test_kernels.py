@@ -8,8 +8,8 @@ import pytest
 from desk import NOTEBOOK, TRAIN, Desk
 from scripted import ScriptedRunner, ScriptFailure, writing
 
-from generator.localkaggle.services.kernel_sessions import SessionRules
-from generator.untrusted import slug_of
+from generator.localkaggle.services.kernels import SessionRules
+from generator.text import slug_of
 
 
 def test_a_push_makes_a_version_and_runs_it(desk: Desk) -> None:

@@ -14,9 +14,9 @@ import pytest
 from desk import TRAIN, Desk
 from scripted import ScriptedRunner, ScriptFailure, writing
 
-from generator.accelerators.catalog import AcceleratorKind
+from generator.accelerators import AcceleratorKind
 from generator.localkaggle.services.kernel_records import State
-from generator.localkaggle.services.kernel_sessions import SessionRules
+from generator.localkaggle.services.kernels import SessionRules
 
 if TYPE_CHECKING:
     from generator.localkaggle.services.kernel_records import SessionRecord
@@ -365,7 +365,7 @@ def test_an_empty_mount_strikes_the_first_session_only(tmp_path: Path, toy: Path
 @pytest.mark.parametrize(("rule", "events"), [("truncated-log", 5), ("empty-log", 0)])
 def test_logs_get_lost_in_part_or_as_a_whole(tmp_path: Path, rule: str, events: int) -> None:
     def talks(order) -> None:
-        from generator.sessions.session_log import SessionLog
+        from generator.sessions.notebook_runner import SessionLog
 
         for line in range(20):
             SessionLog(order.files.log).write(f"line {line}\n")

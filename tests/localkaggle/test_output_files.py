@@ -14,7 +14,7 @@ from scripted import ScriptedRunner, ScriptFailure, writing
 from toy import HEIGHTS, submission_text
 
 from generator.localkaggle.rpc import ApiError, Redirect
-from generator.sessions.runner import SessionOrder
+from generator.sessions.sandbox import SessionOrder
 
 SECRET = b"a secret of the server"
 OUTPUT = {"in/a.txt": "the output", "table.csv": "a,b\n1,2\n", "picture.png": "no picture", "submission.csv": "id\n"}

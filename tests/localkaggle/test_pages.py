@@ -15,10 +15,10 @@ from browsing import FORM, ME, Browsing, Page, notebook, same_site
 from scripted import ScriptedRunner, ScriptFailure, writing
 from toy import submission_text
 
-from generator.localkaggle.http.limits import LARGEST_FORM
-from generator.localkaggle.web.templating import static_files
-from generator.sessions.runner import SessionOrder
-from generator.sessions.session_log import SessionLog
+from generator.localkaggle.protocol import LARGEST_FORM
+from generator.localkaggle.web.views import static_files
+from generator.sessions.notebook_runner import SessionLog
+from generator.sessions.sandbox import SessionOrder
 
 TOY = {"competitionDataSources": ["toy-heights"]}
 

@@ -11,7 +11,7 @@ import pytest
 from scripted import ScriptedRunner
 from serving import Served, notebook, served
 
-from generator.localkaggle.http.limits import Limits
+from generator.localkaggle.protocol import Limits
 
 HELLO = "api.v1.DiagnosticsService/Hello"
 INTROSPECT = "security.OAuthService/IntrospectToken"

@@ -11,11 +11,14 @@ from generator.competition.facts import SubmissionKind
 from generator.competition.metrics import METRICS, UnknownMetricError
 from generator.competition.submission import SubmissionError
 from generator.errors import LocalKaggleError
-from generator.localkaggle.hosting.answers import AnswersError, read_answers
-from generator.localkaggle.hosting.bounds import require_bounded
-from generator.localkaggle.hosting.hosted import Question
-from generator.localkaggle.hosting.metric_inputs import inferred_submission
-from generator.localkaggle.hosting.scoring import Scorer
+from generator.localkaggle.scoring import (
+    AnswersError,
+    Question,
+    Scorer,
+    inferred_submission,
+    read_answers,
+    require_bounded,
+)
 
 Scoring = Callable[..., float]
 
@@ -229,7 +232,7 @@ def test_a_metric_that_there_is_not_is_refused(score: Scoring) -> None:
 def test_more_different_labels_than_any_competition_has_are_refused(
     score: Scoring, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("generator.localkaggle.hosting.labels.MOST_CELLS", 5)
+    monkeypatch.setattr("generator.localkaggle.scoring.MOST_CELLS", 5)
 
     with pytest.raises(SubmissionError, match="4 different labels"):
         score("f1_samples", "label_set", "id,y\na,x\nb,y\n", "id,y\na,z\nb,w\n")
@@ -240,7 +243,7 @@ def test_more_different_labels_than_any_competition_has_are_refused(
 def test_a_submission_that_unpacks_to_too_much_is_refused_before_it_is_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes, suffix: str
 ) -> None:
-    monkeypatch.setattr("generator.localkaggle.hosting.bounds.LARGEST_SUBMISSION", 1 << 15)
+    monkeypatch.setattr("generator.localkaggle.scoring.LARGEST_SUBMISSION", 1 << 15)
     path = tmp_path / f"submission{suffix}"
     if suffix == ".zip":
         with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -253,7 +256,7 @@ def test_a_submission_that_unpacks_to_too_much_is_refused_before_it_is_read(
 
 
 def test_a_line_that_never_ends_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("generator.localkaggle.hosting.bounds._LONGEST_LINE", 100)
+    monkeypatch.setattr("generator.localkaggle.scoring._LONGEST_LINE", 100)
     (tmp_path / "s.csv").write_bytes(b"id,y\n" + b"1" * 101)
 
     with pytest.raises(SubmissionError, match="a line of more than 100 bytes"):
@@ -261,7 +264,7 @@ def test_a_line_that_never_ends_is_refused(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_a_file_without_lines_needs_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("generator.localkaggle.hosting.bounds._LONGEST_LINE", 100)
+    monkeypatch.setattr("generator.localkaggle.scoring._LONGEST_LINE", 100)
     (tmp_path / "s.parquet").write_bytes(b"PAR1" * 100)
 
     require_bounded(tmp_path / "s.parquet")

@@ -15,10 +15,10 @@ import requests
 from scripted import ScriptedRunner
 from serving import Served, notebook, served
 
-from generator.localkaggle.http.limits import Limits
 from generator.localkaggle.local_kaggle import LocalKaggle
+from generator.localkaggle.protocol import Limits
 from generator.localkaggle.server import Listening
-from generator.sessions.runner import SessionOrder
+from generator.sessions.sandbox import SessionOrder
 
 HELLO = "/api/v1/api.v1.DiagnosticsService/Hello"
 OUTPUT = "kernels.KernelsApiService/ListKernelSessionOutput"

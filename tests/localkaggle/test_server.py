@@ -17,10 +17,10 @@ from scripted import ScriptedRunner
 from serving import Served, served
 
 from generator.errors import LocalKaggleError
-from generator.localkaggle.database import Database
-from generator.localkaggle.faults import parse_rule
-from generator.localkaggle.http.limits import Limits
 from generator.localkaggle.local_kaggle import LocalKaggle
+from generator.localkaggle.protocol import Limits
+from generator.localkaggle.rpc import parse_rule
+from generator.localkaggle.storage import Database
 
 HELLO = "api.v1.DiagnosticsService/Hello"
 QUOTA = "kernels.KernelsApiService/GetAcceleratorQuotaStatistics"

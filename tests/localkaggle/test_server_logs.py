@@ -12,9 +12,9 @@ import requests
 from scripted import ScriptedRunner
 from serving import Served, notebook, served
 
-from generator.localkaggle.faults import parse_rule
-from generator.sessions.runner import SessionOrder
-from generator.sessions.session_log import SessionLog
+from generator.localkaggle.rpc import parse_rule
+from generator.sessions.notebook_runner import SessionLog
+from generator.sessions.sandbox import SessionOrder
 
 STREAM = "/api/v1/kernels/logs/stream/local/a-kernel"
 

@@ -20,11 +20,9 @@ from typing import Any
 import pytest
 from test_sessions_runner import notebook, run
 
-from generator.sessions import resource_limits
-from generator.sessions.bubblewrap import Bubblewrap
-from generator.sessions.resource_limits import OUT_OF_MEMORY, TOO_MANY_PROCESSES
-from generator.sessions.runner import SessionEnd
-from generator.sessions.system_calls import exported_filter
+from generator.sessions import notebook_runner as resource_limits
+from generator.sessions.notebook_runner import OUT_OF_MEMORY, TOO_MANY_PROCESSES
+from generator.sessions.sandbox import Bubblewrap, SessionEnd, exported_filter
 
 pytestmark = pytest.mark.slow
 
@@ -112,10 +110,10 @@ print(json.dumps(found))
 STARTER = """
 import subprocess, sys
 from pathlib import Path, PurePosixPath
-from generator.sessions.bubblewrap import Bubblewrap
-from generator.sessions.isolation import session_folders
-from generator.sessions.runner import SessionOrder
-from generator.sessions.session_folder import SessionFolder
+from generator.sessions.sandbox import Bubblewrap
+from generator.sessions.sandbox import session_folders
+from generator.sessions.sandbox import SessionOrder
+from generator.sessions.sandbox import SessionFolder
 from dataclasses import replace
 
 root = Path(sys.argv[1])
@@ -149,7 +147,7 @@ def working_bubblewrap() -> Bubblewrap:
 def python_of(user: dict[str, Any], variables: dict[str, str]) -> str:
     """A Python that this user may execute, and that has what a sandbox is made of."""
     for python in (sys.executable, "/usr/bin/python3"):
-        probe = [python, "-c", "import generator.sessions.bubblewrap"]
+        probe = [python, "-c", "import generator.sessions.sandbox"]
         with suppress(OSError):
             if subprocess.run(probe, env=variables, cwd="/", capture_output=True, check=False, **user).returncode == 0:
                 return python

@@ -15,11 +15,8 @@ import pytest
 from desk import TRAIN, Desk
 from scripted import ScriptedRunner, writing
 
-from generator.sessions import resource_limits
-from generator.sessions.bubblewrap import Bubblewrap
-from generator.sessions.folder_trees import remove_tree
-from generator.sessions.runner import SessionOrder
-from generator.sessions.session_folder import SessionFolder
+from generator.sessions import notebook_runner as resource_limits
+from generator.sessions.sandbox import Bubblewrap, SessionFolder, SessionOrder, remove_tree
 
 LEVELS = 1_200
 NOBODY = 65_534
@@ -112,7 +109,7 @@ sys.path[:0] = sys.argv[1:]
 from pathlib import Path
 from desk import Desk
 from scripted import ScriptedRunner
-from generator.localkaggle.services.kernel_sessions import SessionRules
+from generator.localkaggle.services.kernels import SessionRules
 
 root = Path("/mnt")
 
@@ -160,7 +157,7 @@ def test_a_session_that_fills_the_disk_ends_when_there_is_room_to_say_so(tmp_pat
 def test_what_a_failed_session_left_on_a_full_disk_lets_the_next_one_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    module = "generator.localkaggle.services.kernel_sessions.has_room"
+    module = "generator.localkaggle.services.kernels.has_room"
 
     def has_room(folder: Path, count: int) -> bool:
         return not any(path.name == "filling" for path in folder.rglob("filling"))

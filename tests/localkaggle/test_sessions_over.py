@@ -17,12 +17,17 @@ import pytest
 from desk import Desk
 from test_sessions_runner import notebook, run
 
-from generator.sessions.bubblewrap import Bubblewrap, first_process_of
 from generator.sessions.first_process import FirstProcess, end_recorded, keep_record
-from generator.sessions.isolation import Launch, PlainProcess, session_folders
-from generator.sessions.resource_limits import STOPPED
-from generator.sessions.runner import SessionOrder
-from generator.sessions.session_folder import SessionFolder
+from generator.sessions.notebook_runner import STOPPED
+from generator.sessions.sandbox import (
+    Bubblewrap,
+    Launch,
+    PlainProcess,
+    SessionFolder,
+    SessionOrder,
+    first_process_of,
+    session_folders,
+)
 
 pytestmark = pytest.mark.slow
 

@@ -10,10 +10,8 @@ import pytest
 from desk import Desk
 from scripted import ScriptedRunner
 
-from generator.localkaggle.services.kernel_sessions import SessionRules
-from generator.sessions.notebook_runner import _take_down
-from generator.sessions.queue import SessionQueue
-from generator.sessions.session_log import LARGEST_EVENT, SessionLog, read_all, read_piece
+from generator.localkaggle.services.kernels import SessionRules
+from generator.sessions.notebook_runner import LARGEST_EVENT, SessionLog, SessionQueue, _take_down, read_all, read_piece
 
 SECONDS = 10.0
 

@@ -16,12 +16,8 @@ from typing import Any
 import psutil
 import pytest
 
-from generator.accelerators.catalog import AcceleratorKind
-from generator.sessions.bubblewrap import Bubblewrap
-from generator.sessions.folder_trees import remove_tree
-from generator.sessions.isolation import PlainProcess
-from generator.sessions.notebook_runner import Isolation, NotebookRunner, best_isolation
-from generator.sessions.resource_limits import (
+from generator.accelerators import AcceleratorKind
+from generator.sessions.notebook_runner import (
     MACHINE_IS_FULL,
     OUT_OF_MEMORY,
     STOPPED,
@@ -29,11 +25,13 @@ from generator.sessions.resource_limits import (
     TOO_LARGE,
     TOO_MANY_FILES,
     TOO_MANY_PROCESSES,
+    Isolation,
+    NotebookRunner,
+    best_isolation,
+    notebook_of,
+    read_all,
 )
-from generator.sessions.runner import SessionEnd, SessionOrder
-from generator.sessions.scripts import notebook_of
-from generator.sessions.session_folder import SessionFolder
-from generator.sessions.session_log import read_all
+from generator.sessions.sandbox import Bubblewrap, PlainProcess, SessionEnd, SessionFolder, SessionOrder, remove_tree
 
 pytestmark = pytest.mark.slow
 
@@ -380,9 +378,9 @@ def test_what_the_kernel_refused_a_control_group_is_said_in_kaggles_words(
     group.mkdir()
     for name, counts in events.items():
         (group / name).write_text(counts)
-    monkeypatch.setattr("generator.sessions.resource_limits._group_of", lambda _: group)
+    monkeypatch.setattr("generator.sessions.notebook_runner._group_of", lambda _: group)
     # A notebook that goes on is looked at; one that fails for what it was refused ends before anybody looks.
-    monkeypatch.setattr("generator.sessions.resource_limits._LOOK_SECONDS", look_seconds)
+    monkeypatch.setattr("generator.sessions.notebook_runner._LOOK_SECONDS", look_seconds)
     goes_on = failure and look_seconds < 1
     session = run(tmp_path / "session", notebook("import time; time.sleep(60)" if goes_on else "raise BlockingIOError"))
 
@@ -401,7 +399,7 @@ def test_what_the_kernel_refused_a_control_group_is_said_in_kaggles_words(
 def test_a_session_ends_before_it_exhausts_the_machine(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bound: str, value: int, failure: str
 ) -> None:
-    monkeypatch.setattr(f"generator.sessions.resource_limits.{bound}", value)
+    monkeypatch.setattr(f"generator.sessions.notebook_runner.{bound}", value)
     text = notebook("import time\nfor n in range(100): open(f'{n}.txt', 'w').close()\ntime.sleep(60)")
     session = run(tmp_path, text)
 

@@ -19,11 +19,11 @@ from scripted import ScriptedRunner, ScriptFailure, writing
 from toy import HEIGHTS, submission_text, toy_competition
 
 from generator.localkaggle.rpc import ApiError
-from generator.localkaggle.services.competitions.records import Stage
+from generator.localkaggle.services.competitions import Stage
 from generator.localkaggle.services.kernel_records import SessionRecord
-from generator.localkaggle.services.kernel_sessions import CUT_OFF, KILLED, SessionRules
-from generator.sessions.resource_limits import TOO_MANY_PROCESSES
-from generator.sessions.runner import SessionOrder
+from generator.localkaggle.services.kernels import CUT_OFF, KILLED, SessionRules
+from generator.sessions.notebook_runner import TOO_MANY_PROCESSES
+from generator.sessions.sandbox import SessionOrder
 
 TOY = "toy-heights"
 KERNEL = {"competitionName": TOY, "kernelOwner": "tester", "kernelSlug": "heights-infer", "kernelVersion": 1}
@@ -316,7 +316,7 @@ def test_a_file_that_cannot_be_read_is_none(desk: Desk, tmp_path: Path, what: st
 def test_a_file_that_is_too_large_is_not_even_copied(
     desk: Desk, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("generator.localkaggle.services.competitions.scoring.LARGEST_SUBMISSION", 50)
+    monkeypatch.setattr("generator.localkaggle.services.competitions.LARGEST_SUBMISSION", 50)
     ref = rerun(desk, {"submission.csv": submission_text()})
 
     assert desk.outcome(ref)["errorDescription"].endswith("too large.")

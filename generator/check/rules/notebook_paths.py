@@ -8,15 +8,11 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from pathlib import PurePosixPath
 
-from generator.check.code import NotebookCode
-from generator.check.finding import Severity
-from generator.check.fix import Fix, with_text
-from generator.check.guards import is_guarded, is_optional
+from generator.check.code import UNKNOWN, NotebookCode
+from generator.check.environment import is_guarded, is_optional, shell_commands, writes
+from generator.check.findings import Fix, Severity, with_text
 from generator.check.rule import Problem, rule
-from generator.check.shell import shell_commands
 from generator.check.source import KernelSource
-from generator.check.text_value import UNKNOWN
-from generator.check.written_paths import writes
 
 _INPUT = "/kaggle/input"
 # The list of the metadata that attaches a kind of input, and how many parts its name has.

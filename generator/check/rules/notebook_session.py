@@ -5,16 +5,14 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
-from generator.accelerators.catalog import AcceleratorKind
+from generator.accelerators import AcceleratorKind
+from generator.check.cell_text import Call, FunctionNode, is_true
 from generator.check.code import NotebookCode
-from generator.check.finding import Severity
-from generator.check.guards import is_guarded
-from generator.check.images import gpu_keywords, gpu_modules
-from generator.check.keras_code import is_keras_fit, is_long_keras_fit, keras_stars
+from generator.check.environment import gpu_keywords, gpu_modules, installed_modules, is_guarded, strings_and_commands
+from generator.check.findings import Severity
 from generator.check.rule import Problem, rule
-from generator.check.shell import installed_modules, strings_and_commands
 from generator.check.source import KernelSource
-from generator.check.syntax import Call, FunctionNode, is_true
+from generator.check.tpu import is_keras_fit, is_long_keras_fit, keras_stars
 
 _STEPS = {
     "fit": (12, "steps_per_epoch"),

@@ -1,14 +1,16 @@
-"""Rules of TPUs: Python in compiled functions, which runs once, while they are traced."""
+"""Rules of TPUs: Python, shapes and number types in compiled functions."""
 
 import ast
 from collections.abc import Iterator
 from functools import lru_cache
 
-from generator.check.analysis.function_kinds import Kind
-from generator.check.analysis.tpu import TpuCode, tpu_rule
-from generator.check.finding import Severity
-from generator.check.rule import Problem
-from generator.check.syntax import Call, FunctionNode, arguments_given, walk
+from generator.check.cell_text import Call, FunctionNode, arguments_given, is_true, walk
+from generator.check.compiled import CALLBACKS, Kind, is_keras
+from generator.check.findings import Place, Severity
+from generator.check.rule import Problem, rule
+from generator.check.rules.tpu_input import is_data_parallel
+from generator.check.source import KernelSource
+from generator.check.tpu import DEVICES, TpuCode, batched_datasets, tpu_rule, training_loaders
 
 _READS = {"numpy", "item", "tolist"}
 _CASTS = {"float", "int", "bool", "complex"}
@@ -447,3 +449,350 @@ def _length(tpu: TpuCode, loop: ast.For | ast.While) -> float:
     bounds = [tpu.devices.number(each) or 0 for each in call.node.args] if call and call.name == "range" else []
     first, last, step = {1: [0, *bounds, 1], 2: [*bounds, 1], 3: bounds}.get(len(bounds), [0, 0, 1])
     return (last - first) / step if step else 0
+
+
+# Rules of TPUs: shapes, which have to be constant, and are best multiples of 8 and 128.
+
+
+_TILE, _LANES = 8, 128
+_HIDDEN = {"relu", "gelu", "selu", "elu", "swish", "silu", "tanh", "mish", "leaky_relu"}
+_SIZED = {"nonzero", "argwhere", "flatnonzero", "unique", "unique_values", "unique_counts", "union1d", "setdiff1d",
+          "intersect1d", "setxor1d", "extract", "compress"}  # fmt: skip
+_DYNAMIC_TENSORFLOW = {
+    "tensorflow.boolean_mask", "tensorflow.unique", "tensorflow.unique_with_counts", "tensorflow.dynamic_partition",
+    "tensorflow.image.non_max_suppression", "tensorflow.sparse.to_dense", "tensorflow.sets.intersection",
+}  # fmt: skip
+_DYNAMIC_TORCH = {"nonzero", "masked_select", "unique", "unique_consecutive", "argwhere"}
+
+
+@tpu_rule("T020", "batch-not-in-eights", Severity.WARNING)
+def batch_not_in_eights(tpu: TpuCode) -> Iterator[Problem]:
+    """The training batch of a core is no multiple of 8.
+
+    The compiler lays arrays out in tiles of 8 by 128 and pads what does not fill them: a batch of 10 costs as much as
+    one of 16. A global batch that eight devices do not divide is refused by sharding, and uneven elsewhere. Take 8, 16
+    or, best, 128 examples for each core.
+
+    Source (2026-11-23): Cloud TPU performance guide.
+    """
+    datasets = [each for each in batched_datasets(tpu) if each.is_for_training or "repeat" in each.before | each.after]
+    sizes = [(each.call.node, each.call.argument(0, "batch_size"), True) for each in datasets]
+    if tpu.platform.torch:
+        sizes += [(call.node, call.argument(1, "batch_size"), False) for call in training_loaders(tpu)]
+    else:
+        sizes += [(call.node, call.keyword("batch_size"), True) for call in tpu.code.calls if call.last == "fit"]
+    for node, size, is_global in sizes:
+        number = tpu.devices.number(size)
+        if number is None or number < 1 or (number % DEVICES and is_data_parallel(tpu)):  # T025 refuses those
+            continue
+        scales = size is not None and tpu.devices.decide(size)
+        a_core = number / DEVICES if is_global and scales else number
+        if a_core % _TILE:
+            whose = "of a core" if scales or not is_global else "of all cores"
+            message = f"The training batch {whose} is {a_core:g}, which is no multiple of {_TILE}."
+            yield Problem(
+                tpu.code.place(node),
+                message,
+                f"Write {_next_batch(number, a_core):g}, a multiple of {_TILE} for each core.",
+            )
+
+
+@tpu_rule("T021", "features-not-in-eights", Severity.NOTE)
+def features_not_in_eights(tpu: TpuCode) -> Iterator[Problem]:
+    """A hidden layer has a number of units that is no multiple of 8.
+
+    The matrix unit works on 128 features at a time and the compiler pads up to that: 300 units cost what 384 do. Where
+    the number is yours to choose, take a multiple of 128, or at least of 8.
+
+    Source (2026-11-23): Cloud TPU performance guide.
+    """
+    for call in tpu.code.calls:
+        if call.last != "Dense" or not is_keras(call.name, tpu.code):
+            continue
+        units = tpu.devices.number(call.argument(0, "units"))
+        activation = call.argument(1, "activation")
+        name = tpu.code.text(activation) or tpu.code.name(activation or ast.Constant(None)).rpartition(".")[2]
+        if units is not None and units >= _TILE and units % _TILE and name in _HIDDEN:
+            padded = -(-int(units) // _LANES) * _LANES
+            message = f"The {units:g} units of this hidden layer are padded to {padded}."
+            yield Problem(tpu.code.place(call.node), message, f"Write {padded}, or {-(-int(units) // _TILE) * _TILE}.")
+
+
+@tpu_rule("T022", "data-dependent-shape", Severity.ERROR, on_any_device=True)
+def data_dependent_shape(tpu: TpuCode) -> Iterator[Problem]:
+    """A function that JAX compiles makes an array whose shape depends on values.
+
+    While the function is traced there are no values: `jnp.nonzero`, `jnp.unique`, one-armed `jnp.where` and `x[mask]`
+    raise NonConcreteBooleanIndexError or ConcretizationTypeError. Give them `size=`, or compute on everything and mask
+    with `jnp.where(mask, x, 0)`.
+
+    Source (2026-11-23): JAX, "Sharp bits", dynamic shapes.
+    """
+    for call in tpu.traced.calls(kind=Kind.TRACED | Kind.JAX):
+        arguments = len(call.node.args) + len(call.node.keywords)
+        is_sized = call.last in _SIZED or (call.last == "where" and arguments == 1)
+        is_numpy = call.name.startswith(("jax.numpy.", "keras.ops."))
+        if not is_sized or not is_numpy or call.keyword("size") is not None:
+            continue
+        if any(tpu.traced.is_traced(each) for each in call.node.args):
+            message = f"The shape of what `{call.last}` gives depends on values, which are not known while compiling."
+            yield Problem(tpu.code.place(call.node), message, "Give it size=, or mask with jnp.where(mask, x, y).")
+    for node in _masked(tpu, Kind.TRACED | Kind.JAX):
+        message = "An array is indexed by a mask, so that the shape of the result is not known while compiling."
+        yield Problem(tpu.code.place(node), message, "Compute on everything, and choose with jnp.where(mask, x, y).")
+
+
+@tpu_rule("T023", "dynamic-shape", Severity.WARNING)
+def dynamic_shape(tpu: TpuCode) -> Iterator[Problem]:
+    """The TPU's step makes a tensor whose shape depends on values.
+
+    In TensorFlow the compiler takes `boolean_mask`, `unique`, one-armed `where`, `dynamic_partition` and non-max
+    suppression with a bound on the shape: slow, and it may compile anew. In PyTorch/XLA `nonzero`, `masked_select`,
+    `unique` and `x[mask]` fall back to the host or compile a program for each count. Weigh by the mask instead of
+    selecting with it: `tf.where(mask, x, 0)`, `(x * mask).sum() / mask.sum()`.
+
+    Source (2026-11-23): 145 steps given to Google's TPU compiler, see docs/adr/0017; PyTorch/XLA, "Recompilation".
+    """
+    remedy = "Keep the whole tensor and weigh by the mask: tf.where(mask, x, 0), (x * mask).sum() / mask.sum()"
+    for call in tpu.device_calls(Kind.TENSORFLOW):
+        is_one_armed = call.name in {"tensorflow.where", "tensorflow.compat.v1.where"} and _arguments(call.node) == 1
+        if call.name in _DYNAMIC_TENSORFLOW or is_one_armed:
+            message = f"The shape of what `{call.last}` gives depends on values: slow, and it may compile anew."
+            yield Problem(tpu.code.place(call.node), message, remedy)
+    if not tpu.platform.torch:
+        return
+    for call in tpu.device_calls(Kind.TORCH):
+        is_one_armed = call.name == "torch.where" and _arguments(call.node) == 1
+        if (call.last in _DYNAMIC_TORCH and not call.name.startswith(("numpy.", "pandas."))) or is_one_armed:
+            message = f"The shape of what `{call.last}` gives depends on values, so that each count compiles anew."
+            yield Problem(tpu.code.place(call.node), message, remedy)
+    for node in _masked(tpu, Kind.TORCH):
+        message = "A tensor is indexed by a mask, so that each count of true values compiles anew."
+        yield Problem(tpu.code.place(node), message, remedy)
+
+
+@tpu_rule("T024", "ragged-tensor", Severity.ERROR)
+def ragged_tensor(tpu: TpuCode) -> Iterator[Problem]:
+    """The TPU's step has a ragged tensor.
+
+    The compiler has none: the step is refused. Make it dense on the host, `ragged.to_tensor(shape=[None, length])`
+    in the input pipeline, and hand the lengths or a mask to the model.
+
+    Source (2026-11-23): 145 steps given to Google's TPU compiler, see docs/adr/0017.
+    """
+    message, remedy = (
+        "The TPU's compiler refuses ragged tensors.",
+        "Write x.to_tensor(shape=[None, LENGTH]) in the function of dataset.map.",
+    )
+    for call in tpu.device_calls(Kind.TENSORFLOW):
+        if call.name.startswith(("tensorflow.ragged.", "tensorflow.RaggedTensor.")):
+            yield Problem(tpu.code.place(call.node), message, remedy)
+    if tpu.platform.tensorflow:
+        for call in tpu.code.calls:
+            is_input = call.last in {"Input", "InputLayer"} and is_keras(call.name, tpu.code)
+            if is_input and is_true(call.keyword("ragged")):
+                yield Problem(tpu.code.place(call.node), message, remedy)
+
+
+def _next_batch(number: float, a_core: float) -> float:
+    """The batch as it is written, for the next multiple of a tile for each core."""
+    return number * (-(-a_core // _TILE) * _TILE) / a_core
+
+
+def _masked(tpu: TpuCode, kind: Kind) -> Iterator[ast.Subscript]:
+    """Subscripts `x[y > 0]` of values on the device; `x.at[mask].set(y)` keeps its shape."""
+    for node in tpu.code.nodes(ast.Subscript):
+        is_read = isinstance(node.ctx, ast.Load) and not (
+            isinstance(node.value, ast.Attribute) and node.value.attr == "at"
+        )
+        if is_read and kind in tpu.compiled.kind(node) and tpu.traced.is_traced(node.value):
+            index = _mask(tpu, node.slice)
+            if isinstance(index, ast.Compare) and tpu.traced.is_traced(index):
+                yield node
+
+
+def _mask(tpu: TpuCode, node: ast.expr) -> ast.expr | None:
+    """A subscript's expression, or what its name was given."""
+    index = tpu.code.resolved(node)
+    while isinstance(index, ast.UnaryOp) and isinstance(index.op, ast.Invert):
+        index = tpu.code.resolved(index.operand)
+    return index
+
+
+def _arguments(node: ast.Call) -> int:
+    return len(node.args) + len([each for each in node.keywords if each.arg != "name"])
+
+
+# Rules of TPUs: the types of numbers that they compute with.
+
+
+_DOUBLES = {
+    "tensorflow.float64", "tensorflow.double", "jax.numpy.float64", "torch.float64", "torch.double",
+    "tensorflow.complex128", "numpy.float64", "numpy.double", "jax.numpy.complex128",
+}  # fmt: skip
+_ENDS = {name.rpartition(".")[2] for name in _DOUBLES}
+_POLICIES = {"set_global_policy", "set_policy", "set_dtype_policy", "Policy", "DTypePolicy"}
+
+
+@tpu_rule("T050", "double-precision", Severity.WARNING)
+def double_precision(tpu: TpuCode) -> Iterator[Problem]:
+    """The TPU's step computes in float64.
+
+    A TPU has no unit for it: the compiler emulates it, many times slower, and complex128 is refused. In JAX a float64
+    is silently a float32 unless jax_enable_x64 is on. Cast to float32 before the step, or to bfloat16.
+
+    Source (2026-11-23): Cloud TPU performance guide; 145 steps given to Google's TPU compiler, see docs/adr/0017.
+    """
+    message, remedy = "A TPU emulates float64, many times slower.", "Write float32, or bfloat16."
+    for node in tpu.code.nodes(ast.Attribute):
+        if node.attr in _ENDS and tpu.code.name(node) in _DOUBLES and _is_computed_with(tpu, node):
+            yield Problem(tpu.code.place(node), message, remedy)
+    for call in tpu.code.calls:
+        is_setting = call.name == "jax.config.update" and tpu.code.text(call.argument(0)) == "jax_enable_x64"
+        is_on = is_setting and isinstance(value := call.argument(1), ast.Constant) and bool(value.value)
+        is_floatx = call.last == "set_floatx" and tpu.code.text(call.argument(0)) == "float64"
+        is_double = call.last == "double" and tpu.platform.torch and tpu.compiled.is_on_device(call.node)
+        texts = [each.value for each in call.node.keywords if each.arg == "dtype"]
+        texts += call.node.args[1:2] if call.last in {"cast", "astype"} else []
+        is_cast = any(tpu.code.text(each) == "float64" for each in texts) and tpu.compiled.is_on_device(call.node)
+        if is_on or is_floatx or is_double or is_cast:
+            yield Problem(tpu.code.place(call.node), message, remedy)
+
+
+@tpu_rule("T051", "half-precision", Severity.WARNING)
+def half_precision(tpu: TpuCode) -> Iterator[Problem]:
+    """The notebook computes in float16, or scales its loss for it.
+
+    That is a GPU's type. A TPU's is bfloat16, which has the range of float32 and needs no scaling of the loss:
+    `mixed_bfloat16`, `torch.autocast("xla", dtype=torch.bfloat16)`, `dtype=jnp.bfloat16`.
+
+    Source (2026-11-23): Keras, guide to mixed precision; PyTorch/XLA, "Automatic mixed precision".
+    """
+    for call in tpu.code.calls:
+        is_policy = call.last in _POLICIES and tpu.code.text(call.argument(0)) == "mixed_float16"
+        is_scaler = tpu.platform.torch and call.last == "GradScaler" and not _is_switched(call.node)
+        is_known = call.name.startswith(("keras.", "tensorflow.", "torch.", "torch_xla."))
+        # Below an `if` another type may be taken on a TPU.
+        if (is_policy or is_scaler) and is_known and not tpu.code.is_conditional(call.node):
+            remedy = 'Write "mixed_bfloat16".'
+            if is_scaler:
+                remedy = 'Leave the scaler out, and compute in torch.autocast("xla", dtype=torch.bfloat16).'
+            yield Problem(tpu.code.place(call.node), "A TPU computes in bfloat16, not in float16.", remedy)
+
+
+def _is_computed_with(tpu: TpuCode, node: ast.AST) -> bool:
+    """True for a type that an array on the device gets: `tf.cast(x, tf.float64)`, `dtype=jnp.float64`."""
+    parent = tpu.code.parent(node)
+    given_to = tpu.code.call(tpu.code.parent(parent) if isinstance(parent, ast.keyword) else parent)
+    return given_to is not None and given_to.last not in CALLBACKS and tpu.compiled.is_on_device(node)
+
+
+def _is_switched(node: ast.Call) -> bool:
+    """True with an `enabled=` that is computed: it may be off on a TPU."""
+    return any(each.arg == "enabled" and not isinstance(each.value, ast.Constant) for each in node.keywords)
+
+
+# Rules of what the TPU's compiler says of a notebook's steps; they find nothing where it was not asked.
+
+
+@rule("C001", "step-not-reached", Severity.WARNING)
+def step_not_reached(kernel: KernelSource) -> Iterator[Problem]:
+    """The notebook stops before the compiler sees a step.
+
+    Its cells run here up to the first training step, on eight virtual devices and the data that are on this machine;
+    one of them failed, or the process ended. On Kaggle it may fail, too, or only data or memory are missing here.
+    Run it with `tandem run` first, or write made-up data with `tandem specimen`.
+
+    Source (2026-11-25): our own reading: the cells of the notebook, as they ran here; docs/adr/0018.
+    """
+    yield from _said(kernel, "error", "died")
+
+
+@rule("C002", "step-refused")
+def step_refused(kernel: KernelSource) -> Iterator[Problem]:
+    """The compiler refuses a step.
+
+    On a TPU the session would end there, after minutes of preparing data.
+    Move the operation into the input pipeline, or take one that the compiler has.
+
+    Source (2026-11-27): Google's TPU compiler (libtpu) in this very check; docs/adr/0017.
+    """
+    yield from _said(kernel, "refused")
+
+
+@rule("C003", "step-does-not-fit")
+def step_does_not_fit(kernel: KernelSource) -> Iterator[Problem]:
+    """A step needs more memory than a core of the TPU has.
+
+    The session would end with RESOURCE_EXHAUSTED at its first step.
+    Give a core fewer examples; the remedy names the largest batch that fits, where it was looked for.
+
+    Source (2026-11-27): Google's TPU compiler (libtpu) in this very check, for 15.5 GB a core; docs/adr/0017.
+    """
+    yield from _said(kernel, "memory")
+
+
+@rule("C004", "step-compiled-again", Severity.WARNING)
+def step_compiled_again(kernel: KernelSource) -> Iterator[Problem]:
+    """A step is called with several shapes, and compiled for each.
+
+    Every compilation takes seconds to minutes, in every epoch that brings a new shape.
+    Drop the last batch (drop_remainder=True) or fill it up, and pad texts to few lengths.
+
+    Source (2026-11-25): the shapes of the steps, as they were called here; docs/adr/0018.
+    """
+    yield from _said(kernel, "recompilation")
+
+
+@rule("C005", "one-core-of-many", Severity.WARNING)
+def one_core_of_many(kernel: KernelSource) -> Iterator[Problem]:
+    """A step runs on one core while the others wait.
+
+    The session costs the same quota, and is up to eight times as slow.
+    Split the batch over all devices: keras.distribution.DataParallel, a jax.sharding.Mesh, or PyTorch/XLA's SPMD.
+
+    Source (2026-11-25): the sharding of the step that was compiled; docs/adr/0018.
+    """
+    yield from _said(kernel, "one-core")
+
+
+@rule("C006", "padding", Severity.NOTE)
+def padding(kernel: KernelSource) -> Iterator[Problem]:
+    """A step's arrays take several times their size, since the TPU keeps them in tiles of 8 by 128.
+
+    Memory and time go to zeros.
+    Take batches in multiples of 8, at best 128, and features in multiples of 128.
+
+    Source (2026-11-27): Cloud TPU performance guide, padding; the arrays of the step that was compiled.
+    """
+    yield from _said(kernel, "padding")
+
+
+@rule("C007", "compiler-out-of-time", Severity.WARNING)
+def compiler_out_of_time(kernel: KernelSource) -> Iterator[Problem]:
+    """The time limit ended before the compiler did.
+
+    What it said by then is reported; what was compiled is kept, and the next check goes on from there.
+
+    Source (2026-11-27): this very check.
+    """
+    yield from _said(kernel, "time-limit")
+
+
+@rule("C008", "left-to-the-host", Severity.WARNING)
+def left_to_the_host(kernel: KernelSource) -> Iterator[Problem]:
+    """PyTorch/XLA has the host compute an operation of a step.
+
+    Each time, the step is cut in two, its values go to the host and back, and the TPU waits.
+    Take an operation whose result has a constant shape, such as torch.where in the place of a mask, or move it into the
+    loader.
+
+    Source (2026-11-22): the counters of torch_xla 2.9 in this very check; docs/adr/0018.
+    """
+    yield from _said(kernel, "on-host")
+
+
+def _said(kernel: KernelSource, *kinds: str) -> Iterator[Problem]:
+    for word in kernel.compiler:
+        if word.kind in kinds:
+            yield Problem(Place(kernel.code.path, word.cell, word.line), word.message, word.remedy)

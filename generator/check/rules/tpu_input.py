@@ -1,18 +1,302 @@
-"""Rules of TPUs: the input pipeline, which has to feed eight cores with batches of one shape."""
+"""Rules of TPUs: the input pipeline, its batches, and the operations that the compiler refuses or runs slowly."""
 
 import ast
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import lru_cache
+from math import floor
 from typing import TypeGuard
 
-from generator.check.analysis.datasets import batched_datasets, training_loaders
-from generator.check.analysis.function_kinds import Kind
-from generator.check.analysis.tpu import TpuCode, tpu_rule
-from generator.check.finding import Severity
-from generator.check.fix import with_argument
+from generator.check.cell_text import Call, FunctionNode, is_false, is_true, walk
+from generator.check.compiled import Kind, is_keras
+from generator.check.findings import Severity, with_argument
 from generator.check.rule import Problem
-from generator.check.rules.tpu_division import fed_arrays, is_data_parallel
-from generator.check.syntax import Call, FunctionNode, is_false, is_true, walk
+from generator.check.tpu import DEVICES, TpuCode, batched_datasets, tpu_rule, training_loaders
+
+# Rules of TPUs: batches that Keras on JAX splits over the devices, which have to divide each of them.
+
+
+_DEFAULT = 32  # Keras' batch size for arrays
+_DEEPEST = 50
+_ALL_DEVICES = {"jax.devices", "jax.local_devices", "keras.distribution.list_devices"}
+_BY_SHAPE = {"zeros", "ones", "empty", "full"}
+_BY_SIZES = {"rand", "randn"}  # of NumPy: a number for each axis
+_SIZED = {"normal", "uniform", "random", "standard_normal", "integers", "randint", "random_sample"}
+_SAME_ROWS = {"astype", "copy", "float", "clip", "asarray", "array", "ascontiguousarray", "to_numpy", "expand_dims"}
+_OF_ARRAYS = ("numpy.", "jax.", "keras.")
+_ON_KERAS_FIT = {"epochs", "validation_data", "validation_split", "callbacks", "steps_per_epoch", "initial_epoch"}
+_IN_TRAINING = f"Train on .batch(batch_size, drop_remainder=True), with a batch_size that is a multiple of {DEVICES}."
+_PADDED = f'repeat the last row: np.pad(x, [(0, -len(x) % {DEVICES}), *[(0, 0)] * (x.ndim - 1)], mode="edge")'
+_ELSEWHERE = f"Take a batch_size that is a multiple of {DEVICES}, and {_PADDED}; "
+
+
+@dataclass(frozen=True)
+class _Fed:
+    """What a model is fed with: the size of its batches, and the rows they are cut from (None: not known)."""
+
+    call: Call
+    what: str
+    batch: float | None
+    rows: float | None
+    is_whole: bool = False  # the last batch is dropped, or as large as the others
+    is_dataset: bool = False  # of tf.data, whose batches are made by the notebook
+
+    @property
+    def is_training(self) -> bool:
+        """True for what a step of training is given."""
+        return self.what == "`fit`"
+
+    @property
+    def remedy(self) -> str:
+        """How its batches become whole."""
+        if self.is_training:
+            return _IN_TRAINING
+        is_predicted = self.what == "`predict`"
+        return _ELSEWHERE + ("keep predictions[: len(x)]." if is_predicted else "give the copies a sample_weight of 0.")
+
+    @property
+    def remainder(self) -> float | None:
+        """The rows of a batch that eight devices do not divide, 0 where they divide each, None if nobody knows."""
+        if self.batch is not None and self.batch % DEVICES and not (self.rows and self.rows < self.batch):
+            return self.batch
+        if self.is_whole:
+            return None if self.batch is None else 0
+        if self.batch is None or self.rows is None:
+            return None
+        last = self.rows % self.batch
+        return last if last % DEVICES else 0
+
+
+@tpu_rule("T025", "indivisible-batch", Severity.ERROR)
+def indivisible_batch(tpu: TpuCode) -> Iterator[Problem]:
+    """Keras on JAX splits a batch over eight devices that do not divide it.
+
+    With `keras.distribution.DataParallel` every batch is sharded along its first axis: one of 100 rows, or a last one
+    of 26, ends in `IndivisibleError`. In `predict`, `evaluate` and validation that comes after the training.
+
+    Source (2026-11-26): keras-team/keras#21167; executed with Keras 3.15 and JAX 0.10.2 on eight devices.
+    """
+    for fed in _fed(tpu):
+        if fed.remainder:
+            what = fed.what[0].upper() + fed.what[1:]
+            message = f"{what} has a batch of {fed.remainder:g} rows, which {DEVICES} devices do not divide."
+            yield Problem(tpu.code.place(fed.call.node), message, fed.remedy)
+
+
+@tpu_rule("T026", "last-batch-may-not-divide", Severity.WARNING)
+def last_batch_may_not_divide(tpu: TpuCode) -> Iterator[Problem]:
+    """Keras on JAX splits a last batch over eight devices, which divide it by chance only.
+
+    With `keras.distribution.DataParallel` every batch is sharded along its first axis. Where the number of rows is no
+    multiple of 8, the last batch of a dataset that keeps it ends in `IndivisibleError`; in `predict` that comes after
+    the training.
+
+    Source (2026-11-26): keras-team/keras#21167; executed with Keras 3.15 and JAX 0.10.2 on eight devices.
+    """
+    for fed in _fed(tpu):
+        if fed.is_dataset and fed.remainder is None and not fed.is_whole:
+            message = f"The last batch of {fed.what} fails unless {DEVICES} divides the number of rows."
+            yield Problem(tpu.code.place(fed.call.node), message, fed.remedy)
+
+
+def fed_arrays(tpu: TpuCode) -> Iterator[_Fed]:
+    """Return what `fit` trains on in arrays whose batches eight devices divide."""
+    return (fed for fed in _fed(tpu) if not fed.is_dataset and not fed.remainder)
+
+
+@lru_cache(maxsize=1)  # asked for each batch
+def is_data_parallel(tpu: TpuCode) -> bool:
+    """True if Keras on JAX splits each batch over all devices."""
+    calls = [call for call in tpu.code.calls if call.name == "keras.distribution.DataParallel"]
+    return tpu.platform.keras_jax and any(_is_of_all_devices(tpu, call) for call in calls)
+
+
+def _is_of_all_devices(tpu: TpuCode, call: Call) -> bool:
+    devices = call.keyword("devices")
+    if devices is None:
+        return not call.is_open and call.keyword("device_mesh") is None and not call.node.args
+    listed = tpu.code.call(tpu.code.resolved(devices))
+    return listed is not None and listed.name in _ALL_DEVICES
+
+
+def _fed(tpu: TpuCode) -> Iterator[_Fed]:
+    """Everything that the models of a notebook are fed with, where it is known what that is."""
+    if not is_data_parallel(tpu):
+        return
+    models = set(_models(tpu))
+    for call in tpu.code.calls:
+        receiver = call.receiver
+        if call.last not in ("fit", "evaluate", "predict") or receiver is None or call.is_open:
+            continue
+        if ast.dump(receiver) in models or (call.last == "fit" and any(call.keyword(each) for each in _ON_KERAS_FIT)):
+            yield from _fed_by(tpu, call)
+
+
+def _models(tpu: TpuCode) -> Iterator[str]:
+    """The expressions that are Keras models: what is compiled, or made by Keras."""
+    for call in tpu.code.calls:
+        is_compiled = call.last == "compile" and call.name != "re.compile" and call.receiver is not None
+        if is_compiled or (call.last == "fit" and any(call.keyword(each) for each in _ON_KERAS_FIT)):
+            yield ast.dump(call.receiver) if call.receiver is not None else ""
+    for assign in tpu.code.nodes(ast.Assign):
+        made = tpu.code.call(assign.value)
+        is_model = made is not None and made.last in ("Sequential", "Model", "load_model", "Functional")
+        if made is not None and is_model and is_keras(made.name, tpu.code):
+            for target in assign.targets:
+                if isinstance(target, ast.Name):
+                    yield ast.dump(ast.Name(target.id, ast.Load()))
+
+
+def _fed_by(tpu: TpuCode, call: Call) -> Iterator[_Fed]:
+    examples = call.argument(0, "x")
+    given = call.argument(1 if call.last == "predict" else 2, "batch_size")
+    batch = tpu.devices.number(given) if given is not None and not _is_none(given) else float(_DEFAULT)
+    name = f"`{call.last}`"
+    dataset = _dataset(tpu, call, examples, name)
+    split = tpu.devices.number(call.keyword("validation_split")) if call.last == "fit" else None
+    if dataset is not None:
+        yield dataset
+    elif examples is not None and _is_array(tpu, examples, is_targeted=call.last != "predict" and _has_targets(call)):
+        rows = _rows(tpu, examples)
+        if split and rows is not None:
+            kept = floor(rows * (1 - split))
+            yield _Fed(call, f"the validation of {name}", batch, rows - kept)
+            rows = kept
+        yield _Fed(call, name, batch, rows)
+    validation = tpu.code.resolved(call.keyword("validation_data")) if call.last == "fit" else None
+    if isinstance(validation, ast.Tuple | ast.List) and validation.elts:
+        size = call.keyword("validation_batch_size")
+        yield _Fed(
+            call,
+            f"the validation of {name}",
+            batch if size is None else tpu.devices.number(size),
+            _rows(tpu, validation.elts[0]),
+        )
+    elif validation is not None:
+        fed = _dataset(tpu, call, call.keyword("validation_data"), f"the validation of {name}")
+        if fed is not None:
+            yield fed
+
+
+def _has_targets(call: Call) -> bool:
+    return call.argument(1, "y") is not None
+
+
+def _is_none(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None
+
+
+def _is_array(tpu: TpuCode, node: ast.expr, *, is_targeted: bool) -> bool:
+    """True for an array: it has targets beside it, or it is seen how it is made."""
+    return is_targeted or _rows(tpu, node) is not None
+
+
+def _dataset(tpu: TpuCode, call: Call, node: ast.expr | None, what: str) -> _Fed | None:
+    """What a dataset of tf.data gives, whose batches are made in sight."""
+    node = tpu.code.resolved(node)
+    after: list[Call] = []
+    for _ in range(_DEEPEST):
+        made = tpu.code.call(node)
+        if made is None or made.receiver is None:
+            return None
+        if made.last == "batch":
+            break
+        after.append(made)
+        node = tpu.code.resolved(made.receiver)
+    else:
+        return None
+    if {"unbatch", "rebatch", "filter", "flat_map", "padded_batch"} & {each.last for each in after} or made.is_open:
+        return None
+    batch = tpu.devices.number(made.argument(0, "batch_size"))
+    drops = made.argument(1, "drop_remainder")
+    before, rows = _before(tpu, made.receiver)
+    is_whole = is_true(drops) or "repeat" in before
+    if batch is None and not (drops is None or is_whole):
+        return None
+    return _Fed(call, what, batch, rows, is_whole, is_dataset=True)
+
+
+def _before(tpu: TpuCode, node: ast.expr | None) -> tuple[set[str], float | None]:
+    """The methods of a dataset down to where it begins, and its rows where nothing but order changes them."""
+    methods: set[str] = set()
+    limits: list[float | None] = []
+    for _ in range(_DEEPEST):
+        made = tpu.code.call(tpu.code.resolved(node))
+        if made is None:
+            return methods, None
+        methods.add(made.last)
+        if made.last == "from_tensor_slices" and made.node.args:
+            rows = _rows(tpu, made.node.args[0])
+            known = [each for each in limits if each is not None]
+            is_known = rows is not None and len(known) == len(limits)
+            return methods, min([rows, *known]) if is_known and rows is not None else None
+        if made.last == "take":
+            limits.append(tpu.devices.number(made.argument(0, "count")))
+        elif made.last not in ("shuffle", "map", "cache", "prefetch", "with_options", "repeat"):
+            limits.append(None)
+        if made.last == "repeat" and (made.node.args or made.node.keywords):
+            limits.append(None)
+            methods.discard("repeat")
+        node = made.receiver
+    return methods, None
+
+
+def _rows(tpu: TpuCode, node: ast.expr | None, depth: int = 0) -> float | None:
+    """The length of an array, as far as it is seen how it is made."""
+    node = tpu.code.resolved(node)
+    if node is None or depth > _DEEPEST:
+        return None
+    if isinstance(node, ast.Tuple | ast.Dict):
+        parts = node.elts if isinstance(node, ast.Tuple) else node.values
+        return _rows(tpu, parts[0], depth + 1) if parts else None
+    if isinstance(node, ast.Subscript):
+        return _rows_of_slice(tpu, node, depth)
+    call = tpu.code.call(node)
+    if call is None:
+        return None
+    if call.last in _SAME_ROWS:
+        of = call.argument(0) if call.name.startswith(_OF_ARRAYS) else call.receiver
+        return _rows(tpu, of, depth + 1)
+    rows = tpu.devices.number(_first_axis(tpu, call))
+    return rows if rows is not None and rows > 0 else None
+
+
+def _first_axis(tpu: TpuCode, call: Call) -> ast.expr | None:
+    """The length of the first axis of an array that a call makes or gives another shape."""
+    last, first = call.node.args[-1] if call.node.args else None, call.argument(0, "shape")
+    if call.last == "reshape":
+        shape = last if call.name.startswith(_OF_ARRAYS) else first
+    elif call.last in _SIZED:
+        shape = call.keyword("size") or last
+    elif call.last in _BY_SHAPE or call.last in _BY_SIZES or (call.last == "arange" and len(call.node.args) == 1):
+        shape = first
+    else:
+        return None
+    shape = tpu.code.resolved(shape)
+    if isinstance(shape, ast.Tuple | ast.List):
+        return shape.elts[0] if shape.elts else None
+    return None if call.last in _SIZED else shape
+
+
+def _rows_of_slice(tpu: TpuCode, node: ast.Subscript, depth: int) -> float | None:
+    part = node.slice.elts[0] if isinstance(node.slice, ast.Tuple) and node.slice.elts else node.slice
+    if not isinstance(part, ast.Slice) or part.step is not None:
+        return None
+    rows = _rows(tpu, node.value, depth + 1)
+    lower = 0.0 if part.lower is None else _bound(tpu, part.lower, rows)
+    upper = rows if part.upper is None else _bound(tpu, part.upper, rows)
+    if rows is None or lower is None or upper is None:
+        return None
+    return max(0.0, min(upper, rows) - min(lower, rows))
+
+
+def _bound(tpu: TpuCode, node: ast.expr, rows: float | None) -> float | None:
+    """Where a slice begins or ends, counted from the beginning."""
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        back = tpu.devices.number(node.operand)
+        return None if rows is None or back is None else rows - back
+    return tpu.devices.number(node)
+
 
 _READS = {"imread", "open", "load", "imdecode", "read_image", "decode_image", "read_dicom", "dcmread", "encode_plus"}
 _DECODES = ("tensorflow.io.decode_", "tensorflow.image.decode_", "tensorflow.io.read_file", "tensorflow.io.parse_")
@@ -248,3 +532,224 @@ def _autotune(tpu: TpuCode) -> str:
     """What the notebook writes for `tf.data.AUTOTUNE`, by the name that it imports TensorFlow as."""
     names = [name for name, full in tpu.code.imported.items() if full == "tensorflow"]
     return f"{names[0] if names else 'tf'}.data.AUTOTUNE"
+
+
+# Rules of TPUs: operations and layers that their compiler refuses, or runs slowly.
+
+
+_STRINGS = (
+    "tensorflow.strings.", "tensorflow.io.decode_", "tensorflow.image.decode_", "tensorflow.io.read_file",
+    "tensorflow.io.parse_", "tensorflow.audio.decode_", "tensorflow.as_string",
+)  # fmt: skip
+_LOOKUPS = {"TextVectorization", "StringLookup", "IntegerLookup", "Hashing", "HashedCrossing"}
+_TRANSFORMS = {
+    "RandomRotation", "RandomZoom", "RandomTranslation", "RandomShear", "RandomPerspective", "RandAugment",
+    "RandomElasticTransform", "AugMix", "MixUp", "CutMix", "RandomCrop",
+}  # fmt: skip
+_GATHERING = _TRANSFORMS - {"MixUp", "CutMix", "RandomCrop"}
+_REFUSED = {
+    "tensorflow.image.crop_and_resize", "tensorflow.image.random_jpeg_quality", "tensorflow.random.gamma",
+    "tensorflow.math.segment_sum", "tensorflow.linalg.lu", "tensorflow.linalg.eig", "tensorflow.edit_distance",
+    "tensorflow.nn.max_pool_with_argmax", "tensorflow.histogram_fixed_width",
+}  # fmt: skip
+_METHODS = {"bicubic", "area"}
+_RESIZES = {"Resizing": "interpolation", "UpSampling2D": "interpolation"}
+_FALLBACKS = {"grid_sample", "median", "histc", "nanmedian"}
+_STATEFUL = {"uniform", "normal", "truncated_normal", "shuffle", "poisson", "categorical"}
+_IMAGE = {"random_flip_left_right", "random_brightness", "random_contrast", "random_crop"}
+_POOLS = {"MaxPooling1D", "MaxPooling2D", "MaxPooling3D", "MaxPool1D", "MaxPool2D", "MaxPool3D"}
+_CONCATENATES = {"concat", "concatenate", "cat", "hstack", "vstack", "append"}
+
+
+@tpu_rule("T040", "string-op-in-step", Severity.ERROR)
+def string_op_in_step(tpu: TpuCode) -> Iterator[Problem]:
+    """The TPU's step reads files, decodes, or works on strings.
+
+    A TPU has numbers only; the compiler refuses everything else. Decode and tokenize in the input pipeline
+    (`dataset.map`), which runs on the host.
+
+    Source (2026-11-23): 145 steps given to Google's TPU compiler, see docs/adr/0017.
+    """
+    for call in tpu.device_calls(Kind.TENSORFLOW):
+        if call.name.startswith(_STRINGS):
+            message = f"The TPU's compiler refuses `{call.last}`, which works on strings or files."
+            yield Problem(
+                tpu.code.place(call.node), message, "Move it into the function of dataset.map, which runs on the host."
+            )
+
+
+@tpu_rule("T041", "lookup-layer-in-model", Severity.ERROR)
+def lookup_layer_in_model(tpu: TpuCode) -> Iterator[Problem]:
+    """The model has a layer that looks up or hashes what goes in.
+
+    `TextVectorization`, `StringLookup`, `IntegerLookup` and `Hashing` use tables and strings, which the TPU's compiler
+    refuses, and which Keras on JAX cannot trace. Apply the layer in `dataset.map`; for inference put it before the
+    model.
+
+    Source (2026-11-23): 145 steps given to Google's TPU compiler, see docs/adr/0017; Keras, preprocessing layers on a
+    TPU.
+    """
+    if tpu.platform.tensorflow or tpu.platform.keras_jax:
+        for call in tpu.layers.made(_LOOKUPS):
+            message = f"The TPU's compiler refuses a {call.last} in the model."
+            yield Problem(
+                tpu.code.place(call.node), message, "Apply it before: dataset.map(lambda x, y: (layer(x), y))."
+            )
+
+
+@tpu_rule("T042", "augmentation-in-model", Severity.ERROR)
+def augmentation_in_model(tpu: TpuCode) -> Iterator[Problem]:
+    """The model has an augmentation layer that a TPU refuses, or takes long for.
+
+    Rotation, zoom, translation, shear, perspective and what draws one of them (`RandAugment`, `AugMix`) fetch each
+    pixel from another place. TensorFlow has no TPU kernel for that (ImageProjectiveTransformV3). Keras on JAX makes
+    gathers and scatters of it, which are slow on a TPU: somebody's training of 10 minutes took 2.5 hours (a warning).
+    `RandomCrop` is refused by both. Apply them in `dataset.map`, on the host. Flips, brightness, contrast, hue,
+    saturation, erasing, blur and sharpness are fine in the model.
+
+    Source (2026-11-27): 145 steps given to Google's TPU compiler, see docs/adr/0017; keras-team/keras#23229; the layers
+    of Keras 3.15 compiled by JAX 0.10.2, and a model with `RandomCrop` trained.
+    """
+    is_jax = tpu.platform.keras_jax
+    for call in tpu.layers.made(_TRANSFORMS) if tpu.platform.tensorflow or is_jax else ():
+        if not is_jax:
+            message, severity = f"TensorFlow has no {call.last} for a TPU.", None
+        elif call.last in _GATHERING:
+            message = f"{call.last} fetches each pixel by itself, in every step of the TPU."
+            severity = Severity.WARNING
+        elif call.last == "RandomCrop":
+            message, severity = "JAX cannot compile RandomCrop, whose place is known at run time only.", None
+        else:
+            continue
+        remedy = "Apply it before: dataset.map(lambda x, y: (layer(x), y), num_parallel_calls=tf.data.AUTOTUNE)."
+        yield Problem(tpu.code.place(call.node), message, remedy, severity=severity)
+
+
+@tpu_rule("T043", "refused-op", Severity.ERROR)
+def refused_op(tpu: TpuCode) -> Iterator[Problem]:
+    """The TPU's step has an operation that its compiler lacks.
+
+    All of these run on a GPU: `crop_and_resize`, `random_jpeg_quality`, `random.gamma`, `segment_sum` (the unsorted one
+    is fine), `lu`, `eig`, `max_pool_with_argmax`, `histogram_fixed_width`, `edit_distance`. Compute it in the input
+    pipeline, or from operations that the compiler has.
+
+    Source (2026-11-23): 145 steps given to Google's TPU compiler, see docs/adr/0017.
+    """
+    for call in tpu.device_calls(Kind.TENSORFLOW):
+        if call.name in _REFUSED:
+            remedy = (
+                "Write tf.math.unsorted_segment_sum(data, ids, number)."
+                if call.last == "segment_sum"
+                else "Move it into the function of dataset.map, which runs on the host."
+            )
+            yield Problem(tpu.code.place(call.node), f"The TPU's compiler has no `{call.last}`.", remedy)
+
+
+@tpu_rule("T044", "resize-method", Severity.ERROR)
+def resize_method(tpu: TpuCode) -> Iterator[Problem]:
+    """The TPU's step resizes images by the bicubic or area method.
+
+    The compiler has the bilinear and the nearest one. Take bilinear, or resize in the input pipeline.
+
+    Source (2026-11-23): 145 steps given to Google's TPU compiler, see docs/adr/0017.
+    """
+    for call in tpu.device_calls(Kind.TENSORFLOW):
+        if call.name == "tensorflow.image.resize":
+            yield from _resized(tpu, call, call.argument(2, "method"))
+    if tpu.platform.tensorflow:
+        for call in tpu.layers.made(set(_RESIZES)):
+            yield from _resized(tpu, call, call.keyword(_RESIZES[call.last]))
+
+
+@tpu_rule("T045", "falls-back-to-host", Severity.WARNING)
+def falls_back_to_host(tpu: TpuCode) -> Iterator[Problem]:
+    """The model calls an operation that PyTorch/XLA has only on the host.
+
+    `grid_sample`, `median` and `histc` are not lowered: the step is cut in two, the tensor fetched, computed on a CPU
+    core and sent back, in every step. The counters `aten::…` of `torch_xla.debug.metrics` show it.
+
+    Source (2026-11-23): counters of torch_xla 2.9, see docs/adr/0017.
+    """
+    for call in tpu.device_calls(Kind.TORCH) if tpu.platform.torch else ():
+        if call.last in _FALLBACKS and not call.name.startswith(("numpy.", "np.")):
+            message = f"PyTorch/XLA computes `{call.last}` on the host, in the middle of every step."
+            yield Problem(
+                tpu.code.place(call.node),
+                message,
+                "Move it into the dataset's __getitem__, or write it with other operations.",
+            )
+
+
+@tpu_rule("T046", "max-pooling", Severity.NOTE)
+def max_pooling(tpu: TpuCode) -> Iterator[Problem]:
+    """The model pools by the maximum.
+
+    Its gradient has to find where the maximum was, which a TPU does slowly and with more traffic than the mean needs.
+    Where accuracy allows it take average pooling, or a convolution with a stride.
+
+    Source (2026-11-23): Cloud TPU performance guide.
+    """
+    found = list(tpu.layers.made(_POOLS)) if tpu.platform.tensorflow or tpu.platform.keras_jax else []
+    found += [call for call in tpu.device_calls(Kind.TENSORFLOW) if call.name == "tensorflow.nn.max_pool2d"]
+    found += [call for call in tpu.device_calls(Kind.JAX) if call.name == "flax.linen.max_pool"]
+    for call in found[:1]:
+        message = "The model pools by the maximum, whose gradient is slow on a TPU."
+        yield Problem(
+            tpu.code.place(call.node),
+            message,
+            "Try AveragePooling2D (nnx.avg_pool, F.avg_pool2d), or a convolution with strides=2.",
+        )
+
+
+@tpu_rule("T047", "concatenation-in-loop", Severity.WARNING)
+def concatenation_in_loop(tpu: TpuCode) -> Iterator[Problem]:
+    """The TPU's step grows a tensor by concatenation in a loop.
+
+    Each pass copies all that came before, in memory that the step is bound by, and unaligned pieces are laid out anew.
+    Collect the pieces in a list and concatenate or stack them once, or use `jax.lax.scan`.
+
+    Source (2026-11-23): Cloud TPU performance guide ("few concatenations").
+    """
+    for call in tpu.code.calls:
+        parent = tpu.code.parent(call.node)
+        if call.last not in _CONCATENATES or not isinstance(parent, ast.Assign) or not call.node.args:
+            continue
+        is_array = call.name.startswith(("tensorflow.", "jax.numpy.", "torch.", "keras.ops.", "keras.layers."))
+        grown = {each.id for each in walk(call.node.args[0]) if isinstance(each, ast.Name)}
+        grows = isinstance(parent.targets[0], ast.Name) and parent.targets[0].id in grown
+        kind = tpu.compiled.kind(call.node)
+        is_step = Kind.DEVICE in kind and Kind.TORCH not in kind
+        if is_array and grows and is_step and any(tpu.loops(call.node)):
+            message = "A tensor grows by concatenation in a loop, and is copied in every pass."
+            yield Problem(
+                tpu.code.place(call.node),
+                message,
+                f"Append the pieces to a list in the loop, and write {call.last}(pieces) once after it.",
+            )
+
+
+@tpu_rule("T048", "stateful-chance", Severity.NOTE)
+def stateful_chance(tpu: TpuCode) -> Iterator[Problem]:
+    """The TPU's step draws stateful random numbers.
+
+    The compiler replaces them by a generator of its own, which neither `tf.random.set_seed` nor a `seed` argument
+    reaches: no run can be repeated. Draw with `tf.random.stateless_uniform` and the like, from a seed handed in.
+
+    Source (2026-11-23): TensorFlow, tf.random on XLA; 145 steps given to Google's TPU compiler, see docs/adr/0017.
+    """
+    for call in tpu.device_calls(Kind.TENSORFLOW):
+        head, _, last = call.name.rpartition(".")
+        if (head == "tensorflow.random" and last in _STATEFUL) or (head == "tensorflow.image" and last in _IMAGE):
+            message = f"No seed reaches the numbers that `{last}` draws on a TPU."
+            yield Problem(
+                tpu.code.place(call.node), message, f"Write tf.{head[11:]}.stateless_{last}(…, seed=(1, step))."
+            )
+
+
+def _resized(tpu: TpuCode, call: Call, method: ast.expr | None) -> Iterator[Problem]:
+    name = tpu.code.text(method) or (tpu.code.name(method).rpartition(".")[2] if method is not None else "")
+    if name.lower() in _METHODS:
+        message = f"The TPU's compiler has no {name.lower()} resize."
+        yield Problem(
+            tpu.code.place(call.node), message, 'Write "bilinear", or move it into the function of dataset.map.'
+        )

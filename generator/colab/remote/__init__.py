@@ -4,7 +4,7 @@
     unpack     puts what was sent in pieces where it belongs
     pack       makes pieces of what is to be fetched; here, of what is to be sent
 
-They import nothing of the kit, which is not there; `generator.colab.transfer` and `rental` send them.
+They import nothing of the kit, which is not there; `generator.colab.rental` and `rental` send them.
 """
 
 from pathlib import Path

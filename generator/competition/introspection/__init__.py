@@ -1,27 +1,108 @@
 """A survey interpreted as a task: what the files mean, why, and what else they could mean.
 
-A `Survey` and `Hints` come in, a `Reading` goes out: `read_task` in `task_inference` asks one question after the other,
-and each answer is a `Finding`, inferred or the user's.
+`read_task` takes a `Survey` and `Hints`, and asks one question after the other; each answer is a `Finding`.
 
-    table_roles, stages, id_column, lookup_table   which table is for what
-    row_ids                                        how the test rows get their ids, where no column has them
-    example_files ← label_sources ← candidate_folders, tfrecords, pixels
-                                                   which files the examples are, and what says their labels
-    answer_columns                                 which columns of the sample submission are filled, and which repeated
-    target_columns, null_words, column_statistics, features
-                                                   what is learned, and from what
-    data_profile                                   all of that together, before anything is concluded
-    target_kind, submission, metric, family        what kind of task it is
-    images, masks, run_length, audio, text, feature_types, coordinates, sequences, cross_validation, training_budget,
-    table_format, inference_server                 what the family and its notebooks need to know
-    input_checks, unsupported, warnings, errors    decisions that cannot be followed, and what cannot be done
-    unused_files                                   what no notebook reads
-    findings, vocabulary                           how candidates are weighed, and the words that people name files with
+    evidence      candidates, weights, statistics of columns, and the words that people name files with
+    tables, ids   which table is for what, and the columns that identify rows
+    files         the files, records or pixels of the examples, and where their labels are
+    targets       the metric, and the columns with the training labels
+    features      the columns of an example and their types
+    target_kind   what kind of value is predicted
+    task_kind     family, submission, folds, training budget
+    row_format    the format of the tables, and ids that are put together
+    limits        what is refused, and what is warned of
 
-`pair` asks for tasks, `specimen` reads the same names of files and columns; nobody else imports this package.
+`pair` asks for tasks, and `specimen` uses the same names of files and columns.
 """
 
-from generator.competition.introspection.findings import Candidate, Confidence, Finding, Hints, Reading
-from generator.competition.introspection.task_inference import read_task
+from generator.competition.facts import TargetKind
+from generator.competition.introspection.evidence import Candidate, Confidence, Finding, Findings, Hints, Reading
+from generator.competition.introspection.files import find_example_files
+from generator.competition.introspection.ids import find_id
+from generator.competition.introspection.limits import (
+    check_decisions,
+    check_that_answers_can_be_written,
+    check_that_files_can_be_read,
+    check_that_rows_have_targets,
+    check_that_targets_can_be_learned,
+    check_that_there_are_data,
+    check_that_there_are_templates,
+    unclear_keys,
+    warnings_of,
+)
+from generator.competition.introspection.tables import find_tables
+from generator.competition.introspection.target_kind import find_target_kind, observe, settle_positive_class
+from generator.competition.introspection.targets import settle_metric, settle_serving
+from generator.competition.introspection.task_kind import (
+    find_family,
+    find_submission,
+    labels_per_cell,
+    settle_details,
+    settle_submission_file,
+    settle_unseen_columns,
+)
+from generator.competition.schema import keys_of, task_of
+from generator.competition.survey.facts import Survey
+
+# Reading a survey as a task: the order of the questions, each of which rests on the answers before it.
+
+
+# What is shown first; the details of the family follow.
+_FIRST = ("family", "metric", "target_kind", "submission", "id_column", "targets", "class_count")
+_FILES = ("train_table", "labels_table", "test_table", "sample_submission", "submission_file", "submission_separator")
+_SERVED = ("inference_server", "gateway_files", "served_answer")
+
+
+def read_task(survey: Survey, hints: Hints) -> Reading:
+    """Makes a task of what was seen in a competition's files.
+
+    Args:
+        survey: What was seen.
+        hints: What is known beside, the user's decisions among it, which are taken as they are.
+
+    Returns:
+        The task, every value with its evidence, and what to warn of.
+
+    Raises:
+        IntrospectionError: What was seen does not make a task, or a decision does not fit it.
+        UnknownMetricError: The user decided on a metric that the kit does not have.
+    """
+    survey = survey.with_null_words  # they may be ids and labels
+    found = Findings(hints)
+    tables = find_tables(survey, found)
+    id_column = find_id(tables, survey.server, found)
+    files = find_example_files(survey, tables, id_column, found)
+    check_that_there_are_data(survey, tables, files)
+    check_that_files_can_be_read(survey, tables, files, hints)
+    seen = observe(survey, tables, files, found)
+
+    check_that_there_are_templates(seen, hints)
+    kind = find_target_kind(seen, found)
+    check_that_targets_can_be_learned(kind, seen, hints)
+    check_that_rows_have_targets(kind, seen)
+    check_that_answers_can_be_written(kind, seen, hints)
+    submission = find_submission(kind, seen, found)
+    settle_unseen_columns(kind, submission, seen, found)
+    settle_metric(seen.metric, submission, kind, found, sizes=(seen.classes, labels_per_cell(seen.targets)))
+    if kind is TargetKind.CLASS and (seen.classes or "class_count" in hints.overrides):
+        found.settle("class_count", seen.classes, f"{seen.classes:,} classes were seen")
+    if kind is TargetKind.CLASS:
+        settle_positive_class(submission, seen, found)
+    family = find_family(kind, seen, found)
+    settle_details(family, seen, found, is_served=survey.server is not None)
+    is_served = settle_serving(survey.server, found, columns=len(seen.targets.asked or seen.targets.names))
+    settle_submission_file(tables.sample, survey.server if is_served else None, found)
+    for key, rule in keys_of(family.name).items():
+        if key in hints.overrides and key not in found and rule.default is not None:
+            found.settle(key, rule.default, "nothing in the files says otherwise")
+    check_decisions(survey, seen, found)
+
+    findings = {key: found[key] for key in (*_FIRST, *_FILES, *_SERVED, *found) if key in found}
+    values = {key: finding.value for key, finding in findings.items()}
+    evidence = {key: finding.evidence for key, finding in findings.items()}
+    task = task_of(str(values.pop("family")), values, evidence)
+    warnings, unclear = warnings_of(survey, findings, seen, hints), unclear_keys(found, seen, hints)
+    return Reading(task=task, findings=findings, warnings=warnings, unclear=unclear)
+
 
 __all__ = ["Candidate", "Confidence", "Finding", "Hints", "Reading", "read_task"]

@@ -1,12 +1,33 @@
-"""The columns that describe an example: those that training and test examples both have."""
+"""The features of an example: columns and their types, texts, sequences, coordinates."""
 
-from collections.abc import Mapping
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
+from typing import Any
 
-from generator.competition.introspection.table_roles import Tables
-from generator.competition.introspection.target_columns import Targets
-from generator.competition.introspection.vocabulary import looks_like_id
+from generator.competition.facts import TargetKind
+from generator.competition.introspection.evidence import (
+    Candidate,
+    Confidence,
+    Findings,
+    Reason,
+    UnusableValueError,
+    is_whole,
+    joined,
+    listed,
+    looks_like_id,
+    overlap,
+    weighed,
+    words,
+)
+from generator.competition.introspection.tables import Tables
+from generator.competition.introspection.targets import Targets
+from generator.competition.metrics import METRICS
+from generator.competition.schema import Family, preset_for
+from generator.competition.survey.columns import are_dates, numbers_of
 from generator.competition.survey.facts import NUMBERS, Column, ColumnKind, Table
 
 _MOST_CODES = 20
@@ -69,3 +90,572 @@ def find_features(tables: Tables, targets: Targets, id_column: str) -> Features 
         columns=tuple(both),
         others=tuple(column.name for column in columns if column.name not in known),
     )
+
+
+# The coordinates of a table: columns of latitudes and longitudes, and the places that they are of.
+
+
+_KEY = "coordinate_columns"
+_LATITUDE, _LONGITUDE = re.compile("latitude|lat"), re.compile("longitude|long|lng|lon")
+_LARGEST_LATITUDE, _LARGEST_LONGITUDE = 90, 180
+_FEWEST_PLACES, _MOST_PLACES = 2, 4
+
+
+def settle_coordinates(columns: Sequence[Column], found: Findings) -> None:
+    """Settles the latitudes and longitudes, in turns, of two places or more, between which there are distances.
+
+    Raises:
+        UnusableValueError: The user decided on something else.
+    """
+    places = _coordinate_pairs(columns)
+    if len(places) < _FEWEST_PLACES:
+        evidence = "no two places of a row are named and measured as latitude and longitude"
+        names = found.settle(_KEY, list[str](), evidence)
+    else:
+        value = [column.name for place in places[:_MOST_PLACES] for column in place]
+        names = found.settle(_KEY, value, f"{listed(value)} are named and measured so")
+    if len(names) % 2 or len(names) == _FEWEST_PLACES:
+        wanted = "the latitude and the longitude of a place, then those of another, such as lat_a,lon_a,lat_b,lon_b"
+        raise UnusableValueError(key=_KEY, value=", ".join(names), wanted=wanted)
+
+
+def _coordinate_pairs(columns: Sequence[Column]) -> list[tuple[Column, Column]]:
+    """The latitude and the longitude of each place, in the order of the table."""
+    longitudes = {_LONGITUDE.sub("*", column.name.lower()): column for column in columns}
+    pairs = [(column, longitudes.get(_LATITUDE.sub("*", column.name.lower()))) for column in columns]
+    return [
+        (one, other)
+        for one, other in pairs
+        if other is not None
+        and other is not one
+        and _is_within(one, _LARGEST_LATITUDE)
+        and _is_within(other, _LARGEST_LONGITUDE)
+    ]
+
+
+def _is_within(column: Column, limit: float) -> bool:
+    numbers = numbers_of(column)
+    return numbers is not None and all(abs(float(value)) <= limit for value in numbers.distinct)
+
+
+# The columns of a table: those of no use, and numbers, dates, texts and categories among the others.
+
+
+_CATEGORY = frozenset(
+    ("id", "nbr", "code", "type", "class", "category", "cat", "zip", "region", "group", "store", "shop")
+)
+_CATEGORY |= {"item", "cluster", "month", "weekday", "dow", "season", "weather", "brand", "channel", "segment", "kind"}
+_CATEGORY |= {"sex", "gender"}
+_MOST_CATEGORIES = 300
+_FEWEST_ROWS_TO_JUDGE = 5
+_LONGEST_LIST = 5
+_LONGEST_CATEGORY, _FEW_DIFFERENT, _OFTEN = 100, 20, 0.5
+_IN_NUMBERS = re.compile(r"\s*(\d{1,2})([-/.])(\d{1,2})\2\d{2,4}")
+_YEAR_FIRST = re.compile(r"\s*\d{4}[-/.]")
+_MONTHS = 12
+COLUMN_KINDS = ("category_columns", "number_columns", "date_columns", "short_text_columns", "text_columns")
+_FEWEST_WORDS = 3  # of a text, on average
+# The parts of names and codes, as the notebooks take them out.
+_START, _INSIDE = (
+    re.compile(r"\s*([^\d,;:()/.]+?)\s*[\d,;:()/.]"),
+    re.compile(r"[,;:()/.]\s*([^\W\d][^\d,;:()/.]*)[,;:()/.]"),
+)
+_MANY_CATEGORIES = 64  # of which the notebooks encode one by one
+_FEW_ROWS, _NEARLY_ALL, _SOME = 3, 0.9, 0.1
+
+
+def settle_columns(features: Features, found: Findings, family: Family, *, group: str = "", order: str = "") -> None:
+    """Settles which columns of a table the model does not see, and what the others are.
+
+    What is neither dropped nor named by a finding is a number where it is one in the file, else a category.
+
+    Args:
+        features: The columns.
+        found: Takes the findings.
+        family: The family, which may read texts and coordinates or not.
+        group: The column that groups rows, in a sequence or in the folds, which the model does not see either.
+        order: The column that orders them, which it always sees.
+    """
+    columns = [column for column in features.columns if column.name != group]
+    short = _settle_short_texts(columns, features, found) if "short_text_columns" in family.task else []
+    columns = [column for column in columns if column.name not in short]
+    prose = _settle_texts(columns, features, found) if "text_columns" in family.task else []
+    dropped = _settle_dropped([column for column in columns if column.name not in prose], features, found, order)
+    left = [column for column in columns if column.name not in dropped]
+    if "coordinate_columns" in family.task:
+        settle_coordinates(left, found)
+    codes = _settle_categories(left, found)
+    others = [column for column in left if column.name not in codes]
+    known = {*_settle_numbers(others, features, found), *_settle_dates(others, features, found)}
+    texts = [column.name for column in others if column.name not in known and numbers_of(column) is None]
+    names = [*codes, *short, *texts]
+    evidence = f"{listed(names)} are no numbers" if names else "every column is a number or a date"
+    found.settle("has_categories", bool(names), evidence)
+
+
+def _settle_short_texts(columns: Sequence[Column], features: Features, found: Findings) -> list[str]:
+    """Settles the columns of names and codes that are too many for categories, but have parts or values in common."""
+    named = {name for key in ("drop_columns", *COLUMN_KINDS) for name in found.decided_list(key)}
+    names = [column.name for column in columns if column.name not in named and _is_short_text(column, features.train)]
+    evidence = f"the rows share parts of {listed(names)}" if names else "no names and codes have parts in common"
+    return found.settle("short_text_columns", names, evidence)
+
+
+def _is_short_text(column: Column, table: Table) -> bool:
+    is_many = _different(column, table) > _MANY_CATEGORIES or _is_free_text(column, table)
+    if column.kind is not ColumnKind.TEXT or not is_many or numbers_of(column) is not None or are_dates(column):
+        return False
+    if sum(map(len, column.present)) / len(column.present) > _LONGEST_CATEGORY:
+        return False
+    if _shared(column, _INSIDE.search) >= _NEARLY_ALL:
+        return True
+    has_parts = _shared(column, _START.match) >= _SOME
+    return _mean_words(column) < _FEWEST_WORDS and (has_parts or _is_repeated(column, table))
+
+
+def _shared(column: Column, find: Callable[[str], re.Match[str] | None]) -> float:
+    """The share of the values with a part that a few others have as well, if there are several such parts."""
+    parts = Counter(match[1] for value in column.present if (match := find(value)) is not None)
+    often = [times for times in parts.values() if times >= _FEW_ROWS]
+    return sum(often) / len(column.present) if len(often) > 1 else 0.0
+
+
+def _is_repeated(column: Column, table: Table) -> bool:
+    """True if a good part of the values, which are too different for categories, stands in several rows."""
+    repeated = sum(times for times in Counter(column.present).values() if times > 1)
+    return _is_free_text(column, table) and repeated >= _SOME * len(column.present)
+
+
+def _settle_texts(columns: Sequence[Column], features: Features, found: Findings) -> list[str]:
+    """Settles the columns of free text, which would be dropped otherwise: words are what they have in common."""
+    named = {name for key in ("drop_columns", *COLUMN_KINDS) for name in found.decided_list(key)}
+    free = [column for column in columns if column.name not in named and _is_free_text(column, features.train)]
+    texts = [column for column in free if _mean_words(column) >= _FEWEST_WORDS]
+    means = joined([f"{_mean_words(column):.0f} words in {column.name}" for column in texts])
+    evidence = f"on average {means}, too long or too varied for categories" if texts else "no column holds free text"
+    return found.settle("text_columns", [column.name for column in texts], evidence)
+
+
+def _mean_words(column: Column) -> float:
+    return sum(len(value.split()) for value in column.present) / len(column.present)
+
+
+def _settle_dropped(columns: Sequence[Column], features: Features, found: Findings, order: str) -> list[str]:
+    kept = {order, *(name for key in COLUMN_KINDS for name in found.decided_list(key))}
+    free = [column for column in columns if column.name not in kept]
+    constant = [column.name for column in free if _is_constant(column)]
+    free = [column for column in free if column.name not in constant]
+    unique = [column.name for column in free if _is_another_id(column)]
+    texts = [column.name for column in free if column.name not in unique and _is_free_text(column, features.train)]
+    reasons = [
+        (features.others, "only training examples have {}"),
+        (constant, "{} never changes"),
+        (unique, "{} is different in every row"),
+        (texts, "{} is long text, or different in most rows"),
+    ]
+    clauses = [clause.format(listed(names)) for names, clause in reasons if names]
+    value = [*features.others, *constant, *unique, *texts]
+    return found.settle("drop_columns", value, "; ".join(clauses) or "every column may be of use")
+
+
+def _is_constant(column: Column) -> bool:
+    if column.kind is ColumnKind.EMPTY:
+        return True
+    return len(column.values) >= _FEWEST_ROWS_TO_JUDGE and len(column.distinct) == 1 and not column.missing
+
+
+def _is_another_id(column: Column) -> bool:
+    if len(column.values) < _FEWEST_ROWS_TO_JUDGE or not column.is_unique:
+        return False
+    if column.kind is ColumnKind.TEXT:
+        return numbers_of(column) is None and not are_dates(column)
+    if column.kind is not ColumnKind.INTEGER or not looks_like_id(column.name):
+        return False
+    values = [float(value) for value in column.present]
+    return values == sorted(values)  # it numbers the rows
+
+
+def _is_free_text(column: Column, table: Table) -> bool:
+    """True if it is neither a number nor a date, and too long or too seldom the same to be a category."""
+    if column.kind not in (ColumnKind.TEXT, ColumnKind.DATE) or numbers_of(column) is not None or are_dates(column):
+        return False
+    length = sum(len(value.strip()) for value in column.present) / len(column.present)
+    return length > _LONGEST_CATEGORY or _different(column, table) > max(_FEW_DIFFERENT, _OFTEN * table.rows)
+
+
+def _different(column: Column, table: Table) -> float:
+    """The number of different values in the whole column, by how many were seen once and twice (Chao's estimate)."""
+    if table.is_complete:
+        return len(column.distinct)
+    times = Counter(Counter(column.present).values())
+    return len(column.distinct) + times[1] * (times[1] - 1) / (2 * (times[2] + 1))
+
+
+def _settle_categories(columns: Sequence[Column], found: Findings) -> list[str]:
+    names = [column.name for column in columns if _is_category(column)]
+    if len(names) <= _LONGEST_LIST:
+        evidence = "whole numbers whose names say that they are codes" if names else "no number looks like a code"
+    else:
+        evidence = f"{len(names)} columns of whole numbers whose names say that they are codes"
+    return found.settle("category_columns", names, evidence, Confidence.LIKELY)
+
+
+def _settle_numbers(columns: Sequence[Column], features: Features, found: Findings) -> list[str]:
+    """Settles the numbers that are read as text: in training, or in the test table, which may have other marks."""
+    names = []
+    for column in columns:
+        tables = [one for one in (column, features.in_test(column.name)) if one is not None]
+        is_text = any(one.kind is ColumnKind.TEXT or one.is_quoted for one in tables)
+        if is_text and numbers_of(column) is not None:
+            names.append(column.name)
+    evidence = f"nearly all values of {listed(names)} are numbers" if names else "no text stands among numbers"
+    return found.settle("number_columns", names, evidence)
+
+
+def _is_category(column: Column) -> bool:
+    numbers = numbers_of(column)
+    if numbers is None or not is_whole(numbers) or len(numbers.distinct) > _MOST_CATEGORIES:
+        return False
+    is_named = bool(words(column.name) & _CATEGORY) or column.name.lower().endswith(("class", "code", "type"))
+    return is_named and 1 < len(numbers.distinct) < len(numbers.present)
+
+
+def _settle_dates(columns: Sequence[Column], features: Features, found: Findings) -> list[str]:
+    """Settles which columns are dates or times, and whether these begin with the day."""
+    dates = [column.name for column in columns if are_dates(column)]
+    evidence = f"the values of {listed(dates)} look like dates" if dates else "no text looks like dates"
+    names = found.settle("date_columns", dates, evidence)
+    found.settle("day_first", *_day_first([column for column in columns if column.name in names], features))
+    return names
+
+
+def _day_first(columns: Sequence[Column], features: Features) -> tuple[bool, str, Confidence]:
+    """True if the day comes first; a date that begins with the year would be misread by who expects the day first."""
+    orders: dict[str, list[str]] = {"day": [], "month": [], "year": [], "?": []}
+    for column in columns:
+        later = features.in_test(column.name)
+        order = date_order((*column.present, *(later.present if later is not None else ())))
+        if order:
+            orders[order].append(column.name)
+    by_day, others, unclear = orders["day"], [*orders["month"], *orders["year"]], orders["?"]
+    value = len(by_day) >= max(1, len(others))
+    if by_day and others:
+        return value, f"the day comes first in {listed(by_day)} and not in {listed(others)}", Confidence.THIN
+    if by_day:
+        return value, f"the day comes first in {listed(by_day)}", Confidence.SURE
+    if unclear and not others:
+        return value, f"no day of {listed(unclear)} is above {_MONTHS}", Confidence.THIN
+    return value, "no date begins with its day", Confidence.SURE
+
+
+def date_order(values: Iterable[str]) -> str:
+    """The first part of such dates: "day", "month", "year", "?" if days and months look alike, "" if it is in words."""
+    given = list(values)
+    parts = [match for match in map(_IN_NUMBERS.match, given) if match is not None]
+    if not parts:
+        return "year" if any(map(_YEAR_FIRST.match, given)) else ""
+    first, second = (max(int(match[place]) for match in parts) for place in (1, 3))
+    if first > _MONTHS or second > _MONTHS:
+        return "day" if first > _MONTHS else "month"
+    # Where dates have points, the day comes first.
+    return "day" if any(match[2] == "." for match in parts) else "?"
+
+
+# Rows that belong together in an order: the column that groups them, and the one that orders them.
+
+
+_ORDERED = NUMBERS | {ColumnKind.DATE}
+_ORDER_WORDS = frozenset(
+    ("time", "step", "order", "seq", "sequence", "timestamp", "number", "frame", "position", "day")
+)
+_ORDER_WORDS |= {"date", "index", "seconds", "minute", "hour"}
+_SHORTEST_GROUP, _FEWEST_GROUPS, _MOST_BLOCKS = 3, 3, 8
+_GROWING, _RESTARTING, _NEW = 0.95, 0.5, 0.5
+_COLUMNS_COMPARED = 40
+_DECIDED = 6.0
+_MOST_STEPS, _STEPS_MULTIPLE = 512, 8
+_MOST_COUNTED, _COMMON = 1_000, 0.1
+
+
+@dataclass(frozen=True)
+class Groups:
+    """A grouping of rows.
+
+    Attributes:
+        group: The column whose equal values make a group.
+        order: The column that grows within each group.
+        rows: How many rows a group has on average.
+        longest: How many rows the largest group has.
+        candidate: The column that groups, how sure it is, and why.
+    """
+
+    group: str
+    order: str
+    rows: float
+    longest: int
+    candidate: Candidate
+
+
+def find_groups(features: Features, found: Findings) -> Groups | None:
+    """Finds a group column and an order column, or takes those that the user named; None if there are none."""
+    decided = _decided(features, found)
+    if decided is not None:
+        return decided
+    columns = features.train.columns[:_COLUMNS_COMPARED]
+    names = {column.name for column in features.columns} | {features.id_column}
+    shared = [column for column in columns if column.name in names]
+    fitting = [
+        groups
+        for group in shared
+        if _makes_groups(group) and _is_of_sequences(group, features)
+        for order in shared
+        if order is not group and (groups := _groups(group, order, features)) is not None
+    ]
+    return max(fitting, key=lambda groups: groups.candidate.weight, default=None)
+
+
+def settle_sequences(groups: Groups, features: Features, found: Findings, family: Family) -> None:
+    """Settles the columns that make a sequence, and those that the model reads."""
+    is_per_group = groups.group == features.id_column
+    per = "the ids of the sample submission are groups" if is_per_group else "each row has an id"
+    settle_columns(features, found, family, group=groups.group, order=groups.order)
+    found.settle("group_column", groups.group, groups.candidate.evidence)
+    found.settle("order_column", groups.order, f"it grows within each {groups.group} and starts anew")
+    found.settle("prediction_per", "group" if is_per_group else "row", per)
+    longest = f"the longest group seen has {groups.longest:,} rows"
+    found.settle("sequence_length", steps_length(groups.longest), longest)
+
+
+def steps_length(longest: int) -> int:
+    """Rows that are read together: enough for the longest group, a multiple of 8, at most 512."""
+    return min(_MOST_STEPS, -(-longest // _STEPS_MULTIPLE) * _STEPS_MULTIPLE)
+
+
+def _decided(features: Features, found: Findings) -> Groups | None:
+    group = features.train.column(found.decided("group_column"))
+    order = features.train.column(found.decided("order_column"))
+    if group is None or order is None:
+        return None
+    rows = _rows_of_a_group(group, order)
+    why = "the user named its columns"
+    return Groups(group.name, order.name, rows, _longest(group), Candidate(group.name, why, _DECIDED))
+
+
+def _makes_groups(column: Column) -> bool:
+    if column.kind not in (ColumnKind.INTEGER, ColumnKind.TEXT) or column.missing:
+        return False
+    runs, groups = 1 + sum(one != other for one, other in pairwise(column.values)), len(column.distinct)
+    is_together = runs <= groups + _MOST_BLOCKS
+    return groups >= _FEWEST_GROUPS and is_together and len(column.values) >= _SHORTEST_GROUP * groups
+
+
+def _is_of_sequences(group: Column, features: Features) -> bool:
+    """Test examples are other groups; the same ones at a later time would be a forecast for rows."""
+    if group.name == features.id_column:
+        return True
+    test = features.in_test(group.name)
+    return test is not None and overlap(group, test) < _NEW
+
+
+def _groups(group: Column, order: Column, features: Features) -> Groups | None:
+    if order.kind not in _ORDERED or order.missing or order.name == features.id_column:
+        return None
+    later = features.in_test(order.name)
+    if later is None or (group.name != features.id_column and _are_all_later(order, later)):
+        return None
+    steps = list(zip(pairwise(group.values), pairwise(_positions(order)), strict=True))
+    inside = [here < there for (one, other), (here, there) in steps if one == other]
+    between = [here >= there for (one, other), (here, there) in steps if one != other]
+    if not inside or sum(inside) < _GROWING * len(inside) or sum(between) < _RESTARTING * max(1, len(between)):
+        return None
+    rows = _rows_of_a_group(group, order)
+    reasons = [
+        Reason(4, f"rows of equal {group.name} stand together, {rows:.0f} on average, and {order.name} grows in them"),
+        Reason(1 * looks_like_id(group.name), f"{group.name} is named like an id"),
+        Reason(1 * bool(words(order.name) & _ORDER_WORDS), f"{order.name} is named for an order"),
+        Reason(1 * (group.name == features.id_column), "an id stands for a group"),
+    ]
+    longest = max(_longest(group), round(rows))
+    return Groups(group.name, order.name, rows, longest, weighed(group.name, reasons))
+
+
+def _longest(group: Column) -> int:
+    return max(Counter(group.values).values(), default=1)
+
+
+def _rows_of_a_group(group: Column, order: Column) -> float:
+    """The rows of a group: what was sampled in pieces cuts groups, so short runs say little.
+
+    A group that was counted from 0 or 1 has as many rows as its last number says, even if no piece has all of them.
+    """
+    lengths = sorted(Counter(group.values).values())
+    whole = lengths[len(lengths) // 2 :]
+    commonest, times = Counter(lengths).most_common(1)[0]
+    usual = commonest if times > _COMMON * len(lengths) else sum(whole) / len(whole)
+    if order.kind is not ColumnKind.INTEGER:
+        return usual
+    places = [float(place) for place in order.present]
+    first, last = min(places), max(places)
+    are_counted = first in (0, 1) and len(order.distinct) <= last - first + 1
+    counted = last - first + 1 if are_counted else 0
+    return counted if lengths[-1] < counted <= _MOST_COUNTED * lengths[-1] else usual
+
+
+def _are_all_later(train: Column, test: Column) -> bool:
+    """True if the test examples go on where the training examples end: a forecast, whose groups go on too."""
+    if test.kind is not train.kind or not test.present:
+        return False
+    return bool(min(_positions(test)) > max(_positions(train)))
+
+
+def _positions(order: Column) -> Sequence[Any]:
+    if order.kind is ColumnKind.DATE:
+        return order.present
+    return [float(value) for value in order.present]
+
+
+# The columns of text that are read, and their length.
+
+
+_NAMES = frozenset(("text", "texts", "comment", "comments", "review", "reviews", "title", "question", "sentence"))
+_NAMES |= {"premise", "hypothesis", "tweet", "description", "content", "body", "phrase", "prompt", "response", "answer"}
+_NAMES |= {"essay", "excerpt", "abstract", "headline", "summary", "message", "query", "document", "anchor"}
+_NAMES |= {"transcript", "ingredients", "search", "target"}
+_LONG, _SHORT = 6, 1.5
+_LETTERS_PER_WORD = 8  # languages without spaces, and their words in others
+_TOKENS_PER_WORD, _TOKENS_MULTIPLE, _LONGEST = 1.5, 128, 512
+_MOST_TEXTS = 6
+_SEVERAL = 20
+_LEAST = 2.5
+_HARDLY_LESS = 3
+_DIFFERENT = 0.3
+_FEW_TEXTS, _FEW_COUNTED_TEXTS = 1_000, 5_000
+_ENGLISH = frozenset(("the", "of", "and", "to", "for", "with", "that", "this", "are"))
+_ENGLISH_WORDS, _OTHER_LETTERS, _LETTERS_IN_ENGLISH = 0.01, 0.005, 0.05  # shares; of letters, those outside of ASCII
+_READ_OF_A_TEXT = 500  # letters, which tell its language
+
+
+@dataclass(frozen=True)
+class TextColumns:
+    """The columns with something to read.
+
+    Attributes:
+        columns: The columns of text, at most six, in the order of the table.
+        best: The one that is text most clearly, and why; None if there is none.
+        left_out: Further columns of text.
+    """
+
+    columns: tuple[Column, ...]
+    best: Candidate | None = None
+    left_out: tuple[str, ...] = ()
+
+
+def find_text_columns(features: Features) -> TextColumns:
+    """Weighs the columns that could be text."""
+    of_text = [column for column in features.columns if column.kind is ColumnKind.TEXT]
+    texts = [column for column in of_text if numbers_of(column) is None]
+    is_all = not features.measures and len(texts) == len(of_text)
+    weighed_texts = [(weighed(column.name, _reasons(column, is_all=is_all)), column) for column in texts]
+    fitting = [(candidate, column) for candidate, column in weighed_texts if candidate.weight >= _LEAST]
+    ordered = sorted(fitting, key=lambda pair: (-pair[0].weight, -_mean_word_count(pair[1])))
+    # A further column counts if it is text about as clearly as the first, or says something in words beside it.
+    alike = [column for candidate, column in ordered if candidate.weight >= ordered[0][0].weight - _HARDLY_LESS]
+    if alike:
+        alike += [column for column in texts if column not in alike and _is_beside(column)]
+    kept = {column.name for column in alike[:_MOST_TEXTS]}
+    return TextColumns(
+        columns=tuple(column for column in features.columns if column.name in kept),
+        left_out=tuple(column.name for column in alike[_MOST_TEXTS:]),
+        best=max((candidate for candidate, _ in fitting), key=lambda candidate: candidate.weight, default=None),
+    )
+
+
+def settle_texts(texts: TextColumns, features: Features, examples: int, found: Findings) -> None:
+    """Settles the columns of text, those beside them, the length, and what the model starts from."""
+    columns = texts.columns or tuple(column for column in features.columns if column.kind is ColumnKind.TEXT)[:1]
+    mean = joined([f"{_mean_word_count(column):.0f} words in {column.name}" for column in columns])
+    length = sequence_length(columns)
+    more = f"; {listed(texts.left_out)} would be one too many" if texts.left_out else ""
+    beside = "the numbers that training and test examples both have, ids apart"
+    found.settle("text_columns", [column.name for column in columns], f"on average {mean}{more}")
+    found.settle("number_columns", [column.name for column in features.measures], beside)
+    evidence = f"{length} tokens hold 95% of the sampled texts, or as much as is usual"
+    found.settle("sequence_length", length, evidence)
+    _settle_pretrained(columns, found)
+    _settle_counts(columns, found)
+    has_counts = "text_counts" in found and bool(found["text_counts"].value)
+    if examples <= (_FEW_COUNTED_TEXTS if has_counts else _FEW_TEXTS) and not found.text("pretrained"):
+        found.settle("linear_member", True, f"{examples:,} texts are few for a network alone")
+
+
+def _settle_pretrained(columns: Sequence[Column], found: Findings) -> None:
+    """Settles the pretrained model of texts in a language, where the framework reads one."""
+    language = _language(columns)
+    name = preset_for(str(found["family"].value), language=language, kinds=found.hints.models)
+    if name or "pretrained" in found.hints.overrides:
+        found.settle("pretrained", name, f"the texts are in {language}" if name else "nothing else was said")
+
+
+def _language(columns: Sequence[Column]) -> str:
+    """The language of texts, "English" or "other languages"; "" of what is in none, such as sequences of DNA."""
+    texts = [value[:_READ_OF_A_TEXT] for column in columns for value in column.present]
+    in_words = [word for text in texts for word in text.lower().split()]
+    letters = [letter for text in texts for letter in text if letter.isalpha()]
+    english = sum(word in _ENGLISH for word in in_words) / max(1, len(in_words))
+    others = sum(not letter.isascii() for letter in letters) / max(1, len(letters))
+    if english >= _ENGLISH_WORDS and others < _LETTERS_IN_ENGLISH:
+        return "English"
+    return "other languages" if others >= _OTHER_LETTERS else ""
+
+
+def _settle_counts(columns: Sequence[Column], found: Findings) -> None:
+    """Settles whether counts of the texts are learned from: for grades and other numbers, and for several texts."""
+    metric = METRICS.get(str(found["metric"].value)) if "metric" in found else None
+    is_graded = found.member("target_kind", TargetKind) is TargetKind.NUMBER or (metric and metric.is_ordinal)
+    sizes = [_mean_word_count(column) for column in columns]  # a keyword beside a text is no second text
+    is_of_several = sum(size > max(sizes) / 4 for size in sizes) > 1 and not found.text("pretrained")
+    if is_graded or is_of_several:
+        counted = "what several texts share" if len(columns) > 1 else "how long and how careful a text is"
+        what = "a grade or another number" if is_graded else "a class"
+        found.settle("text_counts", True, f"{counted} can tell much of {what}")
+    elif "text_counts" in found.hints.overrides:
+        found.settle("text_counts", False, "nothing in the files says otherwise")
+
+
+def sequence_length(columns: Sequence[Column]) -> int:
+    """Tokens that hold 95% of the examples: a multiple of 128, at most 512."""
+    lengths = sorted(
+        sum(_word_count(value or "") for value in row)
+        for row in zip(*(column.values for column in columns), strict=True)
+    )
+    if not lengths:
+        return _TOKENS_MULTIPLE
+    tokens = lengths[min(len(lengths) - 1, len(lengths) * 95 // 100)] * _TOKENS_PER_WORD + 3
+    return min(_LONGEST, max(_TOKENS_MULTIPLE, -(-int(tokens) // _TOKENS_MULTIPLE) * _TOKENS_MULTIPLE))
+
+
+def _reasons(column: Column, *, is_all: bool) -> list[Reason]:
+    mean = _mean_word_count(column)
+    is_varied = len(column.distinct) > _DIFFERENT * len(column.present)
+    # A phrase or a question that is asked about many times is text as well, if it is called so.
+    is_named = bool(words(column.name) & _NAMES) and (is_varied or len(column.distinct) > _SEVERAL)
+    return [
+        Reason(2 * (is_named and mean >= _SHORT), f"{column.name} is named so"),
+        Reason(3 * (mean >= _LONG and is_varied), f"{column.name} has {mean:.0f} words on average"),
+        Reason(2.5 * (is_all and (is_varied or is_named) and mean >= _SHORT), "there are no numbers beside it"),
+    ]
+
+
+def _is_beside(column: Column) -> bool:
+    """True for words beside a text, such as its keyword: neither ids, which hardly repeat, nor a few categories."""
+    is_of_words = not looks_like_id(column.name) and len(column.distinct) > _SEVERAL
+    parts = sum(len(value.split()) for value in column.present)
+    return is_of_words and (parts >= _SHORT * len(column.present) or 2 * len(column.distinct) < parts)
+
+
+def _mean_word_count(column: Column) -> float:
+    return sum(map(_word_count, column.present)) / len(column.present) if column.present else 0.0
+
+
+def _word_count(text: str) -> float:
+    return max(float(len(text.split())), len(text) / _LETTERS_PER_WORD)

@@ -1,12 +1,221 @@
-"""The kind of target: a class, several labels, numbers, a mask or an image."""
+"""The kind of target: a class, several labels, numbers, a mask or an image; masks and the positive class."""
 
-from generator.competition.facts import TargetKind
-from generator.competition.introspection.candidate_folders import FolderMatch
-from generator.competition.introspection.data_profile import Observations
-from generator.competition.introspection.findings import Findings, Reason, weighed
-from generator.competition.introspection.run_length import is_run_length
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from generator.competition.facts import Medium, SubmissionKind, TargetKind
+from generator.competition.introspection.evidence import (
+    MASKS,
+    OUTPUTS,
+    TEST,
+    Confidence,
+    Findings,
+    LabelStatistics,
+    Reason,
+    UnusableValueError,
+    best_first,
+    class_column,
+    class_column_of_parts,
+    code_column,
+    is_run_length,
+    label_statistics,
+    listed,
+    weighed,
+    words,
+)
+from generator.competition.introspection.features import (
+    Features,
+    Groups,
+    TextColumns,
+    find_features,
+    find_groups,
+    find_text_columns,
+)
+from generator.competition.introspection.files import ExampleFiles, FolderMatch, best_match, candidate_folders
+from generator.competition.introspection.row_format import RowIds, find_row_ids
+from generator.competition.introspection.tables import Tables
+from generator.competition.introspection.targets import KnownMetric, Targets, find_targets, known_metric
 from generator.competition.schema import families
-from generator.competition.survey.facts import ColumnKind
+from generator.competition.survey.columns import MISSING, kind_of
+from generator.competition.survey.facts import NUMBERS, ColumnKind, Survey
+from generator.text import printable
+
+# Observations of the files, made before it is settled what is to be predicted.
+
+
+@dataclass(frozen=True)
+class Observations:
+    """The observations, each of which was made by its own module.
+
+    Attributes:
+        tables: The tables by their roles.
+        files: The files of the examples, or None.
+        masks: The folder with a mask for each training image, or None.
+        target_images: The folder with the image that each training image is to become, or None.
+        targets: The columns with the labels.
+        labels: What the labels are like.
+        metric: What is said of the metric.
+        features: What the tables hold beside ids and labels, or None.
+        texts: The columns of text among them.
+        groups: The rows that belong together in an order, or None.
+        row_ids: How the ids are made from the test rows, where these have no column of them; else None.
+    """
+
+    tables: Tables
+    files: ExampleFiles | None
+    masks: FolderMatch | None
+    target_images: FolderMatch | None
+    targets: Targets
+    labels: LabelStatistics
+    metric: KnownMetric
+    features: Features | None
+    texts: TextColumns
+    groups: Groups | None
+    row_ids: RowIds | None
+
+    @property
+    def classes(self) -> int:
+        """The number of classes, as far as they were seen."""
+        if self.targets.are_classes_asked or self.labels.is_one_hot:
+            return len(self.targets.asked) or len(self.targets.names)
+        return self.labels.distinct
+
+    def unlabelled(self, kind: TargetKind) -> int:
+        """Returns how many sampled training rows lack the class, or one of the labels or numbers to learn."""
+        tables, columns = self.tables, self.targets.columns
+        is_list = kind is TargetKind.LABELS and len(columns) == 1
+        if tables.labelled is tables.test or kind in (TargetKind.MASK, TargetKind.IMAGE) or is_list:
+            return 0  # an empty list has no labels, and the rows to predict have none yet
+        lacks = all if kind is TargetKind.CLASS else any  # of one-hot columns one says the class
+        rows = zip(*(column.values for column in columns), strict=True)
+        return sum(lacks(value is None for value in row) for row in rows)
+
+    def unlabelled_in_words(self, kind: TargetKind) -> str:
+        """A sentence without its end that counts such rows."""
+        names, table = self.targets.names, self.tables.labelled
+        several = "have none of" if kind is TargetKind.CLASS else "lack at least one of"
+        what = f"{several} {listed(names)}" if len(names) > 1 else f"have no {listed(names)}"
+        rows = f"{self.unlabelled(kind):,} of {len(self.targets.columns[0].values):,} sampled rows"
+        return f"{rows} of {printable(table.path if table else '')} {what}"
+
+
+def observe(survey: Survey, tables: Tables, files: ExampleFiles | None, found: Findings) -> Observations:
+    """Looks at everything, once it is known what the tables are, which column is the id, and where files are.
+
+    Raises:
+        IntrospectionError: There is nothing to learn from.
+        UnknownMetricError: The user decided on a metric that the kit does not have.
+    """
+    id_column = str(found["id_column"].value)
+    targets = find_targets(survey, tables, files, id_column, found)
+    features = find_features(tables, targets, id_column)
+    masks = _paired_folder(survey, files, MASKS, frozenset())
+    return Observations(
+        tables=tables,
+        files=files,
+        masks=masks,
+        target_images=_paired_folder(survey, files, OUTPUTS, MASKS),
+        targets=targets,
+        labels=label_statistics(targets.columns, files.source.classes if files is not None else ()),
+        metric=known_metric(found.hints),
+        features=features,
+        texts=find_text_columns(features) if features is not None else TextColumns(()),
+        groups=find_groups(features, found) if features is not None else None,
+        row_ids=find_row_ids(tables, targets, id_column, found) if files is None else None,
+    )
+
+
+def _paired_folder(
+    survey: Survey, files: ExampleFiles | None, named: frozenset[str], otherwise: frozenset[str]
+) -> FolderMatch | None:
+    """The folder that has an image for each training image, of those that are named by some words and no others."""
+    train = files.source.train if files is not None else None
+    if files is None or train is None or files.medium is not Medium.IMAGE:
+        return None
+    taken = {train.path, *([files.test.path] if files.test is not None else [])}
+    pairs = [
+        folder
+        for folder in candidate_folders(survey, Medium.IMAGE)
+        if folder.path not in taken and folder.words & named and not folder.words & (TEST | otherwise)
+    ]
+    match = best_match([name.rpartition(".")[0] or name for name in train.names], pairs)
+    return match if match is not None and match.parts == 0 else None
+
+
+# Masks: where those of the training images are, and what a row of the submission is a mask of.
+
+
+_FEWEST_REPEATED = 0.05
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """The things that the rows of a submission are of: "image", "id", "column" or "piece", and why."""
+
+    kind: str
+    evidence: str
+    classes: tuple[str, ...] = ()
+    class_column: str = ""
+    confidence: Confidence = Confidence.SURE
+
+
+def settle_masks(seen: Observations, found: Findings) -> None:
+    """Settles the files of masks or their column, and what they are masks of."""
+    folder, suffix, files = "", "", "there are no mask files"
+    if seen.masks is not None:
+        folder, suffix = seen.masks.folder.path, seen.masks.suffix
+        files = f'a mask is named "<id>{suffix}" in {folder}'
+    column = seen.targets.columns[0].name if seen.targets.columns else ""
+    rows = _rows_of(seen)
+    named = ", ".join(rows.classes)
+    why = f"a mask can be of {named}" if rows.classes else "an image has one mask"
+    where = f"{rows.class_column} says it" if rows.class_column else "no column says it"
+    found.settle("mask_folder", folder, files)
+    found.settle("mask_suffix", suffix, files)
+    found.settle("mask_column", column, "its cells are run-length codes" if column else "no column has codes")
+    found.settle("mask_rows", rows.kind, rows.evidence, rows.confidence)
+    found.settle("mask_classes", list(rows.classes), why)
+    found.settle("class_column", rows.class_column, where)
+
+
+def _rows_of(seen: Observations) -> _Rows:
+    tables, files, parts = seen.tables, seen.files, seen.targets.parts
+    sample, train = tables.sample, tables.train
+    if seen.masks is not None or files is None or sample is None or train is None:
+        return _Rows("image", "an image has one mask")
+    column = class_column(sample, train)
+    if column is not None:
+        same = train.column(column.name)
+        known = column.distinct | (same.distinct if same is not None else frozenset())
+        evidence = f"{sample.name} has a row for each image and each {column.name}"
+        return _Rows("column", evidence, _in_order(known), column.name)
+    if len(parts) > 1 and files.parts == 1:
+        found = class_column_of_parts(train, parts)
+        evidence = f"the ids of {sample.name} are <image>_<class>, with {len(parts)} classes for each image"
+        return _Rows("id", evidence, _in_order(parts), found.name if found is not None else "")
+    image = train.column(files.source.column)
+    repeated = len(image.present) - len(image.distinct) if image is not None else 0
+    if image is not None and code_column(train) is not None and repeated > _FEWEST_REPEATED * len(image.present):
+        evidence = (
+            f"{train.name} has several rows for an image, each with a piece of its mask; the model learns their union, "
+            "whose connected pieces become the rows"
+        )
+        return _Rows("piece", evidence, confidence=Confidence.LIKELY)
+    if files.parts:
+        evidence = (
+            f"the ids of {sample.name} have {files.parts} parts behind the name of an image, and only a class that is "
+            "one part, without an underscore, is understood"
+        )
+        return _Rows("image", evidence, confidence=Confidence.THIN)
+    return _Rows("image", "an image has one mask")
+
+
+def _in_order(classes: Sequence[str] | frozenset[str]) -> tuple[str, ...]:
+    """The classes by number where all are numbers, else by name."""
+    if all(name.isdecimal() for name in classes):
+        return tuple(sorted(classes, key=int))
+    return tuple(sorted(classes))
+
 
 _FEW_CLASSES, _MANY_NUMBERS = 20, 50
 
@@ -126,3 +335,93 @@ def _for_mask(seen: Observations) -> list[Reason]:
 
 def _further(match: FolderMatch | None) -> str:
     return f"{match.folder.path if match is not None else ''} has a further image for each training image"
+
+
+# The positive class: that of two whose probability is asked for, or that is called 1 in the submission.
+
+
+_POSITIVE_CLASS_KEY, _FLAGS_KEY = "positive_class", "answers_are_flags"
+_YES = frozenset(("1", "1.0", "true", "t", "yes", "y", "positive", "pos"))
+_NO = frozenset(("0", "0.0", "-1", "-1.0", "false", "f", "no", "n", "negative", "neg", "none", "null"))
+_FLAGS = frozenset(("0", "1", "0.0", "1.0"))
+_CERTAIN = 4
+
+
+def settle_positive_class(submission: SubmissionKind, seen: Observations, found: Findings) -> None:
+    """Settles it where it is not clearly the last class in order, which the notebooks take.
+
+    Raises:
+        UnusableValueError: The user decided on something that is none of the classes.
+    """
+    decided = found.hints.overrides.get(_POSITIVE_CLASS_KEY)
+    names = _names(seen)
+    if decided is not None and names and decided not in names:
+        raise UnusableValueError(
+            key=_POSITIVE_CLASS_KEY, value=str(decided), wanted=f"one of the classes, {listed(names)}"
+        )
+    if len(names) != 2:  # noqa: PLR2004 - yes and no
+        return
+    flag = _flag_asked(names, seen) if submission is SubmissionKind.LABEL else ""
+    if flag:
+        evidence = (
+            f'the cells of the sample submission are like "{flag}", and the classes are {names[0]} and {names[1]}'
+        )
+        found.settle(_FLAGS_KEY, value=True, evidence=evidence)
+    elif not (decided or submission is SubmissionKind.PROBABILITY):
+        return
+    asked = seen.targets.asked[0] if len(seen.targets.asked) == 1 else ""
+    last, first = names[::-1]
+    is_named = {name: class_in(asked, names) == name for name in names}
+    candidates = [
+        weighed(
+            name,
+            [
+                Reason(4 * is_named[name], f"the sample submission asks for {asked}"),
+                Reason(4 * _says_yes(name, other), f"{name} says yes, or {other} no"),
+                Reason(3 * (other in MISSING and not _says_yes(name, other)), f"{other} may stand for nothing"),
+                # Labels that are turned round look like any, and cost more than a probability that is.
+                Reason((1 if flag else 2) * (name == last), "it is the last in order"),
+            ],
+        )
+        for name, other in ((last, first), (first, last))
+    ]
+    best = best_first(candidates)[0]
+    if decided or best.value != last or best.weight < _CERTAIN:
+        found.choose(_POSITIVE_CLASS_KEY, candidates)
+
+
+def class_in(column: str, classes: Sequence[str]) -> str | None:
+    """Returns the one class whose name is in that of a column, such as `bad` of `prob_bad`; None if there is none."""
+    common = frozenset.intersection(*map(words, classes)) if classes else frozenset()
+    named = [name for name in classes if (words(name) - common) & words(column)]
+    return named[0] if len(named) == 1 else None
+
+
+def class_asked(column: str, classes: Sequence[str]) -> str | None:
+    """Return the class whose probability a column asks for: that of its name, else the one of two that says yes."""
+    named = class_in(column, classes)
+    if named is None and len(classes) == 2:  # noqa: PLR2004 - yes and no
+        first, last = classes
+        named = first if _says_yes(first, last) else last if _says_yes(last, first) else None
+    return named
+
+
+def _says_yes(name: str, other: str) -> bool:
+    return name.lower() in _YES or other.lower() in _NO
+
+
+def _flag_asked(names: Sequence[str], seen: Observations) -> str:
+    """A cell of the sample that is 0 or 1, or true or false, where the classes are other words; "" if none is."""
+    if len(seen.targets.answers) != 1 or not seen.targets.answers[0].present:
+        return ""
+    (answer,) = seen.targets.answers
+    is_flag = answer.kind is ColumnKind.BOOLEAN or answer.distinct <= _FLAGS
+    kinds = {answer.kind, kind_of(names)}
+    return answer.present[0] if is_flag and len(kinds) > 1 and not kinds <= NUMBERS else ""
+
+
+def _names(seen: Observations) -> list[str]:
+    """The classes in the notebooks' order, as far as they were seen."""
+    columns, files = seen.targets.columns, seen.files
+    names = {*columns[0].distinct} if len(columns) == 1 else {*(files.source.classes if files is not None else ())}
+    return sorted(names, key=int if all(map(str.isdecimal, names)) else str)

@@ -1,21 +1,124 @@
-"""A miniature synthetic copy of a competition's data, from what is known of it: `write_specimen`.
+"""A miniature synthetic copy of a competition's data, from what is known of it: `write_specimen`."""
 
-A `Survey` and a `Task` come in, a folder of files goes out, and a `SpecimenSummary` says what is in it.
+import hashlib
+import json
+from collections.abc import Mapping
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
 
-    original, sampled_names, id_format, labels     what is copied: names, ids and labels of the real examples
-    examples ← masks                               the made-up training and test examples, with their labels
-    example_folders, folders ← media_files ← images, sounds
-                                                   their files, each in the folder that it belongs in
-    tables ← table_rows, row_ids, column_cells, text, pixel_cells; table_files
-                                                   the tables, column by column, and how they are written
-    tfrecord_files                                 their TFRecords
-    inference_server, stand_in_server              what asks a notebook for answers
-    writing, randomness                            a folder that appears as a whole, chance that can be repeated
+from generator import __version__
+from generator.competition.facts import Task
+from generator.competition.specimen.examples import Original, synthetic_data
+from generator.competition.specimen.files import (
+    MARKER,
+    FolderMaker,
+    RecordMaker,
+    Writer,
+    staged,
+    with_folders,
+    write_server,
+)
+from generator.competition.specimen.media import MediaFiles, with_usual_formats
+from generator.competition.specimen.tables import TableMaker, table_file
+from generator.competition.survey.facts import Survey
+from generator.files import WorkspaceFiles
 
-`cli` and `localkaggle` write specimens; they know this module alone.
-"""
+# The writing of a specimen, from beginning to end.
 
-from generator.competition.specimen.specimen import SpecimenSummary, write_specimen
-from generator.competition.specimen.writing import MARKER
+
+@dataclass(frozen=True)
+class SpecimenSummary:
+    """A summary of what was written.
+
+    Attributes:
+        folder: Where.
+        rows: Of each table, by path.
+        files: How many files there are, by folder; "" is the specimen itself.
+        notes: Sentences on what is not like the original.
+    """
+
+    folder: Path
+    rows: Mapping[str, int]
+    files: Mapping[str, int]
+    notes: tuple[str, ...]
+
+
+def write_specimen(  # noqa: PLR0913 - each is a decision of its own
+    survey: Survey,
+    task: Task,
+    folder: Path,
+    *,
+    rows: int,
+    seed: int,
+    signal: bool,
+    replace: bool = False,
+    files: WorkspaceFiles | None = None,
+) -> SpecimenSummary:
+    """Writes a miniature synthetic copy of a competition's data, as a whole or not at all.
+
+    It has the files, columns, formats, ids, distributions and labels that the survey saw, and no row, text, picture or
+    sound of the real data. Its marker file says that it is none of them.
+
+    Args:
+        survey: What is known of the real data; untrusted, so that no name in it leads out of the folder.
+        task: What was made of it.
+        folder: Where to write.
+        rows: How many training rows; more where a few of every class need them. The test has a third of that.
+        seed: The same seed gives the same bytes.
+        signal: Whether the labels can be learned from the inputs.
+        replace: Whether a specimen that is there is replaced.
+        files: The way to write below the workspace that the folder lies in; without it the user named the folder.
+
+    Raises:
+        CompetitionError: There is a specimen, and it is not to be replaced; or something else, which is never touched.
+        FileWriteError: The folder could not be written; what was there before is untouched.
+    """
+    place = files or WorkspaceFiles(folder.parent)
+    with staged(folder, place, replace=replace) as stage, closing(Writer(stage)) as writer:
+        original = Original(with_usual_formats(survey.with_null_words, writer.note), task, rows, seed, signal)
+        table_rows = _write(original, writer)
+        (stage / MARKER).write_bytes(_marker(original))
+    return SpecimenSummary(folder=folder, rows=table_rows, files=dict(writer.files), notes=tuple(writer.notes))
+
+
+def _write(original: Original, writer: Writer) -> dict[str, int]:
+    data = with_folders(synthetic_data(original))
+    if data.sampler.different > len(data.train):
+        writer.note(f"There are {data.sampler.different:,} classes, too many for {len(data.train):,} training rows.")
+    media = MediaFiles(original, len(data.train) + len(data.test), writer.note)
+    cells = TableMaker(data, media.size_of_example).make()
+    rows: dict[str, int] = {}
+    for table in original.survey.tables:
+        made = cells[table.path]
+        try:
+            content = table_file(table, made)
+        except ImportError:
+            writer.skip(table.path, "needs pyarrow to be written (pip install pyarrow)")
+            continue
+        if writer.write(table.path, content, is_archived=table.compression == "zip"):
+            rows[table.path] = len(next(iter(made.values()), ()))
+    write_server(original, writer)
+    FolderMaker(data, writer, media).make()
+    RecordMaker(data, writer, media).make()
+    return rows
+
+
+def _marker(original: Original) -> bytes:
+    """The marker that says of what the folder is a specimen; the digest tells one set of facts from another."""
+    content = {
+        "specimen": "Made-up data that only look like a competition's; scores on them mean nothing.",
+        "kit_version": __version__,
+        "seed": original.seed,
+        "rows": original.rows,
+        "signal": original.signal,
+        "made_from": {
+            "tables": [table.path for table in original.survey.tables],
+            "family": original.task.family,
+            "facts_sha256": hashlib.sha256(repr(original.survey).encode("utf-8", "backslashreplace")).hexdigest(),
+        },
+    }
+    return (json.dumps(content, indent=2) + "\n").encode()
+
 
 __all__ = ["MARKER", "SpecimenSummary", "write_specimen"]

@@ -1,26 +1,522 @@
-"""The synthetic examples of a specimen: their names, labels and groups, before any file is written."""
+"""The synthetic examples of a specimen: names, labels and groups, before any file is written."""
 
 import random
-from collections.abc import Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import product, zip_longest
+from typing import TYPE_CHECKING
 
-from generator.competition.facts import SubmissionKind, TargetKind
-from generator.competition.introspection.tfrecords import training_records
-from generator.competition.specimen.id_format import are_alike, format_of
-from generator.competition.specimen.labels import FEWEST_OF_A_CLASS, Labels, LabelSampler
-from generator.competition.specimen.masks import PIECES, Shape, shapes_of
-from generator.competition.specimen.original import Original
-from generator.competition.specimen.sampled_names import (
-    known_test,
-    known_training,
-    label_columns,
-    names_by_class,
-    repeatable_ids,
-    rows_of_each_id,
-    runs_of,
+from generator.competition.facts import SubmissionKind, TargetKind, Task
+from generator.competition.introspection.evidence import is_below
+from generator.competition.introspection.files import (
+    best_match,
+    candidate_folders,
+    class_in_name,
+    folder_trees,
+    training_records,
 )
-from generator.competition.survey.columns import column_of
-from generator.competition.survey.facts import Column, Table
+from generator.competition.introspection.ids import without_labels
+from generator.competition.schema import families
+from generator.competition.specimen.values import (
+    Cells,
+    are_alike,
+    cells_like,
+    correlated_quantiles,
+    even_quantiles,
+    format_of,
+    random_for,
+)
+from generator.competition.survey.columns import column_of, kind_of
+from generator.competition.survey.facts import NUMBERS, Column, ColumnKind, Folder, RecordFeature, Survey, Table
+
+if TYPE_CHECKING:
+    import numpy
+    from PIL import Image
+
+
+# Masks: ellipses inside of a picture, as pixels, as an image and as a run-length code.
+
+
+_SMALLEST, _LARGEST = 0.1, 0.3
+_OFTEN = 2 / 3
+_DIRECTIONS, _WAVES, _MORE_WAVES = 3, 60.0, 40.0
+
+
+@dataclass(frozen=True)
+class Shape:
+    """An ellipse, or nothing.
+
+    Attributes:
+        x: Its centre, as a share of the width.
+        y: The same, of the height.
+        across: Its radius across, as a share of the width; 0 if there is nothing.
+        down: The same down, of the height.
+        kind: The number of its class, by which it is filled: the first evenly, the others with stripes of their own.
+    """
+
+    x: float
+    y: float
+    across: float
+    down: float
+    kind: int = 0
+
+    def pixels(self, size: tuple[int, int]) -> "numpy.ndarray":
+        """The pixels of a picture of a size (width, height) that are inside, bool [height, width]."""
+        rows, columns = _grid(size)
+        if not self.across:
+            return (rows < 0) & (columns < 0)
+        inside: numpy.ndarray = ((columns - self.x) / self.across) ** 2 + ((rows - self.y) / self.down) ** 2 <= 1
+        return inside
+
+    def filling(self, size: tuple[int, int]) -> "numpy.ndarray":
+        """The brightness of its pixels, from -1 to 1, were it as large as the picture, float32 [height, width]."""
+        import numpy
+
+        rows, columns = _grid(size)
+        if not self.kind:
+            return numpy.ones((size[1], size[0]), dtype="float32")
+        along = (rows + 0 * columns, columns + 0 * rows, rows + columns)[self.kind % _DIRECTIONS]
+        filling: numpy.ndarray = numpy.sin(along * (_WAVES + _MORE_WAVES * (self.kind // _DIRECTIONS)))
+        return filling
+
+
+def _grid(size: tuple[int, int]) -> "tuple[numpy.ndarray, numpy.ndarray]":
+    """The middles of the pixels of a picture, from 0 to 1: float32 [height, 1] and [1, width]."""
+    import numpy
+
+    width, height = size
+    rows, columns = numpy.arange(height, dtype="float32")[:, None], numpy.arange(width, dtype="float32")[None, :]
+    return (rows + 0.5) / height, (columns + 0.5) / width
+
+
+PIECES = ("0", "1", "2")  # the most that a mask is made of, where each has a row of its own
+EMPTY = Shape(0.5, 0.5, 0.0, 0.0)
+
+
+def any_shape(source: random.Random, kind: int = 0) -> Shape:
+    """An ellipse that lies inside of the picture."""
+    across, down = source.uniform(_SMALLEST, _LARGEST), source.uniform(_SMALLEST, _LARGEST)
+    return Shape(source.uniform(across, 1 - across), source.uniform(down, 1 - down), across, down, kind)
+
+
+def shapes_of(examples: int, kinds: Sequence[int], source: random.Random) -> tuple[tuple[Shape, ...], ...]:
+    """For each example a shape of each kind, or nothing, as masks have to be empty now and then.
+
+    The first example has all of them.
+    """
+    return tuple(
+        tuple(any_shape(source, kind) if not row or source.random() < _OFTEN else EMPTY for kind in kinds)
+        for row in range(examples)
+    )
+
+
+def run_length_code(pixels: "numpy.ndarray") -> str:
+    """Pairs of a start and a length, counted from 1 down the columns from left to right, as Kaggle does.
+
+    Args:
+        pixels: Which are inside, bool [height, width].
+
+    Returns:
+        The numbers, separated by spaces; "" for an empty mask.
+    """
+    import numpy
+
+    flat = numpy.concatenate([[False], pixels.T.ravel(), [False]])
+    changes = numpy.flatnonzero(flat[1:] != flat[:-1]) + 1
+    starts, ends = changes[::2], changes[1::2]
+    return " ".join(f"{start} {end - start}" for start, end in zip(starts, ends, strict=True))
+
+
+def mask_image(shapes: Sequence[Shape], size: tuple[int, int]) -> "Image.Image":
+    """All shapes of a picture of a size (width, height) as an image: white inside, black outside."""
+    from PIL import Image
+
+    inside = EMPTY.pixels(size)
+    for shape in shapes:
+        inside |= shape.pixels(size)
+    return Image.fromarray(inside.astype("uint8") * 255)
+
+
+# The original of a specimen: what was seen of a competition, the task that it is, and how much of it to make up.
+
+
+@dataclass(frozen=True)
+class Original:
+    """A competition that is copied, and what the user decides of the copy.
+
+    Attributes:
+        survey: Everything that was seen.
+        task: What was made of it.
+        rows: How many training rows the copy has.
+        seed: The same seed gives the same bytes.
+        signal: Whether the labels can be learned from the inputs.
+    """
+
+    survey: Survey
+    task: Task
+    rows: int
+    seed: int
+    signal: bool
+
+    def text(self, key: str) -> str:
+        """A detail of the task, "" where the family does not have it."""
+        value = self.task.details.get(key, "")
+        return value if isinstance(value, str) else ""
+
+    def is_set(self, key: str) -> bool:
+        """True if a detail of the task is true."""
+        return self.task.details.get(key) is True
+
+    def texts(self, key: str) -> tuple[str, ...]:
+        """A list among the details of the task, () where the family does not have it."""
+        value = self.task.details.get(key, ())
+        return tuple(value) if isinstance(value, list) else ()
+
+    def random(self, *names: object) -> random.Random:
+        """A source of random numbers for one purpose."""
+        return random_for(self.seed, *names)
+
+    @property
+    def train(self) -> Table | None:
+        """The training table."""
+        return self.survey.table(self.task.train_table)
+
+    @property
+    def labelled(self) -> Table | None:
+        """The table with the training labels."""
+        return self.survey.table(self.task.labels_table or self.task.train_table)
+
+    @property
+    def test(self) -> Table | None:
+        """The test table."""
+        return self.survey.table(self.task.test_table)
+
+    @property
+    def sample(self) -> Table | None:
+        """The sample submission."""
+        return self.survey.table(self.task.sample_submission)
+
+    @property
+    def lookup(self) -> Table | None:
+        """The table that says what each row of the submission asks for."""
+        return self.survey.table(self.text("lookup_table"))
+
+    @property
+    def labels_from(self) -> str:
+        """Where the labels are; "table" for families without files."""
+        return self.text("labels_from") or "table"
+
+    @property
+    def file_column(self) -> str:
+        """The column that names the files of the examples, "" if none does."""
+        return self.text("image_column") or self.text("audio_column")
+
+    @property
+    def file_suffix(self) -> str:
+        """The suffix that has to be appended to the values of that column."""
+        return self.text("image_suffix") or self.text("audio_suffix")
+
+    @property
+    def has_pieces(self) -> bool:
+        """True if an image has a row for each piece of its mask."""
+        return self.text("mask_rows") == "piece"
+
+    @property
+    def is_per_group(self) -> bool:
+        """True if there is one prediction for a group of rows."""
+        return self.text("prediction_per") == "group"
+
+    def folder_of(self, role: str) -> str:
+        """The folder of the training files, or of the test files."""
+        return self.text("train_folder" if role == "train" else "test_folder")
+
+
+# The names of the sampled real examples, and how these are put together.
+
+
+_MOST_PARTS = 100_000
+
+
+def known_training(original: Original) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The names of the sampled training examples, and the parts behind them."""
+    if original.labels_from in ("folders", "names"):
+        return tuple(dict.fromkeys(name for folder in training_folders(original) for name in folder.names)), ("",)
+    if original.labels_from == "records":
+        train = training_records(original.survey)
+        feature = id_feature(original, train.features) if train is not None else None
+        return (feature.values if feature is not None else ()), ("",)
+    if original.is_set("label_rows"):
+        return _split(tuple(key for key, _ in _label_rows(original)), 1)
+    column = key_column(original, original.train)
+    if column is None:
+        return (), ("",)
+    return _split(column.present, _parts_behind(original, column.present, original.text("train_folder")))
+
+
+def known_test(original: Original) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The names of the sampled test examples, and the parts behind them in the sample submission."""
+    task, sample = original.task, original.sample
+    looked_up = original.lookup.column(original.text("example_column")) if original.lookup is not None else None
+    if looked_up is not None:
+        return tuple(dict.fromkeys(looked_up.present)), task.targets
+    column = key_column(original, original.test)
+    asked = sample.column(task.id_column) if sample is not None else None
+    is_keyed = task.submission is SubmissionKind.KEYED_ROWS
+    if asked is not None and is_keyed and len(task.targets) > 1:
+        return without_labels(asked.present, task.targets), task.targets
+    if column is not None:
+        known = tuple(dict.fromkeys(column.present))
+        return known, _split(asked.present, 1)[1] if is_keyed and asked is not None else ("",)
+    folder = original.text("test_folder")
+    if asked is not None and asked.present:
+        return _split(asked.present, _parts_behind(original, asked.present, folder) or is_keyed)
+    folders = [found for found in original.survey.folders if found.path == folder]
+    return tuple(dict.fromkeys(name.rpartition(".")[0] or name for found in folders for name in found.names)), ("",)
+
+
+def key_column(original: Original, table: Table | None) -> Column | None:
+    """The column of a table that names the examples, if there is one."""
+    if table is None:
+        return None
+    of_groups = original.text("group_column") * original.is_per_group
+    for name in (original.file_column, original.task.id_column, original.text("example_column"), of_groups):
+        column = table.column(name) if name else None
+        if column is not None and column.present:
+            return column
+    return None
+
+
+def repeatable_ids(original: Original) -> Column | None:
+    """The column of the training ids, unless several rows of one are parts of an example, or a sequence."""
+    has_parts = original.is_set("label_rows") or original.task.target_kind in (TargetKind.MASK, TargetKind.IMAGE)
+    has_sequences = original.is_per_group or bool(original.text("order_column"))
+    is_listed = original.labels_from in ("table", "pixels")
+    return key_column(original, original.train) if is_listed and not has_parts and not has_sequences else None
+
+
+def rows_of_each_id(original: Original) -> list[int]:
+    """The number of different rows of each sampled training id, in the table that has most; [1] where none repeats."""
+    key = repeatable_ids(original)
+    if key is None:
+        return [1]
+    tables = (table for table in (original.train, original.labelled) if table is not None)
+    counts = [list(Counter(row[0] for row in different_rows(table, key.name)).values()) for table in tables]
+    return max(counts, key=lambda rows: sum(rows) / max(1, len(rows)))
+
+
+def different_rows(table: Table, name: str) -> list[tuple[str | None, ...]]:
+    """The different ones of the sampled rows that have an id, the id first; none if the table has no such column."""
+    ids = table.column(name)
+    rows = zip_longest(ids.values, *(column.values for column in table.columns)) if ids is not None else ()
+    return [row for row in dict.fromkeys(rows) if row[0] is not None]
+
+
+def training_folders(original: Original) -> list[Folder]:
+    """The folder of the training files and those in it."""
+    path, folders = original.text("train_folder"), original.survey.folders
+    return [folder for folder in folders if is_below(folder.path, path) and (folder.images or folder.audio)]
+
+
+def names_by_class(original: Original) -> dict[str, list[str]]:
+    """The names of the sampled training files of each class that folders or names say."""
+    by_class: dict[str, list[str]] = defaultdict(list)
+    start, pattern = len(original.text("train_folder")), original.text("label_in_name")
+    for folder in training_folders(original):
+        of_folder = folder.path[start:].strip("/").partition("/")[0]
+        for name in folder.names:
+            by_class[of_folder if original.labels_from == "folders" else class_in_name(name, pattern)].append(name)
+    return by_class
+
+
+def id_feature(original: Original, features: Iterable[RecordFeature]) -> RecordFeature | None:
+    """The feature of records that names an example, if they have it."""
+    return next((feature for feature in features if feature.name == original.text("record_id")), None)
+
+
+def label_columns(original: Original) -> tuple[Column, ...]:
+    """A column of 0 and 1 for each label, where the training rows are `<example>_<label>` and whether it applies."""
+    rows = dict(_label_rows(original))
+    examples, labels = _split(tuple(rows), 1)
+    return tuple(
+        Column(label, ColumnKind.INTEGER, tuple(rows.get(f"{example}_{label}", "0") for example in examples))
+        for label in labels
+    )
+
+
+def _label_rows(original: Original) -> list[tuple[str, str]]:
+    task, table = original.task, original.labelled
+    columns = [table.column(name) for name in (task.id_column, task.targets[0])] if table is not None else []
+    cells = zip(*(column.values for column in columns if column is not None), strict=True)
+    return [(key, label) for key, label in cells if key is not None and label is not None]
+
+
+def _parts_behind(original: Original, values: Sequence[str], folder: str) -> int:
+    """The number of parts of the values that do not belong to the name of a file."""
+    if original.text("labels_from") in ("", "pixels"):
+        return 0
+    folders = candidate_folders(original.survey, families()[original.task.family].medium)
+    match = best_match(values, [each for each in (*folders, *folder_trees(folders)) if each.path == folder])
+    is_hidden = match is None and original.is_set("hidden_test")
+    return match.parts if match is not None else int(is_hidden and all("_" in value for value in values))
+
+
+def _split(values: Sequence[str], count: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The names without their last parts, each once, and the most parts that a name has."""
+    if not count:
+        return tuple(dict.fromkeys(values)), ("",)
+    parts: dict[str, list[str]] = defaultdict(list)
+    for value in values:
+        pieces = value.rsplit("_", count)
+        if len(pieces) > count:
+            parts[pieces[0]].append("_".join(pieces[1:]))
+    if not parts:
+        return tuple(dict.fromkeys(values)), ("",)
+    longest = max(parts.values(), key=len)
+    return tuple(parts), tuple(dict.fromkeys(longest[:_MOST_PARTS]))
+
+
+def runs_of(column: Column) -> list[list[int]]:
+    """The rows of each value, in order of appearance."""
+    rows: dict[str, list[int]] = defaultdict(list)
+    for row, value in enumerate(column.values):
+        if value is not None:
+            rows[value].append(row)
+    return list(rows.values())
+
+
+# The labels of made-up examples, and what inputs show of them.
+
+
+FEWEST_OF_A_CLASS = 3
+_MOST_CLASSES = 1_000
+_BANDS = 4
+_STRENGTH = 0.8
+_YES = ("1", "1.0", "True", "true", "TRUE")
+
+
+@dataclass(frozen=True)
+class Labels:
+    """The labels of some examples, and what an input shows of them.
+
+    Attributes:
+        cells: By target column, one for each example.
+        classes: The class of each example, where files say it; else empty.
+        marks: For each example, the numbers of the classes that its input shows.
+        levels: For each example, how bright, large or high its input is, from 0 to 1.
+    """
+
+    cells: Mapping[str, Cells]
+    classes: tuple[str, ...]
+    marks: tuple[tuple[int, ...], ...]
+    levels: tuple[float, ...]
+
+    def without_signal(self, source: random.Random) -> "Labels":
+        """The same labels with inputs that say nothing of them."""
+        order = list(range(len(self.levels)))
+        source.shuffle(order)
+        return replace(
+            self,
+            marks=tuple(self.marks[row] for row in order),
+            levels=tuple(self.levels[row] for row in order),
+        )
+
+
+@dataclass(frozen=True)
+class LabelSampler:
+    """A source that labels can be drawn from.
+
+    Attributes:
+        kind: What is predicted.
+        columns: The sampled training labels, where a table has them.
+        classes: Otherwise the classes that files say.
+        separator: What separates several labels in one cell.
+    """
+
+    kind: TargetKind
+    columns: tuple[Column, ...] = ()
+    classes: tuple[str, ...] = ()
+    separator: str = ""
+
+    @property
+    def different(self) -> int:
+        """The number of classes; 0 where there are none to be covered."""
+        if self.columns and self.kind is TargetKind.CLASS:
+            return len(set(self._rows()))
+        return len(self.classes) if not self.columns else 0
+
+    def draw(self, count: int, source: random.Random) -> Labels:
+        """Makes up the labels of so many examples, at least a few of each class."""
+        if not self.columns or not self._rows():
+            return self._of_classes(count, source)
+        if self.kind is TargetKind.NUMBER and all(column.kind in NUMBERS for column in self.columns):
+            return self._of_numbers(count, source)
+        rows = _covering(self._rows(), count, source)
+        cells = {column.name: [row[at] for row in rows] for at, column in enumerate(self.columns)}
+        marks = [self._marks(row) for row in rows]
+        most = max(1, max((mark for row in marks for mark in row), default=1))
+        levels = [sum(row) / len(row) / most if row else 0.0 for row in marks]
+        return Labels(cells, (), tuple(marks), tuple(levels))
+
+    def _rows(self) -> list[tuple[str | None, ...]]:
+        rows = list(zip(*(column.values for column in self.columns), strict=True))
+        return [row for row in rows if any(cell is not None for cell in row)] or rows
+
+    def _of_classes(self, count: int, source: random.Random) -> Labels:
+        if not self.classes:
+            levels = tuple(even_quantiles(count, source))
+            return Labels({}, (), tuple(_band(level) for level in levels), levels)
+        classes = self.classes[:_MOST_CLASSES]
+        drawn = [position % len(classes) for position in range(count)]
+        source.shuffle(drawn)
+        most = max(1, len(classes) - 1)
+        levels = tuple(position / most for position in drawn)
+        names = tuple(classes[position] for position in drawn)
+        return Labels({}, names, tuple((position,) for position in drawn), levels)
+
+    def _of_numbers(self, count: int, source: random.Random) -> Labels:
+        levels, cells = tuple(even_quantiles(count, source)), {}
+        for column in self.columns:
+            # Labels have no order of rows and no gaps.
+            shuffled = random_for(0, "unsorted").sample(column.present, len(column.present))
+            unsorted = replace(column, values=tuple(shuffled))
+            cells[column.name] = cells_like(unsorted, correlated_quantiles(levels, source, strength=_STRENGTH), source)
+        return Labels(cells, (), tuple(_band(level) for level in levels), levels)
+
+    def _marks(self, row: Sequence[str | None]) -> tuple[int, ...]:
+        if len(row) > 1 and self.kind in (TargetKind.CLASS, TargetKind.LABELS):
+            return tuple(position for position, cell in enumerate(row) if cell in _YES)
+        cell = row[0] or ""
+        labels = cell.split(self.separator) if self.separator else [cell]
+        return tuple(sorted(self._numbers[label] for label in labels if label))
+
+    @cached_property
+    def _numbers(self) -> dict[str, int]:
+        cells = self.columns[0].distinct
+        labels = {label for cell in cells for label in (cell.split(self.separator) if self.separator else [cell])}
+        is_number = kind_of(labels) in NUMBERS
+        ordered = sorted(labels, key=lambda label: (float(label) if is_number else 0.0, label))
+        return {label: position for position, label in enumerate(ordered)}
+
+
+def _band(level: float) -> tuple[int, ...]:
+    """The class that texts and pictures of a number show: low, middling, high."""
+    return (min(int(level * _BANDS), _BANDS - 1),)
+
+
+def _covering(
+    known: Sequence[tuple[str | None, ...]], count: int, source: random.Random
+) -> list[tuple[str | None, ...]]:
+    """Rows by their frequencies, a few of each that occurs, as far as there is room."""
+    by_row = Counter(known)
+    frequent = sorted(by_row, key=lambda row: (-by_row[row], str(row)))
+    each = max(1, min(FEWEST_OF_A_CLASS, count // len(frequent)))
+    drawn = [row for row in frequent for _ in range(each)][:count]
+    drawn += source.choices(frequent, weights=[by_row[row] for row in frequent], k=count - len(drawn))
+    source.shuffle(drawn)
+    return drawn
+
 
 _MOST_EXAMPLES_FOR_CLASSES = 600
 _FEWEST_EXAMPLES, _FEWEST_TEST_EXAMPLES, _FEWEST_GROUPS = 12, 6, 8
@@ -233,3 +729,38 @@ def _with_classes_in_names(examples: Examples, original: Original) -> Examples:
         return examples
     moved = (f"{label}/{name.partition('/')[2]}" for name, label in zip(examples.names, cells, strict=True))
     return replace(examples, names=tuple(moved))
+
+
+# The ids of test rows without a column of them: put together from the cells of a row, or counted.
+
+
+def with_different_ids(original: Original, rows: Mapping[str, Cells]) -> dict[str, Cells]:
+    """Returns the cells of the test table with another combination of the columns of the ids in each row."""
+    names = [name for name in original.texts("id_columns") if name in rows]
+    if not names:
+        return dict(rows)
+    first, *others = [[cell or "" for cell in rows[name]] for name in names]
+    # New values for the first column are a reserve, where the combinations of what is there are too few.
+    reserve = format_of(tuple(dict.fromkeys(first))).fresh(len(first), original.random("ids", *names), set(first))
+    free = product((*dict.fromkeys(first), *reserve), *map(dict.fromkeys, others))
+    taken = set(zip(first, *others, strict=True))
+    seen: set[tuple[str, ...]] = set()
+    made = []
+    for row in zip(first, *others, strict=True):
+        new = next(combination for combination in free if combination not in taken) if row in seen else row
+        seen.add(new)
+        made.append(new)
+    return {**rows, **{name: list(cells) for name, cells in zip(names, zip(*made, strict=True), strict=True)}}
+
+
+def ids_of_rows(original: Original, rows: Mapping[str, Cells]) -> list[str]:
+    """Returns the ids that the task makes of the rows of the test table; none where a column has them."""
+    names, task = original.texts("id_columns"), original.task
+    count = len(next(iter(rows.values()), ()))
+    if names and rows.keys() >= set(names):
+        cells = zip(*(rows[name] for name in names), strict=True)
+        return [original.text("id_separator").join(cell or "" for cell in row) for row in cells]
+    if "first_id" in task.details and task.id_column not in rows:
+        first = int(str(task.details["first_id"]))
+        return [str(first + row) for row in range(count)]
+    return []

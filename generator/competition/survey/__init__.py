@@ -10,20 +10,26 @@ from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
-from generator.competition.survey.bounds import MOST_TABLES, bounds_for
-from generator.competition.survey.facts import Folder, Survey, Table
-from generator.competition.survey.file_sources import Archive, FileSource, Mounted, open_archives
-from generator.competition.survey.files import DiskFiles, Files, SurveyLimits
-from generator.competition.survey.folders import folders_of
-from generator.competition.survey.inference_servers import find_server
-from generator.competition.survey.listing import Directory, list_directories, suffix_of
-from generator.competition.survey.tables import is_table_name, read_table
-from generator.competition.survey.tfrecord_files import take_records
-from generator.competition.tables.errors import NotATableError, UnreadableTableError
-from generator.competition.tables.sample import SampleBounds
+from generator.competition.survey.columns import is_table_name, read_table
+from generator.competition.survey.facts import MOST_TABLES, Folder, Survey, Table, bounds_for
+from generator.competition.survey.media import find_server, folders_of, take_records
+from generator.competition.survey.sources import (
+    Archive,
+    Directory,
+    DiskFiles,
+    Files,
+    FileSource,
+    Mounted,
+    SurveyLimits,
+    list_directories,
+    open_archives,
+    suffix_of,
+)
+from generator.competition.tables.formats import NotATableError, UnreadableTableError
+from generator.competition.tables.readers import SampleBounds
 from generator.errors import CompetitionError
 from generator.files import reason_not_read
-from generator.untrusted import printable
+from generator.text import printable
 
 __all__ = ["survey_files", "survey_folder"]
 

@@ -1,7 +1,4 @@
-"""The findings of a bounded look at a competition's files: facts only, nothing interpreted.
-
-Everything here comes from files or from an API and is untrusted: names and values are as they stand there.
-"""
+"""The findings of a bounded look at a competition's files: facts only, nothing interpreted."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -9,6 +6,7 @@ from enum import StrEnum
 from functools import cached_property
 
 from generator.competition.tables.formats import TableFormat
+from generator.competition.tables.readers import SampleBounds
 
 
 class ColumnKind(StrEnum):
@@ -273,3 +271,20 @@ class Survey:
 
 def _with_null_words(table: Table) -> tuple[Column, ...]:
     return tuple(column.as_written if column.kind is ColumnKind.TEXT else column for column in table.columns)
+
+
+# The bounds on what is looked at of a competition's files.
+
+
+MOST_TABLES = 100
+MOST_FOLDERS = 2_000  # beside each other, or in one archive
+MOST_NAMES = 2_000
+_MOST_CELLS_OF_ALL = 2_000_000
+_MOST_BYTES_OF_ALL = 48 << 20
+
+
+def bounds_for(tables: int, one: SampleBounds) -> SampleBounds:
+    """The bounds of each of so many tables, by those of a single one: all their samples are in memory together."""
+    share = max(1, min(tables, MOST_TABLES))
+    cells, size = min(one.cells, _MOST_CELLS_OF_ALL // share), min(one.size, _MOST_BYTES_OF_ALL // share)
+    return replace(one, cells=cells, size=size)

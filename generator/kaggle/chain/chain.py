@@ -1,43 +1,376 @@
-"""The story of a chain: train, verify, hand over, infer, validate, submit, score. A step that is done is passed by."""
+"""The story of a chain: train, verify, hand over, infer, validate, submit, score."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from generator import __version__
+from generator.accelerators import Accelerator, AcceleratorKind, Service, catalog
+from generator.competition import builtin
 from generator.competition.tables.formats import format_of
 from generator.kaggle.api_types import KernelPush
-from generator.kaggle.chain.errors import NoChainError, SessionFailedError, StepError, SubmissionUnfitError
-from generator.kaggle.chain.events import EventKind
-from generator.kaggle.chain.execution import ChainExecution, RunContext
-from generator.kaggle.chain.inference_inputs import with_handover, with_wheels
-from generator.kaggle.chain.journal import Journal, Journals, Kind
-from generator.kaggle.chain.kernel_history import KernelHistory
-from generator.kaggle.chain.options import PushOptions
-from generator.kaggle.chain.push_step import KernelVersion
-from generator.kaggle.chain.replay import latest, newest_version
-from generator.kaggle.chain.resume import CheckedPair, target_of
-from generator.kaggle.chain.sessions import Session
-from generator.kaggle.chain.state import State, Step
-from generator.kaggle.chain.submission_check import checked, fetch_sample
-from generator.kaggle.chain.submit_step import TaggedSubmission
-from generator.kaggle.chain.upload_step import file_digest
-from generator.kaggle.chain.verification import (
+from generator.kaggle.chain.errors import (
+    ChainError,
+    KernelUnfitError,
+    NoChainError,
+    SessionFailedError,
+    StepError,
+    StepFailedError,
+    SubmissionUnfitError,
+    to_target,
+)
+from generator.kaggle.chain.execution import ChainExecution, Handoff, PushOptions, RunContext
+from generator.kaggle.chain.inputs import KernelHistory, PreparedKernel, check_fit, git_commit, owned_by, prepare
+from generator.kaggle.chain.journal import (
+    EventKind,
+    Journal,
+    Journals,
+    Kind,
+    State,
+    Step,
+    latest,
+    newest_version,
+    repair,
+    state_in,
+    taken_back,
+)
+from generator.kaggle.chain.steps import (
     MARKER,
+    KernelVersion,
+    Session,
+    TaggedSubmission,
+    TrainedElsewhere,
     check_accelerator,
     check_failed_session,
     check_handover,
+    checked,
     described,
+    fetch_sample,
+    file_digest,
     summary,
     way_to_continue,
     whole_handover,
+    with_handover,
+    with_wheels,
 )
+from generator.kaggle.connect import Target
 from generator.kaggle.errors import KaggleError
 from generator.kaggle.gateway import Kaggle
+from generator.pair.choices import PLACEHOLDER_OWNER
 from generator.pair.handover import FILE_NAME as HANDOVER
 from generator.pair.handover import DamagedError, HandOver, json_object
 from generator.pair.workspace import Role
-from generator.untrusted import JsonObject
+from generator.text import JsonObject, printable
+
+# The plan of a push: which chain goes on, from which step, and which kernels are pushed. Nothing here asks Kaggle.
+#
+# `tandem push` does what `LocalPair.plan` says, and `tandem push --dry-run` shows it.
+
+
+@dataclass(frozen=True)
+class ChainPlan:
+    """What a push does with the chains that there are.
+
+    Attributes:
+        pushes: The kernels that are pushed, in their order.
+        journal: The chain that goes on; None if a new one begins.
+        back_to: The step that it is taken back to first, if any.
+        state: What it has come to then.
+        reason: Why a new chain begins although none was asked for; empty if that is not so.
+    """
+
+    pushes: tuple[Role, ...]
+    journal: Journal | None = None
+    back_to: Step | None = None
+    state: State = field(default_factory=State)
+    reason: str = ""
+
+    @property
+    def versions_that_stay(self) -> dict[Role, int]:
+        """The versions that were pushed before and that the chain goes on with."""
+        return {role: push.version for role, push in self.state.pushes.items() if not push.is_open}
+
+
+@dataclass(frozen=True)
+class LocalPair:
+    """A pair that can be pushed, as far as that can be said without asking Kaggle; `target` is `local` or `kaggle`."""
+
+    options: PushOptions
+    target: str
+    kernels: Mapping[Role, PreparedKernel]
+    elsewhere: TrainedElsewhere | None
+
+    @classmethod
+    def of(cls, options: PushOptions, target: str, kernels: Mapping[Role, PreparedKernel]) -> "LocalPair":
+        """Checks that the kernels are those of the pair, and reads a training that did not run on Kaggle.
+
+        Raises:
+            ChainError: They are not, or there is no such training.
+        """
+        for role, kernel in kernels.items():
+            found = kernel.parameters.get("PAIR_ID")
+            if found is not None and found != options.spec.pair_id:
+                problem = f'its PAIR_ID is "{found}", and pair.toml makes "{options.spec.pair_id}"'
+                path = options.folder.notebook(role)
+                raise KernelUnfitError(
+                    path=path, problem=problem, remedy="Render both notebooks with `tandem generate`."
+                )
+        return cls(options, target, kernels, TrainedElsewhere.of(options))
+
+    def plan(self, journals: Journals) -> ChainPlan:
+        """Decides what a push does.
+
+        Raises:
+            ChainError: What is meant has to be said first.
+        """
+        back_to = self.options.back_to
+        journal = None if self.options.restart else latest(journals, self.target)
+        if journal is None:
+            if back_to not in (None, Step.TRAIN):
+                raise NoChainError(pair=self.options.pair, target=self.target, verb="go back in")
+            return ChainPlan(self._due(State()))
+        state = state_in(journal)
+        is_changed = self._is_changed(state, Role.TRAIN)
+        if is_changed and not self.options.may_train:
+            raise ChainError(
+                f"The training notebook of {self._name} is another one than its last chain pushed, and `tandem submit` "
+                f"trains nothing anew; `tandem push {self._name}{to_target(self.target)} --submit` trains again."
+            )
+        if back_to is not None:
+            self._check_inputs(state, back_to)
+        elif state.failure is not None:
+            back_to = self._changed_step(state)
+        elif is_changed and state.is_at_rest:
+            what = "The training notebook was changed" if self.elsewhere is None else f"{self._name} was trained anew"
+            return ChainPlan(self._due(State()), reason=f"{what} since chain {journal.number}: a new chain begins.")
+        else:
+            self._check_unchanged(state)
+        if back_to is not None:
+            state = taken_back(state, back_to, handoff=self.handoff_behind(back_to))
+        if self._is_other_handoff(state):
+            back_to = Step.INFER
+            state = taken_back(state, back_to, handoff=self.handoff_behind(back_to))
+        return ChainPlan(self._due(state), journal, back_to, state)
+
+    def handoff_behind(self, step: Step) -> str:
+        """How the weights travel when a step is taken again; empty for as before."""
+        return str(self.options.handoff or "") if step is not Step.SUBMIT else ""
+
+    @property
+    def _name(self) -> str:
+        return printable(self.options.pair)
+
+    def _due(self, state: State) -> tuple[Role, ...]:
+        roles = tuple(Role) if self.elsewhere is None else (Role.INFER,)
+        return tuple(role for role in roles if (push := state.pushes.get(role)) is None or push.is_open)
+
+    def _check_inputs(self, state: State, step: Step) -> None:
+        missing = ""
+        if step is Step.INFER and state.trained is None:
+            missing = "a training that ended well"
+        if step is Step.SUBMIT and state.predicted is None:
+            missing = "a submission to submit"
+        if missing:
+            raise ChainError(
+                f"--from {step} needs {missing}, which this chain of {self._name} does not have; continue it with "
+                f"`tandem push {self._name}{to_target(self.target)}`."
+            )
+
+    def _changed_step(self, state: State) -> Step:
+        """The step to take again after a failure: only if something is different now."""
+        failure = state.failure
+        assert failure is not None  # noqa: S101 - asked for by the caller, for mypy
+        if self._is_changed(state, Role.TRAIN):
+            return Step.TRAIN
+        if failure.step is not Step.TRAIN and self._is_changed(state, Role.INFER):
+            return Step.INFER
+        raise StepFailedError(pair=self.options.pair, target=self.target, step=failure.step, failure=failure.message)
+
+    def _is_changed(self, state: State, role: Role) -> bool:
+        if role is Role.TRAIN and self.elsewhere is not None:
+            return state.trained is not None and not self.elsewhere.is_in(state)
+        push = state.pushes.get(role)
+        return push is not None and push.source != self.kernels[role].source
+
+    def _check_unchanged(self, state: State) -> None:
+        if self.elsewhere is not None and self._is_changed(state, Role.TRAIN):
+            if Role.INFER in state.pushes:
+                raise ChainError(
+                    f"{self._name} was trained anew since its inference kernel was pushed. Say what is meant: "
+                    "`--from infer` pushes inference again with this training; "
+                    "`--restart` begins a new chain with it."
+                )
+            return
+        train = "`--from train` pushes it again"
+        if state.trained is not None and Role.TRAIN in state.pushes:
+            train += f"; `--from infer` goes on with what version {state.pushes[Role.TRAIN].version} trained"
+        infer = "`--from infer` pushes it again with the same training; `--restart` trains anew"
+        for role, ways in ((Role.TRAIN, train), (Role.INFER, infer)):
+            if self._is_changed(state, role):
+                version = state.pushes[role].version
+                raise ChainError(
+                    f"The {role} notebook of {self._name} was changed since it was pushed as version {version}. Say "
+                    f"what is meant: {ways}."
+                )
+
+    def _is_other_handoff(self, state: State) -> bool:
+        """True if the weights of a training that is done are to travel in another way than the chain began with."""
+        before, wanted = state.begun.handoff if state.begun else "", self.options.handoff
+        if wanted is None or before == wanted:
+            return False
+        if Role.INFER in state.pushes:
+            raise ChainError(
+                f"The inference kernel of {self._name} was pushed with --handoff {before}; to push it again with "
+                f"--handoff {wanted}, add --from infer."
+            )
+        return state.trained is not None
+
+
+def accelerator_of(kernel: KernelPush) -> Accelerator | None:
+    """What the session of a pushed kernel runs on; None if the catalog does not know its machine shape."""
+    shape = "" if kernel.machine_shape == "Gpu" else kernel.machine_shape
+    if not shape and (kernel.enable_tpu or kernel.enable_gpu or kernel.machine_shape):
+        return catalog().training if kernel.enable_tpu else catalog().inference
+    lent = {each.machine_shape: each for each in catalog().everything if each.service is Service.KAGGLE}
+    return catalog().retired.get(shape) or lent.get(shape)
+
+
+def cost(kernel: KernelPush, target: str) -> str:
+    """What a push costs: the accelerator, and how long the session may last, which is taken from a week's quota."""
+    accelerator = accelerator_of(kernel)
+    if accelerator is None:
+        return kernel.machine_shape
+    name = "no accelerator" if accelerator.kind is AcceleratorKind.CPU else accelerator.name
+    quota = " of quota" if accelerator.weekly_hours else ", without quota"
+    return f"{name}, at most {accelerator.session_hours} h{'' if target == Target.LOCAL else quota}"
+
+
+# Resuming: what is checked before a command continues a chain or begins one, as the plan says.
+
+
+def target_of(kaggle: Kaggle) -> Target:
+    """The name by which `--to` chooses this Kaggle."""
+    return Target.LOCAL if kaggle.is_local else Target.KAGGLE
+
+
+def check_exists(options: PushOptions, target: str) -> None:
+    """Makes sure that the competition is one of the Kaggle that is meant.
+
+    Raises:
+        ChainError: It is a built-in one, and that is the real Kaggle.
+    """
+    slug = options.spec.competition.slug
+    if target != Target.LOCAL and slug in builtin.BUILT_IN:
+        raise ChainError(
+            f'"{printable(slug)}" is a competition of this kit: it exists on a local Kaggle only. Start one with '
+            f"`tandem serve`, and push there: `tandem push {printable(options.pair)} --to local`."
+        )
+
+
+@dataclass(frozen=True)
+class CheckedPair:
+    """A pair that is ready to be carried to a Kaggle."""
+
+    kaggle: Kaggle
+    local: LocalPair
+    kernels: Mapping[Role, PreparedKernel]
+    account: str
+
+    @classmethod
+    def of(cls, kaggle: Kaggle, options: PushOptions) -> "CheckedPair":
+        """Checks everything that can be checked before anything is sent.
+
+        Raises:
+            ChainError: The pair cannot be pushed here.
+            PairError: It cannot be read.
+            KaggleError: Kaggle does not say whose the credentials are.
+        """
+        kernels = {role: prepare(options.folder, role, verify=options.verify, allow=options.allow) for role in Role}
+        check_exists(options, target_of(kaggle))
+        local = LocalPair.of(options, target_of(kaggle), kernels)
+        account = kaggle.username()
+        owned = {role: _owned(kernel, account, kaggle, options.pair) for role, kernel in kernels.items()}
+        return cls(kaggle, local, owned, account)
+
+    @property
+    def options(self) -> PushOptions:
+        """What is asked for."""
+        return self.local.options
+
+    @property
+    def elsewhere(self) -> TrainedElsewhere | None:
+        """The training, if it did not run on Kaggle."""
+        return self.local.elsewhere
+
+    def resumed(self, journals: Journals, context: RunContext) -> ChainExecution:
+        """The chain to go on with: the last one on this Kaggle, taken back as asked for, or a new one.
+
+        Raises:
+            ChainError: What is meant has to be said first.
+        """
+        is_repair = self.options.repair and not self.options.restart
+        if is_repair:
+            repair(journals, context.clock.now())
+        plan = self.local.plan(journals)
+        if plan.journal is None:
+            chain = self._begin(journals, context)
+        else:
+            chain = ChainExecution(self.kaggle, plan.journal, context)
+        if plan.back_to is not None:
+            handoff = self.local.handoff_behind(plan.back_to)
+            chain.write(Kind.BACK, to=str(plan.back_to), **({"handoff": handoff} if handoff else {}))
+        if is_repair and not chain.state.is_repaired:
+            chain.write(Kind.REPAIRED)
+        if plan.reason:
+            chain.tell(plan.pushes[0], plan.reason)
+        for role in plan.pushes:
+            kernel = self.kernels[role].push
+            chain.tell(role, f"to be pushed: {kernel.ref} ({cost(kernel, self.local.target)})")
+        return chain
+
+    def _begin(self, journals: Journals, context: RunContext) -> ChainExecution:
+        chain = ChainExecution(self.kaggle, journals.next(), context)
+        spec, folder = self.options.spec, self.options.folder
+        slug = spec.competition.slug
+        found = chain.read(slug, lambda: self.kaggle.competition(slug), url=chain.page(f"competitions/{slug}"))
+        if found.is_code_competition and self.options.verify:
+            inference = self.kernels[Role.INFER].checked
+            if not inference.needs_internet_off:  # pair.toml does not know it
+                offline = replace(inference, needs_internet_off=True)
+                check_fit(offline, pair=self.options.pair, allow=self.options.allow)
+        chain.write(
+            Kind.BEGUN,
+            pair=self.options.pair,
+            pair_id=spec.pair_id,
+            target=target_of(self.kaggle),
+            address=self.kaggle.address,
+            account=self.account,
+            competition=found.slug,
+            title=found.title,
+            is_code_competition=found.is_code_competition,
+            handoff=str(self.options.handoff or (Handoff.DATASET if self.elsewhere else Handoff.KERNEL)),
+            submission_file=spec.task.submission_file,
+            commit=git_commit(folder.path),
+            parameters={str(role): kernel.parameters for role, kernel in self.kernels.items()},
+            kit=__version__,
+        )
+        return chain
+
+
+def _owned(kernel: PreparedKernel, account: str, kaggle: Kaggle, pair: str) -> PreparedKernel:
+    """The kernel under the account's name; only a local Kaggle takes kernels that are rendered for somebody else."""
+    owner = kernel.push.ref.partition("/")[0]
+    if owner == account:
+        return kernel
+    if not kaggle.is_local:
+        shown = "nobody yet" if owner == PLACEHOLDER_OWNER else owner
+        raise ChainError(
+            f'The kernels of {printable(pair)} belong to "{printable(shown)}", and the credentials here to '
+            f'"{printable(account)}". Render them for yourself: '
+            f"`tandem generate --competition … --name {printable(pair)} --owner {printable(account)}`."
+        )
+    return owned_by(kernel, account, instead_of=owner)
 
 
 @dataclass(frozen=True)

@@ -25,9 +25,9 @@ ChainError
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
-from generator.check.finding import Finding, where
+from generator.check.findings import Finding, where
 from generator.errors import TandemError
-from generator.untrusted import printable
+from generator.text import printable
 
 
 class ChainError(TandemError):

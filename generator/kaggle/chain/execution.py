@@ -1,21 +1,300 @@
-"""A chain under way: its journal and what that amounts to, the Kaggle it talks to, and who listens."""
+"""A chain under way: asking Kaggle again and again, and sending exactly once."""
 
+import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from enum import StrEnum
+from functools import cached_property
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from generator.errors import TandemError
 from generator.files import writing
-from generator.kaggle.chain.errors import StepError
-from generator.kaggle.chain.events import Event, EventKind, Listener
-from generator.kaggle.chain.journal import Journal, Kind
-from generator.kaggle.chain.polling import Clock, Poll, PollingPolicy
-from generator.kaggle.chain.replay import state_in, state_of
-from generator.kaggle.chain.state import Begun, State, Step
+from generator.kaggle.chain.errors import NotAcceptedError, StepError, WaitedInVainError
+from generator.kaggle.chain.journal import (
+    Begun,
+    Event,
+    EventKind,
+    Journal,
+    Kind,
+    Listener,
+    Push,
+    State,
+    Step,
+    Submitted,
+    Upload,
+    state_in,
+    state_of,
+)
+from generator.kaggle.errors import (
+    CredentialsError,
+    ForbiddenError,
+    KaggleError,
+    NotFoundError,
+    NotKaggleError,
+    RateLimitedError,
+    ServerFailedError,
+    SessionLimitError,
+    UnreachableError,
+)
 from generator.kaggle.gateway import Kaggle
+from generator.pair.folder import existing_pair
+from generator.pair.workspace import PairFolder, Workspace
+
+if TYPE_CHECKING:
+    from generator.pair.spec import PairSpec
+
+
+# The options of a chain, and the pair that they are for.
+
+
+class Handoff(StrEnum):
+    """The ways of the weights from one notebook to the other."""
+
+    KERNEL = "kernel"
+    DATASET = "dataset"
+    MODEL = "model"
+
+
+@dataclass(frozen=True)
+class PushOptions:
+    """The options of `tandem push` and `tandem submit`.
+
+    Attributes:
+        workspace: Where the pair is.
+        pair: Its name.
+        submit: Whether to submit, and to wait for the score.
+        may_train: Whether a training notebook that changed since the last chain is pushed.
+        back_to: The step to take again, with all behind it.
+        restart: Whether to begin a new chain, whatever there is of the last one.
+        repair: Whether to go on from a damaged journal, with what Kaggle says was done.
+        handoff: How the weights travel; None for as the chain began, which is by the kernel's output if there is one.
+        offline_wheels: Whether to take along what the inference notebook imports beyond Kaggle's image.
+        message: What stands in the submission before the kit's tag.
+        show_log: Whether to show the sessions' own lines.
+        over_edits: Whether to push over a version that was edited on Kaggle.
+        verify: Whether errors of `tandem check` refuse a push.
+        allow: Rules of `tandem check` whose findings are passed by, by their ids.
+    """
+
+    workspace: Workspace
+    pair: str
+    submit: bool = False
+    may_train: bool = True
+    back_to: Step | None = None
+    restart: bool = False
+    repair: bool = False
+    handoff: Handoff | None = None
+    offline_wheels: bool = False
+    message: str = ""
+    show_log: bool = False
+    over_edits: bool = False
+    verify: bool = True
+    allow: tuple[str, ...] = ()
+
+    @cached_property
+    def folder(self) -> PairFolder:
+        """The folder of the pair.
+
+        Raises:
+            PairError: There is no pair of this name.
+        """
+        return existing_pair(self.workspace, self.pair)
+
+    @cached_property
+    def spec(self) -> "PairSpec":
+        """The specification that the pair's choices amount to.
+
+        Raises:
+            PairError: There is no pair of this name, or its choices cannot be used.
+        """
+        from generator.pair.generation import read_pair
+
+        return read_pair(self.folder)
+
+
+# Asking Kaggle again and again: how long the pauses are, what is tolerated for how long, and by which clocks.
+#
+# Two clocks, because a laptop sleeps: the monotonic one stands still meanwhile and measures what was waited for in
+# vain; the wall clock goes on and dates what is written down.
+
+
+_ASLEEP_SECONDS = 30.0
+_SILENCE = (UnreachableError, ServerFailedError, NotKaggleError, RateLimitedError)
+"""Trouble that passes by itself: no answer, or none of Kaggle's API."""
 
 T = TypeVar("T")
+
+
+class Clock:
+    """This machine's clocks."""
+
+    monotonic = staticmethod(time.monotonic)
+    sleep = staticmethod(time.sleep)
+
+    def now(self) -> datetime:
+        """The wall clock, in UTC."""
+        return datetime.now(UTC)
+
+
+@dataclass(frozen=True)
+class PollingPolicy:
+    """Seconds, and numbers of tries.
+
+    Attributes:
+        first: The pause before the second look at something.
+        growth: How much longer each pause is than the one before.
+        longest: The longest pause.
+        missing: How long a kernel that was pushed may be answered with 404.
+        forbidden: How long it may be answered with 401 or 403.
+        silent: How long Kaggle may be out of reach, or answer nonsense.
+        commit: How long a push or a submission whose answer was lost may take to appear.
+        settle: How long a session may be over before its files are listed.
+        confirm: How often a state that is final at the first look has to be seen; it may be that of an older version.
+        attempts: How often something is tried whose answer says that it was not done.
+        crowded: How long to wait while as many sessions run as the account may have.
+        ready: How long a dataset may take to be ready.
+        queue: How long a session may take from its push to its end; Kaggle's queue for a TPU can take many hours.
+    """
+
+    first: float = 3.0
+    growth: float = 1.4
+    longest: float = 60.0
+    missing: float = 300.0
+    forbidden: float = 600.0
+    silent: float = 6 * 3600.0
+    commit: float = 45.0
+    settle: float = 300.0
+    confirm: int = 3
+    attempts: int = 3
+    crowded: float = 12 * 3600.0
+    ready: float = 3600.0
+    queue: float = 72 * 3600.0
+
+
+LOCAL_POLLING = PollingPolicy(
+    first=0.1,
+    longest=1.0,
+    missing=20.0,
+    forbidden=20.0,
+    silent=60.0,
+    commit=2.0,
+    settle=15.0,
+    crowded=600.0,
+    ready=120.0,
+)
+"""A local Kaggle answers at once, and whoever waits for it sits in front of it."""
+
+
+@dataclass
+class Poll:
+    """One thing that is asked about until it is as hoped: pauses that grow, and a limit for each sort of trouble.
+
+    Attributes:
+        policy: How long to wait.
+        clock: By which clocks.
+        tell: Told of trouble, once for each sort.
+        what: What is asked about, for messages.
+        url: The page where somebody can look at it.
+        is_new: Whether Kaggle may not know of it yet.
+    """
+
+    policy: PollingPolicy
+    clock: Clock
+    tell: Callable[[str], None]
+    what: str
+    url: str
+    is_new: bool = False
+
+    def __post_init__(self) -> None:
+        self._started = self.clock.monotonic()
+        self._pause = self.policy.first
+        self._told = ""
+        # The sort of trouble that there is at the moment, and since when.
+        self._trouble: tuple[str, float] | None = None
+
+    @property
+    def seconds(self) -> float:
+        """Seconds since the beginning, without those in which the machine was suspended."""
+        return self.clock.monotonic() - self._started
+
+    def ask(self, question: Callable[[], T]) -> T:
+        """Asks until there is an answer.
+
+        Raises:
+            WaitedInVainError: There was none for longer than is tolerated.
+            TandemError: The answer is an error that does not pass.
+        """
+        while True:
+            try:
+                answer = question()
+            except TandemError as error:
+                self.tolerate(error)
+            else:
+                self._trouble, self._told = None, ""
+                return answer
+
+    def tolerate(self, error: TandemError) -> None:
+        """Pauses after an error that may pass.
+
+        Raises:
+            TandemError: This one does not pass.
+            WaitedInVainError: It should have passed by now.
+        """
+        trouble, limit, remedy = self._tolerance(error)
+        now = self.clock.monotonic()
+        if self._trouble is None or self._trouble[0] != trouble:
+            self._trouble = trouble, now
+        if now - self._trouble[1] >= limit:
+            raise self._in_vain(error.message.rstrip("."), remedy) from error
+        if self._told != trouble:
+            self.tell(error.message)
+            self._told = trouble
+        self.pause()
+
+    def pause(self) -> None:
+        """Pauses; a machine that was suspended meanwhile looks again at once, and has waited for nothing in vain."""
+        wall, monotonic = self.clock.now(), self.clock.monotonic()
+        self.clock.sleep(self._pause)
+        self._pause = min(self._pause * self.policy.growth, self.policy.longest)
+        asleep = (self.clock.now() - wall).total_seconds() - (self.clock.monotonic() - monotonic)
+        if asleep > _ASLEEP_SECONDS:
+            self.hurry()
+            self.tell("This machine was asleep; looking again.")
+            self._trouble = None
+
+    def hurry(self) -> None:
+        """Goes back to short pauses: something changed, so something more may change soon."""
+        self._pause = self.policy.first
+
+    def give_up_after(self, seconds: float, *, trouble: str, remedy: str = "") -> None:
+        """Makes sure that this has not taken too long.
+
+        Raises:
+            WaitedInVainError: It has.
+        """
+        if self.seconds >= seconds:
+            raise self._in_vain(trouble, remedy)
+
+    def _in_vain(self, trouble: str, remedy: str) -> WaitedInVainError:
+        return WaitedInVainError(what=self.what, trouble=trouble, url=self.url, remedy=remedy)
+
+    def _tolerance(self, error: TandemError) -> tuple[str, float, str]:
+        """The sort of trouble, how long it may last, and what helps behind that."""
+        if isinstance(error, _SILENCE):
+            return "silent", self.policy.silent, "Check the connection."
+        if isinstance(error, SessionLimitError):
+            return "crowded", self.policy.crowded, "Sessions of this account have to end first."
+        if self.is_new and isinstance(error, NotFoundError):
+            return "missing", self.policy.missing, "If it is not there, push it again with --from."
+        if self.is_new and isinstance(error, ForbiddenError | CredentialsError):
+            remedy = "If that page does not open either, the kernel is wedged: delete it there, and use --restart."
+            return "forbidden", self.policy.forbidden, remedy
+        raise error
+
+
 E = TypeVar("E", bound=TandemError)
 
 
@@ -104,3 +383,116 @@ class ChainExecution:
             KaggleError: It answered, and that will not change by waiting.
         """
         return self.poll(what, url=url).ask(ask)
+
+
+# The exactly-once protocol: announce, send, and look for it after a lost answer or a crash before sending again.
+#
+# Kaggle's API knows no idempotency keys. So what changes something there is written down before it is sent, with
+# what is needed to recognise it; only what Kaggle is known not to have is sent again.
+
+
+Announced = TypeVar("Announced", Push, Submitted, Upload)
+
+
+class ExactlyOnce(ABC, Generic[Announced]):
+    """Something that Kaggle is to make exactly once, whatever happens to the answer.
+
+    Args:
+        chain: The chain that wants it.
+        step: The step that wants it.
+        what: What it is, for the message that Kaggle did not take it.
+        poll: Waits where an attempt was refused for a reason that passes.
+    """
+
+    _noun: str
+    _withdrawn: Kind
+    """The line of the journal that says that what was announced was not made."""
+
+    def __init__(self, chain: ChainExecution, step: Step, *, what: str, poll: Poll) -> None:
+        self._chain, self._step, self._what, self._poll = chain, step, what, poll
+        self._key: dict[str, str] = {}  # the fields by which that line says what was announced
+        self._last = ""
+
+    def execute(self) -> Announced:
+        """Makes it, or finds what an earlier attempt made.
+
+        Raises:
+            NotAcceptedError: Kaggle did not take it, several times.
+            KaggleError: Kaggle refused, and would refuse again.
+        """
+        attempts = 0
+        if self._chain.state.is_repaired and self._current is None:
+            self._adopt()
+        while attempts < self._chain.polling.attempts:
+            current = self._current
+            if current is not None and not current.is_open:
+                return current
+            if current is not None:
+                self._look()
+            elif not self._attempt():
+                attempts += 1
+        raise NotAcceptedError(what=self._what, attempts=attempts, last=self._last)
+
+    @property
+    @abstractmethod
+    def _current(self) -> Announced | None:
+        """The journal's knowledge of it: announced, or made as well; None before."""
+
+    @abstractmethod
+    def _announce(self) -> None:
+        """Writes down what will be sent."""
+
+    @abstractmethod
+    def _send(self) -> None:
+        """Sends it once, and writes down what was made."""
+
+    @abstractmethod
+    def _find(self) -> bool:
+        """Looks for what was announced on Kaggle, and writes down what was made if it is there."""
+
+    def _adopt(self) -> None:
+        """Takes for ours what Kaggle has and a damaged journal has lost."""
+
+    def _explain(self, error: KaggleError) -> None:
+        """Raises another error where one means more than that the attempt was refused."""
+
+    def _is_outcome_unknown(self, error: KaggleError) -> bool:
+        return error.outcome_unknown
+
+    def _attempt(self) -> bool:
+        """One attempt; false if it counts as one that failed. Waiting until Kaggle has room for it does not."""
+        self._announce()
+        try:
+            self._send()
+        except KaggleError as error:
+            self._explain(error)
+            self._last = error.message
+            if not self._is_outcome_unknown(error):
+                self._withdraw()
+                # Waits where waiting helps; what does not pass is raised again.
+                self._poll.tolerate(error)
+                return True
+            self._chain.tell(self._step, f"{error.message} Looking whether the {self._noun} was taken.")
+            if self._look():
+                return True
+            if not error.outcome_unknown:
+                raise
+            return False
+        return True
+
+    def _look(self) -> bool:
+        """Finds out whether what was announced was made; it may take a while to show.
+
+        The moment of the announcement does not count: the clock may have jumped since, and a push that was taken for
+        one that had time enough to show would be made twice.
+        """
+        poll = self._chain.poll(self._what, url="")
+        while not self._find():
+            if poll.seconds >= self._chain.polling.commit:
+                self._withdraw()
+                return False
+            poll.pause()
+        return True
+
+    def _withdraw(self) -> None:
+        self._chain.write(self._withdrawn, **self._key, error=self._last)

@@ -1,27 +1,260 @@
-"""The journal of a chain: one JSON object a line, on the disk before and after every effect.
-
-A chain that was killed is continued from here and from the world, never from memory. So a line counts only when it is
-whole: what a crash cut off is removed before the next line is written. Each line says the digest of the one before it
-and of itself, since a chain that has forgotten what it did does it again; one that does not fit stops everything.
-"""
+"""The journal of a chain, and the state that it amounts to."""
 
 import fcntl
 import hashlib
 import json
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from dataclasses import MISSING, dataclass, field, fields, replace
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from pathlib import Path
+from typing import Any, TypeVar
 
-from generator.files import FileReadError, writing
+from generator.files import FileReadError, WorkspaceFiles, writing
+from generator.kaggle.api_types import SessionState
 from generator.kaggle.chain.errors import ChainError, JournalDamagedError, JournalError
-from generator.pair.workspace import PairFolder
-from generator.untrusted import JsonObject, printable
-from generator.workspace_files import WorkspaceFiles
+from generator.pair.workspace import PairFolder, Role
+from generator.text import JsonObject, printable
+
+# The events of a chain while it runs; the command line shows them, programs read them as JSON.
+
+
+class EventKind(StrEnum):
+    """The sorts of news."""
+
+    STEP = "step"
+    STATE = "state"
+    NOTE = "note"
+    LOG = "log"
+
+
+@dataclass(frozen=True)
+class Event:
+    """One piece of news.
+
+    Attributes:
+        kind: What sort of news.
+        step: The step that it is about, such as `train`, `infer`, `submit`.
+        text: A sentence for people; untrusted.
+        fields: The same for programs, as JSON values.
+    """
+
+    kind: EventKind
+    step: str
+    text: str
+    fields: Mapping[str, Any] = field(default_factory=dict)
+
+
+Listener = Callable[[Event], None]
+
+
+# The state of a chain: what it pushed, saw, checked and submitted; `replay` computes it from the journal.
+
+
+class Step(StrEnum):
+    """The steps of a chain, to which it can be taken back."""
+
+    TRAIN = "train"
+    INFER = "infer"
+    SUBMIT = "submit"
+
+
+class Outcome(StrEnum):
+    """A chain in one word."""
+
+    UNFINISHED = "unfinished"
+    FAILED = "failed"
+    READY = "ready to submit"
+    BY_HAND = "to be submitted by hand"
+    SCORED = "scored"
+    UNREADABLE = "unreadable"
+
+
+@dataclass(frozen=True)
+class Begun:
+    """The decisions that a chain began with; `target` is `local` or `kaggle`."""
+
+    at: datetime
+    pair: str
+    pair_id: str
+    target: str
+    address: str
+    account: str
+    competition: str
+    title: str
+    is_code_competition: bool
+    handoff: str
+    submission_file: str
+    commit: str
+    parameters: JsonObject
+    kit: str
+
+
+@dataclass(frozen=True)
+class SeenState:
+    """When a session was first seen in a state."""
+
+    state: SessionState
+    at: datetime
+
+
+@dataclass(frozen=True)
+class Push:
+    """A push that was announced; `version` is 0 as long as it is not known whether it was made.
+
+    `source` is the digest of the kernel's folder, `sent` that of the cells that were sent.
+    """
+
+    role: Role
+    ref: str
+    source: str
+    sent: str
+    baseline: int
+    machine_shape: str
+    announced: datetime
+    version: int = 0
+    url: str = ""
+    pushed: datetime | None = None
+    seen: tuple[SeenState, ...] = ()
+
+    @property
+    def is_open(self) -> bool:
+        """True as long as the answer to the push is not known."""
+        return self.version == 0
+
+    @property
+    def last(self) -> SessionState | None:
+        """The state the session was last seen in."""
+        return self.seen[-1].state if self.seen else None
+
+    def first_seen(self, *states: SessionState) -> datetime | None:
+        """When the session was first seen in one of these states."""
+        return next((seen.at for seen in self.seen if seen.state in states), None)
+
+    @property
+    def queued(self) -> timedelta | None:
+        """The time that the session waited for a machine, as far as it was watched."""
+        started = self.first_seen(SessionState.RUNNING) or self.ended
+        return max(started - self.pushed, timedelta()) if started and self.pushed else None
+
+    @property
+    def ran(self) -> timedelta | None:
+        """The time that the session ran, as far as it was watched."""
+        started = self.first_seen(SessionState.RUNNING)
+        return max(self.ended - started, timedelta()) if started and self.ended else None
+
+    @property
+    def ended(self) -> datetime | None:
+        """When the session was seen to be over."""
+        return self.first_seen(SessionState.COMPLETE, SessionState.ERROR, SessionState.CANCELLED)
+
+
+@dataclass(frozen=True)
+class Upload:
+    """A dataset or model version that was announced; `version` is 0 as long as it is not known to be made."""
+
+    what: str
+    kind: str
+    ref: str
+    digest: str
+    baseline: int
+    announced: datetime
+    version: int = 0
+
+    @property
+    def is_open(self) -> bool:
+        """True as long as the answer to the upload is not known."""
+        return self.version == 0
+
+
+@dataclass(frozen=True)
+class Submitted:
+    """A submission that was announced; `reference` is 0 as long as it is not known to be made."""
+
+    tag: str
+    announced: datetime
+    reference: int = 0
+
+    @property
+    def is_open(self) -> bool:
+        """True as long as the answer to the submission is not known."""
+        return self.reference == 0
+
+
+@dataclass(frozen=True)
+class ByHand:
+    """The page and the button of a submission that Kaggle takes in a browser only."""
+
+    page: str
+    button: str
+
+
+@dataclass(frozen=True)
+class LeaderboardScore:
+    """The scores that Kaggle gave the submission."""
+
+    at: datetime
+    public: float | None
+    private: float | None
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A step that failed, in the words of its error."""
+
+    step: Step
+    message: str
+    error: str
+    at: datetime
+
+
+@dataclass(frozen=True)
+class QuotaSeen:
+    """Accelerator hours used, in seconds, as the account had them at a moment."""
+
+    at: datetime
+    gpu: float | None
+    tpu: float | None
+
+
+@dataclass(frozen=True)
+class State:
+    """A chain, as far as it has come; with `is_repaired` it may have come further than its journal knows."""
+
+    begun: Begun | None = None
+    pushes: Mapping[Role, Push] = field(default_factory=dict)
+    earlier: tuple[Push, ...] = ()
+    trained: JsonObject | None = None
+    uploads: Mapping[str, Upload] = field(default_factory=dict)
+    predicted: JsonObject | None = None
+    submitted: Submitted | None = None
+    by_hand: ByHand | None = None
+    score: LeaderboardScore | None = None
+    failure: Failure | None = None
+    quotas: tuple[QuotaSeen, ...] = ()
+    is_finished: bool = False
+    is_repaired: bool = False
+    last: datetime | None = None
+
+    @property
+    def outcome(self) -> Outcome:
+        """The chain in one word."""
+        if self.failure is not None:
+            return Outcome.FAILED
+        if self.score is not None:
+            return Outcome.SCORED
+        if self.by_hand is not None:
+            return Outcome.BY_HAND
+        return Outcome.READY if self.predicted is not None and self.submitted is None else Outcome.UNFINISHED
+
+    @property
+    def is_at_rest(self) -> bool:
+        """True if nothing is under way: all that was asked for is done."""
+        return self.outcome in (Outcome.READY, Outcome.SCORED, Outcome.BY_HAND)
+
 
 _LARGEST = 64 * 1024 * 1024
 _CHECKED = re.compile(rb'(\{.+), "check": "([0-9a-f]{16})"\}')
@@ -249,3 +482,205 @@ def _is_torn(rest: bytes) -> bool:
     """True if what is behind the last line can be one that a crash cut off, and not one that was whole."""
     is_beginning = rest.startswith(_BEGINNING) or _BEGINNING.startswith(rest)
     return is_beginning and b"\0" not in rest and len(rest) < _LARGEST
+
+
+# Replaying journals: from their lines to the state of a chain, and to what the chains of a pair have come to.
+
+
+T = TypeVar("T")
+_READERS: Mapping[Any, Callable[[JsonObject, str], Any]] = {
+    str: JsonObject.text,
+    int: JsonObject.count,
+    bool: JsonObject.flag,
+    float | None: JsonObject.number,
+    JsonObject: JsonObject.section,
+}
+
+
+class ContradictionError(ValueError):
+    """A line that cannot stand where it does; `line` is its number."""
+
+    def __init__(self, line: int) -> None:
+        super().__init__(line)
+        self.line = line
+
+
+def state_of(entries: Iterable[Entry]) -> State:
+    """The state that the lines of a journal amount to. Pure; nothing here looks at the world.
+
+    Raises:
+        ContradictionError: A line contradicts those before it.
+    """
+    state = State()
+    for number, entry in enumerate(entries, start=1):
+        try:
+            state = replace(_CHANGES[entry.kind](state, entry), last=entry.at)
+        except (KeyError, ValueError) as error:
+            raise ContradictionError(number) from error
+    return state
+
+
+def state_in(journal: Journal) -> State:
+    """The state that a journal amounts to.
+
+    Raises:
+        FileReadError: It cannot be read.
+        JournalDamagedError: One of its lines cannot be gone by.
+        JournalError: One of them is of a newer version of the kit.
+    """
+    try:
+        return state_of(journal.entries())
+    except ContradictionError as error:
+        raise journal.damaged(error.line, "it contradicts the lines before it") from error
+
+
+def latest(journals: Journals, target: str) -> Journal | None:
+    """The newest chain of the pair on a Kaggle.
+
+    Raises:
+        JournalError: Which one that is cannot be said, or how far it has come.
+    """
+    for journal in reversed(journals.all()):
+        begun = state_in(journal).begun
+        if begun is not None and begun.target == target:
+            return journal
+    return None
+
+
+def has_chain(journals: Journals, target: str) -> bool:
+    """True if the pair has a chain on a Kaggle; one that cannot be gone by counts."""
+    try:
+        return latest(journals, target) is not None
+    except JournalError:
+        return True
+
+
+def repair(journals: Journals, now: datetime) -> None:
+    """Cuts damaged journals down to the lines before the damage, and notes that Kaggle knows more than they do."""
+    for journal in journals.all():
+        try:
+            state_in(journal)
+        except JournalDamagedError as error:
+            journal.cut(error.line)
+            if journal.has_begun:
+                journal.append(Kind.REPAIRED, at=now, line=error.line)
+
+
+def newest_version(journals: Journals, begun: Begun, ref: str) -> int:
+    """The newest version of a kernel that any chain of the pair made on the Kaggle of this one; 0 if none did.
+
+    A journal of an earlier chain that cannot be gone by does not count: what Kaggle has is asked for as well.
+    """
+    newest = 0
+    for journal in journals.all():
+        try:
+            state = state_in(journal)
+        except JournalError:
+            continue
+        # A local Kaggle may be another one each time, with nothing in it.
+        if state.begun is not None and (state.begun.target, state.begun.address) == (begun.target, begun.address):
+            pushes = (*state.pushes.values(), *state.earlier)
+            newest = max([newest, *(push.version for push in pushes if push.ref == ref)])
+    return newest
+
+
+def _read(kind: type[T], entry: Entry) -> T:
+    """A part of the state, from the fields of a line by the same names; what has a default is not known yet."""
+    values: dict[str, Any] = {}
+    for each in fields(kind):  # type: ignore[arg-type] # a dataclass
+        if each.default is not MISSING:
+            continue
+        if each.type is datetime:
+            values[each.name] = entry.at
+        elif each.type in _READERS:
+            values[each.name] = _READERS[each.type](entry.fields, each.name)
+        elif isinstance(each.type, type) and issubclass(each.type, StrEnum):
+            values[each.name] = each.type(entry.fields.text(each.name))
+    return kind(**values)
+
+
+def _with_push(state: State, push: Push) -> State:
+    return replace(state, pushes={**state.pushes, push.role: push})
+
+
+def _with_upload(state: State, upload: Upload) -> State:
+    return replace(state, uploads={**state.uploads, upload.what: upload})
+
+
+def _role(entry: Entry) -> Role:
+    return Role(entry.fields.text("role"))
+
+
+def _without(known: Mapping[Any, T], key: str) -> dict[Any, T]:
+    return {name: value for name, value in known.items() if name != key}
+
+
+def _pushed(state: State, entry: Entry) -> State:
+    ref, version, url = entry.fields.text("ref"), entry.fields.count("version"), entry.fields.text("url")
+    return _with_push(state, replace(state.pushes[_role(entry)], ref=ref, version=version, url=url, pushed=entry.at))
+
+
+def _session(state: State, entry: Entry) -> State:
+    push = state.pushes[_role(entry)]
+    seen = SeenState(SessionState(entry.fields.text("state")), entry.at)
+    return _with_push(state, replace(push, seen=(*push.seen, seen)))
+
+
+def _uploaded(state: State, entry: Entry) -> State:
+    upload = state.uploads[entry.fields.text("what")]
+    return _with_upload(state, replace(upload, version=entry.fields.count("version")))
+
+
+def _submitted(state: State, entry: Entry) -> State:
+    return replace(state, submitted=replace(_read(Submitted, entry), reference=entry.fields.count("reference")))
+
+
+def _back(state: State, entry: Entry) -> State:
+    return taken_back(state, Step(entry.fields.text("to")), handoff=entry.fields.text("handoff"))
+
+
+def taken_back(state: State, step: Step, *, handoff: str = "") -> State:
+    """Forgets what a step and those behind it made; a submission that was made stays made, but is no longer ours.
+
+    Args:
+        state: A chain.
+        step: The step that is to be taken again.
+        handoff: How the weights travel then; empty for as before.
+    """
+    state = replace(state, submitted=None, by_hand=None, score=None, failure=None, is_finished=False, is_repaired=False)
+    if step is Step.SUBMIT:
+        return state
+    gone = (Role.TRAIN, Role.INFER) if step is Step.TRAIN else (Role.INFER,)
+    earlier = tuple(push for role in gone if (push := state.pushes.get(role)) is not None and not push.is_open)
+    return replace(
+        state,
+        begun=replace(state.begun, handoff=handoff) if handoff and state.begun is not None else state.begun,
+        pushes={role: push for role, push in state.pushes.items() if role not in gone},
+        earlier=state.earlier + earlier,
+        trained=None if step is Step.TRAIN else state.trained,
+        predicted=None,
+    )
+
+
+_CHANGES: dict[Kind, Callable[[State, Entry], State]] = {
+    Kind.BEGUN: lambda state, entry: replace(state, begun=_read(Begun, entry)),
+    Kind.PUSHING: lambda state, entry: _with_push(state, _read(Push, entry)),
+    Kind.PUSHED: _pushed,
+    Kind.NOT_PUSHED: lambda state, entry: replace(state, pushes=_without(state.pushes, _role(entry))),
+    Kind.SESSION: _session,
+    Kind.TRAINED: lambda state, entry: replace(state, trained=entry.fields),
+    Kind.UPLOADING: lambda state, entry: _with_upload(state, _read(Upload, entry)),
+    Kind.UPLOADED: _uploaded,
+    Kind.NOT_UPLOADED: lambda state, entry: replace(state, uploads=_without(state.uploads, entry.fields.text("what"))),
+    Kind.PREDICTED: lambda state, entry: replace(state, predicted=entry.fields),
+    Kind.SUBMITTING: lambda state, entry: replace(state, submitted=_read(Submitted, entry), by_hand=None),
+    Kind.SUBMITTED: _submitted,
+    Kind.NOT_SUBMITTED: lambda state, _: replace(state, submitted=None),
+    Kind.BY_HAND: lambda state, entry: replace(state, submitted=None, by_hand=_read(ByHand, entry)),
+    Kind.SCORED: lambda state, entry: replace(state, score=_read(LeaderboardScore, entry)),
+    Kind.FAILED: lambda state, entry: replace(state, failure=_read(Failure, entry)),
+    Kind.BACK: _back,
+    Kind.QUOTA: lambda state, entry: replace(state, quotas=(*state.quotas, _read(QuotaSeen, entry))),
+    Kind.FINISHED: lambda state, _: replace(state, is_finished=True),
+    Kind.REPAIRED: lambda state, _: replace(state, is_repaired=True),
+}

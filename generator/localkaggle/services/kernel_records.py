@@ -1,13 +1,126 @@
-"""Kernels, their versions and their sessions, as the database keeps them."""
+"""Kernels and accounts as the database keeps them, and requests to save one, checked as Kaggle checks them."""
 
+import hashlib
+import hmac
 import json
-from dataclasses import asdict, dataclass
-from datetime import datetime
+import re
+import secrets
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
+from pathlib import Path, PurePosixPath
+from typing import Any, ClassVar
 
-from generator.accelerators.catalog import Accelerator, AcceleratorKind, catalog
-from generator.localkaggle.clock import as_wire
-from generator.localkaggle.database import Database, as_record, insert
+from generator.accelerators import Accelerator, AcceleratorKind, catalog
+from generator.localkaggle.hosting import Hosted
+from generator.localkaggle.rpc import ApiError, Call, Fields, Methods, as_wire
+from generator.localkaggle.services.files import ServiceContext
+from generator.localkaggle.services.items import Datasets, Models
+from generator.localkaggle.storage import Database, as_record, insert
+from generator.sessions.sandbox import SessionFolder
+from generator.text import quoted, slug_of
+
+# The accounts of a local Kaggle: their tokens and keys, and the methods by which clients ask who they are.
+
+
+INTROSPECT = "security.OAuthService/IntrospectToken"
+GENERATE = "users.AccountService/GenerateAccessToken"
+OPEN_METHODS = frozenset({INTROSPECT, GENERATE})
+"""Methods whose request holds the credentials, so that they are called without any."""
+
+_TOKEN_SECONDS = 12 * 60 * 60
+
+
+@dataclass(frozen=True)
+class _Account:
+    name: str
+    number: int
+    token: str
+    key: str
+
+
+class Accounts:
+    """The accounts that may use this server; one comes to be when its token is first asked for."""
+
+    SCHEMA: ClassVar[str] = """
+        CREATE TABLE IF NOT EXISTS accounts (
+            number INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, token TEXT NOT NULL, key TEXT NOT NULL
+        );
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        # Found by hash, so that how long a look-up takes says nothing of the token.
+        known = database.records(_Account, "SELECT * FROM accounts")
+        self._by_token = {_digest(account.token): account for account in known}
+
+    def token(self, name: str) -> str:
+        """The access token of an account, the same as long as the server's folder is kept."""
+        return self._account(name).token
+
+    def key(self, name: str) -> str:
+        """The legacy API key of an account."""
+        return self._account(name).key
+
+    def is_known(self, name: str) -> bool:
+        """True if there is such an account."""
+        return self._known(name) is not None
+
+    def with_token(self, token: str) -> str | None:
+        """The name of the account that a token belongs to."""
+        account = self._by_token.get(_digest(token))
+        return account.name if account else None
+
+    def with_key(self, name: str, key: str) -> str | None:
+        """The account's name, if this is its key or its token."""
+        account = self._known(name)
+        keys = (account.key, account.token) if account is not None else ()
+        return name if any(hmac.compare_digest(key.encode(), known.encode()) for known in keys) else None
+
+    def methods(self) -> Methods:
+        """The methods by which clients ask about accounts."""
+        return {
+            INTROSPECT: self._introspect,
+            GENERATE: self._generate,
+            "api.v1.DiagnosticsService/Hello": lambda call: {"userName": call.caller},
+        }
+
+    def _known(self, name: str) -> _Account | None:
+        return next((account for account in list(self._by_token.values()) if account.name == name), None)
+
+    def _account(self, name: str) -> _Account:
+        account = self._known(name)
+        if account is None:
+            token, key = f"local-{secrets.token_hex(20)}", secrets.token_hex(16)
+            self._database.insert("accounts", name=name, token=token, key=key)
+            # Another thread may have been first.
+            account = self._database.records(_Account, "SELECT * FROM accounts WHERE name = ?", (name,))[0]
+            self._by_token[_digest(account.token)] = account
+        return account
+
+    def _introspect(self, call: Call) -> Fields:
+        account = self._by_token.get(_digest(call.text("token")))
+        if account is None:
+            return {"active": False}
+        return {
+            "active": True,
+            "username": account.name,
+            "userId": account.number,
+            "clientId": "",
+            "scope": "resources.admin:*",
+        }
+
+    def _generate(self, call: Call) -> Fields:
+        token = call.text("refreshToken")
+        if self.with_token(token) is None:
+            raise ApiError(401, "The refresh token is not valid.")
+        return {"token": token, "expiresIn": _TOKEN_SECONDS}
+
+
+def _digest(token: str) -> bytes:
+    return hashlib.sha256(token.encode(errors="replace")).digest()
+
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS kernels (
@@ -260,3 +373,253 @@ class KernelRecords:
     def delete(self, kernel: KernelRecord) -> None:
         """Forgets a kernel with its versions and sessions."""
         self._database.run("DELETE FROM kernels WHERE id = ?", (kernel.id,))
+
+
+# The week of a quota, and how much of it sessions have used.
+
+
+_SATURDAY = 5
+_WEEK = timedelta(days=7)
+
+
+def week_start(now: datetime) -> datetime:
+    """The Saturday 00:00 UTC at or before this moment, when all quotas begin anew."""
+    day = now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+    return day - timedelta(days=(day.weekday() - _SATURDAY) % 7)
+
+
+def next_week(now: datetime) -> datetime:
+    """When the quotas begin anew."""
+    return week_start(now) + _WEEK
+
+
+def allowed(kind: AcceleratorKind) -> timedelta | None:
+    """The hours of a week for a kind of accelerator, or None where there is no limit."""
+    hours = [offered.weekly_hours for offered in catalog().accelerators.values() if offered.kind is kind]
+    return None if None in hours else timedelta(hours=max(hour for hour in hours if hour is not None))
+
+
+def used(sessions: Iterable[SessionRecord], kind: AcceleratorKind, *, now: datetime) -> timedelta:
+    """The time that sessions of a kind have run in this week; reruns of submissions cost nothing."""
+    since = week_start(now)
+    total = timedelta()
+    for session in sessions:
+        if session.accelerator is kind and session.submission is None and session.started is not None:
+            total += max(timedelta(), (session.ended or now) - max(session.started, since))
+    return total
+
+
+# The data sources that a kernel names: whether they are there, and where below /kaggle/input a session sees them.
+
+
+# The number of parts that names have, by the kind of source: a version may be left out.
+_PARTS = {"competitions": (1,), "datasets": (2, 3), "kernels": (2, 3), "models": (4, 5)}
+_FOLDERS = {"competitions": "competitions", "datasets": "datasets", "kernels": "notebooks", "models": "models"}
+# Nothing that leads out of a folder it is joined to.
+_PART = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
+
+MissingSources = Mapping[str, tuple[str, ...]]
+"""The names of sources that are not there, by kind: `datasets`, `competitions`, `kernels`, `models`."""
+
+
+@dataclass(frozen=True)
+class Sources:
+    """What knows the folders behind the names in a kernel's metadata."""
+
+    competitions: Mapping[str, Hosted]
+    datasets: Datasets
+    models: Models
+
+
+class KernelSources:
+    """Looks up the sources of kernels; `flat` mounts them as before 2026, all in one folder."""
+
+    def __init__(self, site: ServiceContext, records: KernelRecords, sources: Sources, *, flat: bool) -> None:
+        self._site = site
+        self._records = records
+        self._sources = sources
+        self._flat = flat
+
+    def without_missing(self, settings: KernelSettings, account: str) -> tuple[KernelSettings, MissingSources]:
+        """The settings without the sources that are not there or that the account may not see, and those."""
+        kept: dict[str, Any] = {}
+        missing: dict[str, tuple[str, ...]] = {}
+        for kind in _PARTS:
+            names = getattr(settings, kind)
+            kept[kind] = tuple(name for name in names if self._exists(kind, name, account))
+            missing[kind] = tuple(name for name in names if name not in kept[kind])
+        return replace(settings, **kept), missing
+
+    def mounts(self, settings: KernelSettings, *, hidden: str = "") -> Mapping[PurePosixPath, Path]:
+        """The folders of this machine by their place below /kaggle/input.
+
+        A source that is gone, or has no output yet, is not mounted, as on Kaggle.
+
+        Args:
+            settings: What the version was saved with.
+            hidden: The competition whose hidden test is mounted in place of the public one.
+        """
+        mounts: dict[PurePosixPath, Path] = {}
+        for kind in _PARTS:
+            for name in getattr(settings, kind):
+                folder = self._folder(kind, name, hidden=name == hidden)
+                if folder is not None:
+                    mounts[self._mount_point(kind, name, folder)] = folder.resolve()
+        return mounts
+
+    def has_gateway(self, competition: str) -> bool:
+        """True if a competition hands out its test by an inference server, whose gateway is not in this Kaggle."""
+        folder = self._folder("competitions", competition, hidden=True)
+        return folder is not None and (folder / "kaggle_evaluation").is_dir()
+
+    def _exists(self, kind: str, name: str, account: str) -> bool:
+        parts = name.split("/")
+        if len(parts) not in _PARTS[kind] or not all(map(_PART.fullmatch, parts)):
+            return False
+        if kind == "competitions":
+            return name in self._sources.competitions
+        if kind == "kernels":
+            return self._is_kernel(account, *parts)
+        return self._folder(kind, name, account=account) is not None
+
+    def _is_kernel(self, account: str, owner: str, slug: str, number: str = "") -> bool:
+        kernel = self._records.kernel(owner, slug)
+        if kernel is None or not kernel.is_visible_to(account):
+            return False
+        return not number or (number.isdecimal() and self._records.version(kernel, int(number)) is not None)
+
+    def _folder(self, kind: str, name: str, *, account: str = "", hidden: bool = False) -> Path | None:
+        """The folder of a source; with an account, of one that it may see."""
+        if kind == "competitions":
+            hosted = self._sources.competitions.get(name)
+            if hosted is None:
+                return None
+            return hosted.hidden() if hidden else hosted.data()
+        if kind == "datasets":
+            return self._sources.datasets.dataset_folder(name, account=account)
+        if kind == "models":
+            return self._sources.models.model_folder(name, account=account)
+        return self._output(*name.split("/"))
+
+    def _output(self, owner: str, slug: str, number: str = "") -> Path | None:
+        """The output of the newest version of a kernel that ended well, or of this version if it did."""
+        kernel = self._records.kernel(owner, slug)
+        session = kernel and self._records.newest_success(kernel, int(number) if number else None)
+        return SessionFolder(self._site.root, session.id).working if session else None
+
+    def _mount_point(self, kind: str, name: str, folder: Path) -> PurePosixPath:
+        parts = name.split("/")
+        # The folder of a model's version bears its number, which the name may leave out.
+        parts = [*parts[:4], folder.name] if kind == "models" else parts[:2]
+        if not self._flat:
+            return PurePosixPath(_FOLDERS[kind], *parts)
+        return PurePosixPath(*(parts[1:] if kind == "models" else parts[-1:]))
+
+
+# Requests to save a kernel, read and checked as Kaggle checks them.
+
+
+TITLE_LENGTHS = range(5, 51)
+LANGUAGES = ("python", "r", "rmarkdown")
+KERNEL_TYPES = ("notebook", "script")
+LARGEST_SOURCE = 8 * 2**20
+
+# Kaggle takes these words for an accelerator as well, and chooses one of the kind itself.
+_CATEGORIES = {"none": AcceleratorKind.CPU, **{str(kind): kind for kind in AcceleratorKind}}
+
+
+class PushError(Exception):
+    """A push that Kaggle answers with 200 and this sentence in the field `error`; nothing was saved."""
+
+
+@dataclass(frozen=True)
+class SaveRequest:
+    """A kernel to be saved; `runs` says whether a session begins, `slug` where the client thinks that it will be."""
+
+    number: int
+    owner: str
+    slug: str
+    title: str
+    source: str
+    settings: KernelSettings
+    is_private: bool
+    runs: bool
+
+
+def read_request(call: Call) -> SaveRequest:
+    """Reads a request.
+
+    Raises:
+        ApiError: The request is none that Kaggle would understand.
+        PushError: It is one that Kaggle refuses with 200 and a sentence.
+    """
+    owner, _, slug = call.text("slug").strip("/").rpartition("/")
+    title = call.text("newTitle").strip()
+    if title and (len(title) not in TITLE_LENGTHS or len(slug_of(title)) not in TITLE_LENGTHS):
+        raise PushError(f"Title must be between {TITLE_LENGTHS.start} and {TITLE_LENGTHS.stop - 1} characters long.")
+    execution = call.text("kernelExecutionType", "SAVE_AND_RUN_ALL")
+    settings = _settings(call)
+    return SaveRequest(
+        number=call.integer("id"),
+        owner=owner or call.caller,
+        slug=slug,
+        title=title,
+        source=_checked_source(call.text("text"), settings),
+        settings=settings,
+        is_private=call.flag("isPrivate", default=True),
+        runs=execution.replace("_", "").upper() != "QUICKSAVE",
+    )
+
+
+def _settings(call: Call) -> KernelSettings:
+    language, kernel_type = call.text("language", "python"), call.text("kernelType", "notebook")
+    if language not in LANGUAGES:
+        raise ApiError(400, f"A valid language must be specified; it is one of {', '.join(LANGUAGES)}.")
+    if kernel_type not in KERNEL_TYPES:
+        raise ApiError(400, f"A valid kernel type must be specified; it is one of {', '.join(KERNEL_TYPES)}.")
+    return KernelSettings(
+        language=language,
+        kernel_type=kernel_type,
+        machine_shape=_machine_shape(call),
+        internet=call.flag("enableInternet", default=True),
+        datasets=call.texts("datasetDataSources"),
+        competitions=call.texts("competitionDataSources"),
+        kernels=call.texts("kernelDataSources"),
+        models=call.texts("modelDataSources"),
+        keywords=call.texts("categoryIds"),
+        docker_image=call.text("dockerImage"),
+        timeout_seconds=max(0, call.integer("sessionTimeoutSeconds")),
+    )
+
+
+def _machine_shape(call: Call) -> str:
+    """The shape that the sessions get: a retired one is replaced without a word."""
+    asked = call.text("machineShape")
+    known = catalog()
+    if not asked:
+        kind = AcceleratorKind.TPU if call.flag("enableTpu") else AcceleratorKind.GPU
+        asked = kind if call.flag("enableTpu") or call.flag("enableGpu") else "none"
+    if asked.lower() in _CATEGORIES:
+        wanted = _CATEGORIES[asked.lower()]
+        return next(shape for shape, offered in known.accelerators.items() if offered.kind is wanted)
+    if asked in known.retired:
+        return known.retired[asked].machine_shape
+    if asked not in known.accelerators:
+        raise PushError(f"Accelerator {quoted(asked)} is not available to you.")
+    return asked
+
+
+def _checked_source(text: str, settings: KernelSettings) -> str:
+    if len(text) > LARGEST_SOURCE:
+        raise ApiError(413, "The source of the notebook is too large.")
+    if settings.kernel_type == "script":
+        return text
+    try:
+        cells = json.loads(text)["cells"]
+        sources = [cell["source"] for cell in cells]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        raise ApiError(400, "The text is not a notebook.") from None
+    # Kaggle/kaggle-cli#574: a list, which the format allows, is an error inside of the server.
+    if not all(isinstance(source, str) for source in sources):
+        raise ApiError(500, "The source of a cell is a list; join it to one text.")
+    return text

@@ -1,19 +1,135 @@
-"""Compiles a caught step, and finds the place of what the compiler refuses."""
+"""Compiles caught steps, and searches for the largest batch that fits."""
 
 import contextlib
 import hashlib
 import math
 import re
 import time
-from collections.abc import Callable
-from typing import Any
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Protocol
 
 import jax
 
-from generator.tpu_compiler.worker.batch_search import Fit, largest_batch
 from generator.tpu_compiler.worker.cells import Notebook, Place
-from generator.tpu_compiler.worker.program_text import read_program
-from generator.tpu_compiler.worker.step import Step
+from generator.tpu_compiler.worker.steps import Step
+
+# What stands in the text of an optimised program of XLA: padding, cycles, operations between cores.
+
+
+_COLLECTIVES = ("all-reduce", "all-gather", "reduce-scatter", "all-to-all", "collective-permute")
+_OPERATION = re.compile(rf" ({'|'.join(_COLLECTIVES)})(?:-start)?\(")
+_CYCLES = re.compile(r'"estimated_cycles":"(\d+)"')
+_TILED = re.compile(r"= (\w+)\[([\d,]*)\]\{([\d,]*):T\(([\d,]+)\)([^}]*)\}")
+_BITS = re.compile(r"[a-z]+(\d+)")
+_ELSEWHERE = "S("  # any memory space but HBM: S(1) and, for scalars, S(6) are on the chip
+
+
+@dataclass(frozen=True)
+class ProgramFacts:
+    """What a program's text tells: `padding` and `cycles` are None where it has no tiles and no estimates."""
+
+    padding: float | None
+    cycles: int | None
+    collectives: dict[str, int]
+
+
+def read_program(text: str) -> ProgramFacts:
+    """Reads the text that a compiled program gives of itself."""
+    start = text.find("\nENTRY ")
+    entry = text[start:] if start >= 0 else text
+    # Those of the parts are in those of what calls them.
+    cycles = [int(found) for found in _CYCLES.findall(entry)]
+    logical = padded = 0
+    for size, tiled_size in _results(entry):
+        logical, padded = logical + size, padded + tiled_size
+    return ProgramFacts(
+        padding=round(padded / logical, 3) if logical else None,
+        cycles=sum(cycles) if cycles else None,
+        collectives=dict(sorted(Counter(_OPERATION.findall(text)).items())),
+    )
+
+
+def _results(entry: str) -> Iterator[tuple[int, int]]:
+    """The bytes of each result in HBM, without padding and in tiles."""
+    for kind, dimensions, order, tile, rest in _TILED.findall(entry):
+        bits = _BITS.match(kind)
+        if _ELSEWHERE in rest or not (bits or kind == "pred"):
+            continue
+        size = max(1, int(bits[1]) // 8) if bits else 1
+        shape = [int(length) for length in (dimensions or "1").split(",")]  # a number alone takes a tile as well
+        tiled = list(shape)
+        for axis, by in zip((order or "0").split(","), reversed(tile.split(",")), strict=False):
+            tiled[int(axis)] = -(-tiled[int(axis)] // int(by)) * int(by)
+        yield math.prod(shape) * size, math.prod(tiled) * size
+
+
+# The largest batch a core that fits: two points on the line of memory over batch, and one to confirm.
+
+
+MULTIPLE = 8
+_MOST_COMPILATIONS = 4
+_CAUTION = 0.98  # a compiler that has room to spare uses some of it
+
+
+@dataclass(frozen=True)
+class Fit:
+    """What the compiler said of a batch: the memory it takes, or would take where it does not fit; None if unknown."""
+
+    batch: int
+    memory: int | None
+    does_fit: bool
+
+
+def largest_batch(known: Fit, *, fixed: int, limit: int, compiled: Callable[[int], Fit]) -> tuple[Fit | None, int]:
+    """Finds the largest multiple of 8 that fits into memory.
+
+    Args:
+        known: What was compiled already, of any batch.
+        fixed: Bytes that a step takes whatever its batch: weights and optimizer.
+        limit: The bytes that there are.
+        compiled: Compiles the step for a batch.
+
+    Returns:
+        The largest batch that was seen to fit, or None if not even 8 do; and the number of compilations.
+    """
+    points = {known.batch: known}
+    best = known if known.does_fit else None
+    too_large = None if known.does_fit else known.batch
+    for count in range(_MOST_COMPILATIONS):
+        batch = _next(points, fixed=fixed, limit=limit, above=best.batch if best else 0, below=too_large)
+        if batch is None:
+            return best, count
+        fit = points[batch] = compiled(batch)
+        if fit.does_fit:
+            best = fit
+        else:
+            too_large = batch
+    return best, _MOST_COMPILATIONS
+
+
+def _next(points: dict[int, Fit], *, fixed: int, limit: int, above: int, below: int | None) -> int | None:
+    """The batch to try next, or None where nothing is left to be found out."""
+    # Batches that are padded to one length take the same: of those that do not fit, the smallest alone is of use.
+    useful = [fit for fit in points.values() if below is None or fit.batch <= below]
+    measured = sorted((fit.batch, fit.memory) for fit in useful if fit.memory is not None)
+    if not measured:
+        guess = above * 2 if below is None else (above + below) // 2
+    else:
+        (low, low_memory), (high, high_memory) = [(0, fixed), *measured][-2:]
+        slope = max((high_memory - low_memory) / (high - low), 1.0)
+        guess = int(high + (_CAUTION * limit - high_memory) / slope)
+    smallest = above // MULTIPLE * MULTIPLE + MULTIPLE
+    batch = max(guess // MULTIPLE * MULTIPLE, smallest)
+    if below is not None:
+        batch = min(batch, (below - 1) // MULTIPLE * MULTIPLE)
+    if batch < smallest or batch in points:
+        return None
+    # A few per cent more are not worth minutes of compiling.
+    is_close = above and batch < above * 1.05 and len(points) > 1
+    return None if is_close else batch
+
 
 _GIB = 1 << 30
 _NEEDED = re.compile(
@@ -160,3 +276,113 @@ def _no_other_cache() -> Any:
         yield
     finally:
         jax.config.update("jax_enable_compilation_cache", was)
+
+
+# Every caught step given to the compiler, and what it says as events.
+
+
+_PRIMITIVE = re.compile(r"primitive '?([\w.-]+)'?")
+_LONGEST_REASON = 250  # characters of a Python error that are told
+
+
+class CaughtSteps(Protocol):
+    """The steps of a notebook; `is_complete` says whether an epoch was seen to its end."""
+
+    notebook: Notebook
+    steps: list[Step]
+    is_complete: bool
+
+    def lowered(self, step: Step, arguments: list[Any]) -> Any:
+        """The step with these arguments, as the compiler takes it."""
+
+
+class StepCompilation:
+    """The steps that a watch caught, given to a compiler one after the other."""
+
+    def __init__(
+        self, watch: CaughtSteps, compiler: Compiler, order: dict[str, Any], tell: Callable[[dict[str, Any]], None]
+    ) -> None:
+        self._watch, self._compiler, self._order, self._tell = watch, compiler, order, tell
+
+    def tell_all(self) -> None:
+        """Compiles all."""
+        if not self._watch.is_complete:
+            self._tell({"unknown": "An epoch was not waited for to its end, where a ragged last batch would show."})
+        for step in self._watch.steps:
+            if step.what == "predict" and not self._order["predict"]:
+                continue
+            if len(step.shapes) > 1:
+                self._tell({"recompilation": list(step.shapes), **_at(step)})
+            if self._compiler.is_for_tpu and 1 == step.cores < self._order["cores"] and step.what == "train":
+                self._tell({"one_core": True, **_at(step)})
+            elif step.cores > 1 and step.what == "train" and step.batch and step.parts == 1:
+                self._tell({"whole_batch": step.cores, **_at(step)})
+            self._compile(step)
+
+    def _compile(self, step: Step) -> None:
+        if step.error is not None:
+            self._refused_by_jax(step, step.error)
+            return
+        batch, lowered, wanted = step.batch_per_core, step.lowered, self._order["batch_per_core"]
+        if wanted and wanted != batch and batch:
+            try:
+                lowered = self._of_batch(step, wanted)
+                batch = wanted
+            except Exception as refusal:  # noqa: BLE001 - the notebook's own code is traced here
+                self._knows_no_other(step, batch, refusal)
+        if not self._compiler.is_for_tpu and not self._exports(step):
+            return
+        figures = self._compiler.figures(step, lowered)
+        error = figures.get("error", "")
+        if error and not is_about_memory(error):
+            self._refused(step, error, refused_place(error, lowered, self._watch.notebook) or step.place)
+            return
+        if error:
+            self._tell({"memory": needed_memory(error), "batch_per_core": batch, **_at(step)})
+            fit = Fit(batch, needed_memory(error), does_fit=False)
+        else:
+            shared = {"batch_per_core": batch, "cores": step.cores, "parameters": step.parameters}
+            size = batch_bytes(step) * batch // max(step.batch_per_core, 1)
+            self._tell({"figures": figures, "batch_bytes": size, "framework": step.framework, **shared, **_at(step)})
+            fit = Fit(batch, figures["peak_memory"], does_fit=True)
+        if step.what == "train" and batch and self._compiler.is_for_tpu and (error or self._order["largest_batch"]):
+            self._find_largest(step, fit)
+
+    def _find_largest(self, step: Step, fit: Fit) -> None:
+        try:
+            found = self._compiler.largest_batch(step, fit, lambda size: self._of_batch(step, size))
+        except Exception as error:  # noqa: BLE001 - the notebook's own code is traced here
+            self._knows_no_other(step, fit.batch, error)
+        else:
+            self._tell({"largest": found})
+
+    def _knows_no_other(self, step: Step, batch: int, error: Exception) -> None:
+        reason = " ".join(str(error).split())[:_LONGEST_REASON]
+        self._tell({"unknown": f"The step {step.name} was compiled for no other batch than {batch:,} a core: {reason}"})
+
+    def _of_batch(self, step: Step, size: int) -> Any:
+        return self._watch.lowered(step, step.of_batch(size))
+
+    def _exports(self, step: Step) -> bool:
+        """Whether JAX lowers a step for the TPU, which needs no compiler and finds what has no TPU implementation."""
+        try:
+            step.export(step.arguments)
+        except Exception as error:  # noqa: BLE001 - whatever the lowering says
+            self._refused_by_jax(step, error)
+            return False
+        return True
+
+    def _refused_by_jax(self, step: Step, error: Exception) -> None:
+        """An error of the lowering, at the line that has the operation, or else that it passed through."""
+        notebook, message = self._watch.notebook, f"{type(error).__name__}: {error}"
+        named = _PRIMITIVE.search(message)
+        place = place_of_primitive(step, named[1], notebook) if named else None
+        passed = notebook.place_of(error)
+        self._refused(step, message, place or (passed if passed.line else step.place))
+
+    def _refused(self, step: Step, message: str, place: Place) -> None:
+        self._tell({"refused": message[:20_000], **_at(step), "cell": place.cell, "line": place.line})
+
+
+def _at(step: Step) -> dict[str, Any]:
+    return {"step": step.name, "what": step.what, "cell": step.place.cell, "line": step.place.line}

@@ -102,10 +102,9 @@ def _torch(notebook: Notebook, order: dict[str, Any], parent: Parent) -> None:
     watch.tell_what_the_host_does()
     import jax
 
-    from generator.tpu_compiler.worker.compiler import Compiler
-    from generator.tpu_compiler.worker.step_compilation import StepCompilation
+    from generator.tpu_compiler.worker.compiler import Compiler, StepCompilation
     from generator.tpu_compiler.worker.torch_program import TorchSteps
-    from generator.tpu_compiler.worker.torch_second_run import SecondRun
+    from generator.tpu_compiler.worker.torch_steps import SecondRun
 
     jax.config.update("jax_enable_x64", True)  # PyTorch computes some numbers so
     if watch.is_on_one_core:
@@ -135,11 +134,8 @@ def _tensorflow(notebook: Notebook, parent: Parent) -> None:
 def _jax(notebook: Notebook, order: dict[str, Any], parent: Parent) -> None:
     import jax
 
-    from generator.tpu_compiler.worker.compiler import Compiler
-    from generator.tpu_compiler.worker.jax_steps import Watch
-    from generator.tpu_compiler.worker.keras_stand_ins import import_keras
-    from generator.tpu_compiler.worker.step_compilation import StepCompilation
-    from generator.tpu_compiler.worker.tpu_mesh import TpuMesh
+    from generator.tpu_compiler.worker.compiler import Compiler, StepCompilation
+    from generator.tpu_compiler.worker.steps import TpuMesh, Watch, import_keras
 
     parent.tell({"progress": "starts JAX"})
     watch = Watch(notebook, TpuMesh(_tpu_devices(order)), lambda text: parent.tell({"progress": text}))

@@ -1,17 +1,16 @@
-"""Stands in for PyTorch/XLA's execution: catches each step where it would be compiled, at `torch_xla.sync`.
-
-`xm.mark_step`, `xm.optimizer_step` and the loaders all come through there. What is pending then is a step if a
-`backward` was called for it, and a prediction if its result is fetched. It is not run: zeros stand in for what it
-would have computed, so that a notebook goes on to its next step in no time. What is no step runs as ever.
-"""
+"""Steps of PyTorch/XLA, caught where they would be compiled."""
 
 import gc
 import math
 import os
 import re
+import shutil
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
+from pathlib import Path
 from typing import Any
 
 import _XLAC
@@ -19,8 +18,6 @@ import torch
 import torch_xla
 import torch_xla.debug.metrics as xla_metrics
 import torch_xla.distributed.xla_multiprocessing as xmp
-
-# PyTorch/XLA shows what is pending in no other way.
 from _XLAC import _clear_pending_irs as clear_pending
 from _XLAC import _get_xla_tensor_debug_info as told_of
 from _XLAC import _get_xla_tensors_hlo as as_text
@@ -28,9 +25,37 @@ from _XLAC import _get_xla_tensors_hlo_proto as as_proto
 from _XLAC import _xla_get_tensor_id as identity_of
 from _XLAC import _xla_step_marker as run_pending
 from _XLAC import _xla_tensors_from_aten as upload
+from torch.overrides import TorchFunctionMode
 
-from generator.tpu_compiler.worker.cells import EnoughSeenError, Notebook, Place
-from generator.tpu_compiler.worker.host_operations import HostWatch
+from generator.tpu_compiler.worker.cells import EnoughSeenError, Notebook, Place, notebook_of
+
+# The operations that PyTorch/XLA leaves to the host, and the lines of a notebook that call for them.
+
+
+class HostWatch(TorchFunctionMode):
+    """The lines of a notebook that call for operations which PyTorch/XLA leaves to the host."""
+
+    def __init__(self, notebook: Notebook) -> None:
+        super().__init__()
+        self._notebook = notebook
+        self.places: dict[str, Place] = {}
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Calls a function of PyTorch's, and looks whether the host had to do a part of it."""
+        before = _on_host()
+        result = func(*args, **(kwargs or {}))
+        for name, count in _on_host().items():
+            if count > before.get(name, 0):
+                self.places.setdefault(name, self._notebook.calling_place())
+        return result
+
+
+def _on_host() -> dict[str, int]:
+    return {name: xla_metrics.counter_value(name) for name in xla_metrics.executed_fallback_ops()}
+
+
+# PyTorch/XLA shows what is pending in no other way.
+
 
 _ON_ONE_CORE = (
     "The notebook starts a process for each core: one core's share was compiled, so that the operations between cores "
@@ -292,3 +317,56 @@ def _cores(sharding: str) -> int:
 
 def _numbers(shape: str) -> Shape:
     return tuple(int(length) for length in shape.split(",") if length)
+
+
+# Steps of PyTorch/XLA with another batch: a second process runs the cells, and cuts what they copy to the device.
+
+
+Caught = tuple[list[CaughtStep], str]
+"""The steps of a run of the cells, and the error that ended it, with its place; empty if none did."""
+
+
+@dataclass(frozen=True)
+class SecondRun:
+    """The notebook of an order, which was run up to the steps of a watch, in the folder `working`."""
+
+    order: dict[str, Any]
+    watch: TorchWatch
+    working: Path
+    tell: Callable[[dict[str, Any]], None]
+
+    def catch(self, lengths: Mapping[Shape, int]) -> Caught:
+        """Returns the steps with batches of other lengths, by their shapes, and the error that ended the notebook."""
+        self.tell({"progress": "runs the cells again, with another batch"})
+        kinds = ("train", "predict") if self.order["predict"] else ("train",)
+        wanted = {(each.what, each.place) for each in self.watch.caught if each.what in kinds}
+        namespace = self.watch.notebook.namespace
+        namespace.clear()  # or its data are in memory twice
+        namespace["__spec__"] = None  # multiprocessing asks for that of __main__
+        os.chdir(self.working)  # the notebook may have gone elsewhere
+        for entry in [*self.working.iterdir()]:
+            (shutil.rmtree if entry.is_dir() and not entry.is_symlink() else os.unlink)(entry)
+        context = get_context("spawn")
+        receiving, sending = context.Pipe(duplex=False)
+        process = context.Process(target=_run, args=(sending, self.order, dict(lengths), wanted))
+        process.start()
+        sending.close()
+        try:
+            caught: Caught = receiving.recv()
+        except EOFError:
+            return [], "the process that ran the cells again died, perhaps for want of memory"
+        else:
+            return caught
+        finally:
+            process.kill()  # the notebook may have left threads that wait for ever
+
+
+def _run(
+    sending: Connection, order: dict[str, Any], lengths: Mapping[Shape, int], wanted: set[tuple[str, Place]]
+) -> None:
+    notebook, told = notebook_of(order), list[dict[str, Any]]()
+    watch = TorchWatch(notebook, told.append, lengths=lengths, wanted=wanted)
+    watch.install()
+    notebook.run_all(told.append)
+    failed = [f"{each['cell']}, line {each['line']}: {each['failed']}" for each in told if "failed" in each]
+    sending.send((watch.caught, "".join(failed)))

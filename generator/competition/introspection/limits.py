@@ -1,0 +1,686 @@
+"""What is refused, and what is warned of: missing data, unsupported tasks, weak guesses."""
+
+import json
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
+
+from generator.competition.facts import Medium, SubmissionKind, TargetKind
+from generator.competition.introspection.evidence import (
+    TARGET,
+    TEST,
+    TRAIN,
+    Confidence,
+    Finding,
+    Findings,
+    Hints,
+    IntrospectionError,
+    MissingColumnError,
+    MissingFileError,
+    UnknownKeyError,
+    UnusableValueError,
+    key_column,
+    listed,
+    stem,
+    unclear_null_words,
+    words,
+)
+from generator.competition.introspection.features import COLUMN_KINDS
+from generator.competition.introspection.files import ExampleFiles
+from generator.competition.introspection.row_format import differences
+from generator.competition.introspection.tables import Tables, warnings_of_stages
+from generator.competition.introspection.target_kind import Observations
+from generator.competition.introspection.targets import are_named_alike
+from generator.competition.introspection.task_kind import classes_seen
+from generator.competition.schema import called, families, option_of
+from generator.competition.survey import media as images
+from generator.competition.survey import media as sound
+from generator.competition.survey.columns import MOST, numbers_of
+from generator.competition.survey.facts import NUMBERS, Column, ColumnKind, Folder, Survey, Table
+from generator.text import printable
+
+# The limits of the kit: files that it cannot read, tasks without templates, targets that no family learns.
+
+
+_ARCHIVES = frozenset((".7z", ".rar", ".tar", ".tgz", ".zst"))
+_UNREADABLE = {
+    ".dcm": "DICOM images",
+    ".dicom": "DICOM images",
+    ".nii": "NIfTI volumes",
+    ".svs": "Slide images",
+    ".npy": "NumPy arrays",
+    ".npz": "NumPy arrays",
+    ".h5": "HDF5 files",
+    ".hdf5": "HDF5 files",
+    ".bson": "BSON files",
+    ".mp4": "Videos",
+    ".avi": "Videos",
+    ".mov": "Videos",
+    ".mp3": "mp3 files",
+    ".txt": "Texts in files of their own",
+    ".xls": "Excel files",
+    ".xlsx": "Excel files",
+}
+_REMEDIES = {
+    "mp3 files": "convert them to wav or ogg files in folders of the same names",
+    "Texts in files of their own": "put them into one table with the columns id, text and label",
+    "Excel files": "save them as csv",
+}
+_FEWEST_TEXTS = 10  # fewer are notes
+_NAMED = 0.1  # of the values of a column, since both are samples
+_ATTACH = "and on Kaggle attach a dataset with these files and the competition's tables"
+_FOR_EXAMPLES = TRAIN | TEST
+_BOX = re.compile(r"\[?\(?\s*-?[\d.]+(?:\s*,\s*|\s+)(?:-?[\d.]+(?:\s*,\s*|\s+)){2}-?[\d.]+\s*\)?\]?")
+_LABEL_AND_CONFIDENCE = re.compile(r"\S+ [01]?\.\d+( \S+ [01]?\.\d+)*")
+_BOX_NAMES = frozenset(("bbox", "bboxes", "box", "boxes"))
+_PREDICTION_STRING = frozenset(("prediction", "string"))
+_FEWEST_CELLS = 20
+_LETTERS, _OWN_TEXTS = 8, 0.7
+_PASSAGES = 0.8
+_SHOWN = 30
+
+
+def unsupported_files(survey: Survey) -> tuple[str, ...]:
+    """Sentences on the archives and the files of examples that cannot be read."""
+    names = ((folder, name) for folder in survey.folders for name in folder.names if words(name) & _FOR_EXAMPLES)
+    archives = ((folder, name) for folder, name in names if f".{name.rpartition('.')[2].lower()}" in _ARCHIVES)
+    packed = [f"{folder.path}/{name}".lstrip("/") for folder, name in archives]
+    sentences = []
+    if packed:
+        sentences.append(f"{listed(packed)} cannot be unpacked here: put the files in it beside it, {_ATTACH}.")
+    found: dict[str, dict[str, int]] = defaultdict(dict)
+    for folder in survey.folders:
+        for suffix in _unreadable_suffixes(folder):
+            found[_UNREADABLE[suffix]][folder.path or "the folder"] = folder.suffixes[suffix]
+    for what, places in found.items():
+        where, count = listed(list(places)), sum(places.values())
+        remedy = _REMEDIES.get(what, "convert them to png images in folders of the same names")
+        sentences.append(f"{what} cannot be read here, and there are {count:,} in {where}: {remedy}, {_ATTACH}.")
+    damaged = [folder.path or "the folder" for folder in survey.folders if _is_damaged(folder)]
+    if damaged:
+        sentences.append(
+            f"Of the images or sounds in {listed(damaged)} none that was looked at can be read: see whether they are "
+            "empty or damaged."
+        )
+    return tuple(sentences)
+
+
+def _is_damaged(folder: Folder) -> bool:
+    """True if most files are called as images or sounds are, and none of those that were looked at is one."""
+    most = max(folder.suffixes, key=lambda suffix: folder.suffixes[suffix], default="")
+    return most in images.IMAGE_SUFFIXES | sound.SOUND_SUFFIXES and folder.images is None and folder.audio is None
+
+
+def check_that_files_can_be_read(survey: Survey, tables: Tables, files: ExampleFiles | None, hints: Hints) -> None:
+    """Refuses rows that name files which cannot be read, unless the user says of which family the task is.
+
+    Raises:
+        IntrospectionError: A column names them, so that they are what the examples are.
+    """
+    if files is not None or tables.train is None or "family" in hints.overrides:
+        return
+    suffixes = [(folder, suffix) for folder in survey.folders for suffix in _unreadable_suffixes(folder)]
+    known = {stem(name) for folder, suffix in suffixes for name in folder.names if name.lower().endswith(suffix)}
+    for column in tables.train.columns if known else ():
+        if len(column.distinct & known) > _NAMED * len(column.distinct):
+            sentences = unsupported_files(survey)
+            raise IntrospectionError(
+                f"{printable(column.name)} of {printable(tables.train.path)} names files that cannot be read. "
+                f"{' '.join(sentences)} --family tabular leaves them out."
+            )
+
+
+def _unreadable_suffixes(folder: Folder) -> Iterator[str]:
+    """Yields the endings of the files for training or the test in a folder that cannot be read."""
+    for suffix, count in folder.suffixes.items():
+        names = (name for name in folder.names if name.lower().endswith(suffix))
+        is_for_examples = words(folder.path) & _FOR_EXAMPLES or any(words(name) & _FOR_EXAMPLES for name in names)
+        is_note = suffix == ".txt" and count < _FEWEST_TEXTS
+        if is_for_examples and suffix in _UNREADABLE and not is_note:
+            yield suffix
+
+
+def check_that_there_are_templates(seen: Observations, hints: Hints) -> None:
+    """Stops where boxes around objects are asked for, unless the user says what it is.
+
+    Raises:
+        IntrospectionError: There is no family for such a task.
+    """
+    if seen.files is None or hints.overrides.keys() & {"family", "target_kind", "targets"}:
+        return
+    answers = [column.name for column in seen.targets.answers if words(column.name) >= _PREDICTION_STRING]
+    named = [column for column in seen.targets.columns if column.present and words(column.name) & _BOX_NAMES]
+    boxes = [column.name for column in named if all(map(_BOX.fullmatch, column.distinct))]
+    if boxes or answers:
+        evidence = f"the cells of {boxes[0]} are boxes" if boxes else f"the sample submission has a column {answers[0]}"
+        raise IntrospectionError(
+            f"This looks like object detection: {printable(evidence)}. No family of notebooks does that; if it is "
+            "something else, say what with --target and --target-kind."
+        )
+
+
+def check_that_targets_can_be_learned(kind: TargetKind, seen: Observations, hints: Hints) -> None:
+    """Refuses cells that are lists of numbers, and texts that are to be written.
+
+    Raises:
+        IntrospectionError: The targets are such; not if the user decided what kind of targets they are.
+    """
+    columns, train = seen.targets.columns, seen.tables.train
+    if "target_kind" in hints.overrides or not columns or kind in (TargetKind.MASK, TargetKind.IMAGE):
+        return
+    listed_cells = (each for each in columns if each.present and all(map(_is_series, each.present[:_FEWEST_CELLS])))
+    series = next(listed_cells, None)
+    column = series or columns[0]
+    if series is not None:
+        problem = "a list of numbers in each cell, one for each part of an example"
+    elif len(columns) == 1 and train is not None and _is_passage(column, train):
+        problem = "a passage of another column"
+    elif kind is TargetKind.CLASS and len(columns) == 1 and _is_written(column):
+        problem = "another text in nearly every row, which would have to be written"
+    else:
+        return
+    raise IntrospectionError(
+        f'The target {printable(column.name)} is {problem} ("{printable(column.present[0][:_SHOWN])}"), and no family '
+        "of the kit learns that; name another target with --target, or say with --target-kind what it is."
+    )
+
+
+def check_that_answers_can_be_written(kind: TargetKind, seen: Observations, hints: Hints) -> None:
+    """Refuses labels with a confidence behind each, which would be read as two labels.
+
+    Raises:
+        IntrospectionError: The sample has such cells; not if the user decided what a submission says.
+    """
+    answers, sample = seen.targets.answers, seen.tables.sample
+    if kind is not TargetKind.CLASS or "submission" in hints.overrides or len(answers) != 1 or sample is None:
+        return
+    (cells,) = (answer.present for answer in answers)
+    known = {name for column in seen.targets.columns for name in column.distinct}
+    is_rated = bool(cells) and all(map(_LABEL_AND_CONFIDENCE.fullmatch, cells))
+    if is_rated and not known & {confidence for cell in cells for confidence in cell.split()[1::2]}:
+        raise IntrospectionError(
+            f'The cells of {printable(sample.path)}, such as "{printable(cells[0][:_SHOWN])}", are labels with a '
+            "confidence behind each, which no submission of the kit has: --submission top_k lists labels alone, and a "
+            "cell of your own, answers_of.py beside pair.toml, can write such ones in their place."
+        )
+
+
+def _is_series(cell: str) -> bool:
+    if not (cell.startswith("[") and cell.endswith("]") and "," in cell):
+        return False
+    try:
+        return all(isinstance(value, int | float) for value in json.loads(cell))
+    except (ValueError, RecursionError):
+        return False
+
+
+def _is_passage(target: Column, train: Table) -> bool:
+    """True if the target, of several words, stands in another column of its own row."""
+    spaced = sum(" " in cell for cell in target.present)
+    if target.kind is not ColumnKind.TEXT or spaced < len(target.present) / 2:
+        return False
+    for column in train.columns:
+        # Where the labels have a table of their own, there are other rows.
+        is_beside = column.name != target.name and len(column.values) == len(target.values)
+        if column.kind is ColumnKind.TEXT and is_beside:
+            rows = [(cell, text) for cell, text in zip(target.values, column.values, strict=True) if cell and text]
+            if sum(cell.strip() in text for cell, text in rows) > _PASSAGES * max(1, len(rows)):
+                return True
+    return False
+
+
+def _is_written(column: Column) -> bool:
+    """True if nearly every cell is a text of its own; short ones may be names of rare classes."""
+    present = column.present
+    if column.kind is not ColumnKind.TEXT or len(present) < _FEWEST_CELLS:
+        return False
+    letters = sum(map(len, present)) / len(present)
+    return len(column.distinct) > _OWN_TEXTS * len(present) and letters > _LETTERS
+
+
+# Validation: that there are data, and that what the user decided exists and is of use.
+
+
+_CHECKED_BEFORE = frozenset(("context_columns", "id_column", "id_columns", "targets"))
+_FEWEST_ROWS = 5  # as many as there are folds
+_MOST_NOTES = 3  # of what could not be read
+
+
+def check_that_there_are_data(survey: Survey, tables: Tables, files: ExampleFiles | None) -> None:
+    """Checks that there is something to train on and something to predict.
+
+    Raises:
+        IntrospectionError: There is neither a table nor files to learn from, or nothing to predict; the test examples
+            are tables, one each, or their files are called otherwise than what is asked for; or a table has no rows.
+    """
+    seen = [table.path for table in survey.tables] + [folder.path for folder in survey.folders if folder.path]
+    if tables.train is None and files is None:
+        what = f"only {listed(seen)}" if seen else "no table, no images and no sounds"
+        verb = "were" if len(seen) > 1 else "was"
+        raise _nothing(f"to train on: {what} {verb} seen", survey, remedy="name the table with --train")
+    is_served = survey.server is not None and files is not None
+    if tables.test is None and not is_served and (files is None or not files.has_test):
+        of_one = _table_of_one_example(survey, tables)
+        if of_one and tables.sample is not None:
+            raise IntrospectionError(
+                f"Each example that {printable(tables.sample.path)} asks about has a table of its own, such as "
+                f"{printable(of_one)}, which no family of the kit reads: put them into one table with a column of ids, "
+                "and name it with --test."
+            )
+        trained_on = tables.train.path if tables.train is not None else ""
+        left = [path for path in seen if path != trained_on]
+        ids = key_column(tables.sample)
+        asked = ids.present if ids is not None else ()
+        file = _test_file(survey)
+        if tables.sample is not None and file and {stem(file), file.rpartition("/")[2]} & set(asked):
+            raise IntrospectionError(
+                f"The test files, such as {printable(file)}, are called by the ids of {printable(tables.sample.path)}, "
+                f"but hardly any training example of {printable(trained_on)} has a file: put the missing files beside "
+                "those that are there, or name a table of these with --train."
+            )
+        if tables.sample is not None and asked and file:
+            raise IntrospectionError(
+                f'The ids of {printable(tables.sample.path)}, such as "{printable(asked[0])}", are not the names of '
+                f"the test files, such as {printable(file)}: call these files, and those for training, by their ids, "
+                "and on Kaggle attach a dataset with them and the competition's tables."
+            )
+        what, verb = listed(left) or "nothing", "were" if len(left) > 1 else "was"
+        raise _nothing(
+            f"to predict: beside what is trained on, {what} {verb} seen",
+            survey,
+            remedy="name the table of the test examples with --test",
+        )
+    needed = {"--train": tables.train, "--test": tables.test} if files is None else {}
+    for flag, table in (needed | {"--sample": tables.sample}).items():
+        if table is not None and not table.rows:
+            raise IntrospectionError(
+                f"{printable(table.path)} has a header and no rows: put the competition's own file in its place, or "
+                f"name another with {flag}."
+            )
+
+
+def check_that_rows_have_targets(kind: TargetKind, seen: Observations) -> None:
+    """Refuses a table hardly any of whose rows can be learned from.
+
+    Raises:
+        IntrospectionError: Those that have every target are too few for folds.
+    """
+    missing, table = seen.unlabelled(kind), seen.tables.labelled
+    if missing and table is not None and len(seen.targets.columns[0].values) - missing < _FEWEST_ROWS:
+        flag = "--labels" if table is seen.tables.labels else "--train"
+        raise IntrospectionError(
+            f"{seen.unlabelled_in_words(kind)}, and Tandem trains on rows that have every target: fill in what "
+            f"is missing in a table beside it, and name that with {flag}."
+        )
+
+
+def check_decisions(survey: Survey, seen: Observations, found: Findings) -> None:
+    """Checks the decisions on details; those on files, ids and targets were checked when they were used.
+
+    Raises:
+        UnknownKeyError: The family does not need such a value.
+        MissingColumnError: The training table has no such column.
+        MissingFileError: There is no such folder.
+        UnusableValueError: The files show that it is otherwise.
+    """
+    _check_against_labels(seen, found)
+    folders, train = sorted(set(_folders(survey))), seen.tables.train
+    for key in found.hints.overrides:
+        if key not in found:
+            raise UnknownKeyError(key=key, family=str(found["family"].value), keys=found)
+        is_column = key.endswith(("_column", "_columns")) and key not in _CHECKED_BEFORE
+        for name in filter(None, found.decided_list(key)):
+            if key.endswith("_folder") and name not in folders:
+                raise MissingFileError(key=key, path=name, paths=folders)
+            if is_column and train is not None and train.column(name) is None:
+                columns = train.column_names
+                raise MissingColumnError(key=key, column=name, table=train.path, columns=columns)
+            if is_column and key.endswith("_columns") and name in (*seen.targets.names, found["id_column"].value):
+                raise UnusableValueError(
+                    key=key, value=name, wanted="a column to learn from, neither the id nor a target"
+                )
+    features, dropped = seen.features, found.decided_list("drop_columns")
+    if dropped and features is not None and {column.name for column in features.columns} <= set(dropped):
+        wanted = "fewer columns, as none would be left to learn from"
+        raise UnusableValueError(key="drop_columns", value=listed(dropped), wanted=wanted)
+
+
+def _check_against_labels(seen: Observations, found: Findings) -> None:
+    """That names are not to be learned as numbers, and that there are as many classes as were decided on."""
+    named = [column for column in seen.targets.columns if column.kind in (ColumnKind.TEXT, ColumnKind.DATE)]
+    if named and found.decided("target_kind") == TargetKind.NUMBER:
+        wanted = f'one for values such as "{named[0].present[0]}" in {named[0].name}'
+        raise UnusableValueError(key="target_kind", value=TargetKind.NUMBER, wanted=wanted)
+    labelled, decided = seen.tables.labelled, found.decided("class_count")
+    is_whole = seen.targets.are_classes_asked or (labelled is not None and labelled.is_complete)
+    count = int(str(found["class_count"].value)) if decided and "class_count" in found else 0
+    if seen.classes and count and (count < seen.classes or (is_whole and count > seen.classes)):
+        raise UnusableValueError(key="class_count", value=decided, wanted=f"{seen.classes}, as so many were seen")
+
+
+def _nothing(there: str, survey: Survey, *, remedy: str) -> IntrospectionError:
+    unsupported = unsupported_files(survey)
+    ending = f". {' '.join(unsupported)}" if unsupported else f"; {remedy}."
+    return IntrospectionError(" ".join((f"There is nothing {there}{ending}", *survey.notes[:_MOST_NOTES])))
+
+
+def _test_file(survey: Survey) -> str:
+    """An image or a sound in a folder for the test; "" if there is none."""
+    folders = (folder for folder in survey.folders if words(folder.path) & TEST and (folder.images or folder.audio))
+    return next((f"{folder.path}/{folder.names[0]}" for folder in folders if folder.names), "")
+
+
+def _folders(survey: Survey) -> Iterator[str]:
+    """Every folder that was seen, and those around it."""
+    for path in (*(folder.path for folder in survey.folders), *(records.path for records in survey.records)):
+        parts = path.split("/")
+        yield from ("/".join(parts[:depth]) for depth in range(1, len(parts) + 1))
+
+
+def _table_of_one_example(survey: Survey, tables: Tables) -> str:
+    """A table that is named like an id of the sample submission, as several are; "" if hardly one is."""
+    ids = key_column(tables.sample)
+    named = [table.path for table in survey.tables if ids is not None and stem(table.path) in ids.distinct]
+    return named[0] if len(named) > 1 else ""
+
+
+# Warnings: values that are hardly more than a guess, and what the notebooks cannot do.
+
+
+_FEW_ANSWERS, _MOSTLY = 20, 0.5
+_STAGE_KEYS = frozenset(("sample_submission", "test_table"))
+_LIST_SHOWN, _NEARLY_ONE_EACH = 5, 0.9
+_ROWS = (Medium.ROW, Medium.TEXT)
+_NAMED_KINDS = (TargetKind.CLASS, TargetKind.LABELS)
+_OF_NAMES = (SubmissionKind.LABEL, SubmissionKind.TOP_K, SubmissionKind.LABEL_SET)
+# What samples call an answer whatever it is.
+_ANY_ANSWER = TARGET | {"predicted", "predictions", "predict", "pred", "expected", "response", "responses", "answers"}
+_ANY_ANSWER |= {"estimate", "forecast", "solution", "likelihood", "p", "proba", "predictedprob", "predictedprobability"}
+_ANY_ANSWER |= {"answer", "result", "output", "value", "values", "probability", "prob", "tag", "tags", "rle", "mask"}
+
+
+def warnings_of(survey: Survey, known: Mapping[str, Finding], seen: Observations, hints: Hints) -> tuple[str, ...]:
+    """The sentences, each of which names the flag that settles its matter, or what the user can do."""
+    # What could not be read is left out, where examples seem to be in it and there is no other form of them.
+    has_examples = seen.files is not None and (seen.files.has_test or seen.files.source.labels_from == "pixels")
+    return (
+        *(_guess(finding) for finding in known.values() if finding.confidence is Confidence.THIN),
+        *warnings_of_stages(seen.tables.stage, is_decided=bool(hints.overrides.keys() & _STAGE_KEYS)),
+        *_about_files(known, seen),
+        *_about_further_files(known, seen, hints),
+        *_about_targets(seen, hints),
+        *_about_missing_targets(known, seen),
+        *(unclear_null_words(seen.tables.labelled, seen.targets.columns, seen.targets.asked, seen.targets.answers)),
+        *_about_copies(known, seen),
+        *_about_words_among_numbers(known, seen, hints),
+        *_about_unseen_classes(known, seen),
+        *_about_labels(known, seen),
+        *_about_ids(known, seen),
+        *_about_absent_ids(known, seen),
+        *differences(seen.tables),
+        *(unsupported_files(survey) if not has_examples else ()),
+        *_other_parts(survey, seen.tables),
+    )
+
+
+def unclear_keys(known: Mapping[str, Finding], seen: Observations, hints: Hints) -> tuple[str, ...]:
+    """The keys of values that are hardly more than a guess, or warned of, in the order in which they were settled."""
+    is_warned_of = {"targets": any(_about_targets(seen, hints))}
+    return tuple(
+        key for key, finding in known.items() if finding.confidence is Confidence.THIN or is_warned_of.get(key)
+    )
+
+
+def _guess(finding: Finding) -> str:
+    rivals = [rival for rival in finding.candidates[1:] if rival.weight > 0]
+    instead = f", and {_shown(rivals[0].value)} is hardly less likely" if rivals else ""
+    why = f": {finding.evidence}" if finding.evidence else ""
+    return (
+        f"{called(finding.key)} is a guess, {_shown(finding.value)}{instead}{why}; {option_of(finding.key)} settles it."
+    )
+
+
+def _about_files(known: Mapping[str, Finding], seen: Observations) -> Iterator[str]:
+    tables = seen.tables
+    is_served = "inference_server" in known and bool(known["inference_server"].value)
+    if tables.sample is None and is_served:
+        asked = _shown(list(seen.targets.names))
+        yield f"There is no sample submission; the gateway is answered with a column for each target, {asked}."
+    elif tables.sample is None:
+        where = tables.test.path if tables.test is not None else "the test files"
+        yield (
+            f"There is no sample submission; the submission is built from the ids of {printable(where)}, "
+            "--sample names one."
+        )
+    match = seen.files.source.match if seen.files is not None else None
+    if match is not None and match.is_seen and match.folder.known == 1 and match.share < 1 and not match.parts:
+        yield (
+            f"{1 - match.share:.0%} of the sampled training examples have no file in {printable(match.folder.path)}, "
+            "and training stops at such: put the missing files there, or leave these rows out of the table."
+        )
+    if _has_rows_for_parts(seen) and tables.train is not None:
+        yield (
+            f"A file has several rows in {printable(tables.train.path)}, one for each part that its ids end in; "
+            "the notebooks need a table with one row for each file, --train names it."
+        )
+
+
+def _about_further_files(known: Mapping[str, Finding], seen: Observations, hints: Hints) -> Iterator[str]:
+    """That an example has further numbered files, its other slices or views, which are not read."""
+    match = seen.files.source.match if seen.files is not None else None
+    if seen.files is None or match is None:
+        return
+    key = f"{seen.files.medium}_suffix"
+    read_too = {part.suffix for part in (seen.masks, seen.target_images) if part is not None}
+    others = [ending for ending in match.others if ending not in read_too and any(map(str.isdigit, ending))]
+    is_chosen = key in hints.overrides or "channel_suffixes" in known
+    if others and key in known and not is_chosen:
+        endings = _shown([f"<id>{ending}" for ending in others])
+        yield (
+            f"Of an example's files in {printable(match.folder.path)} the notebooks read <id>{printable(match.suffix)} "
+            f"alone, and not {endings}; {option_of(key)} names another ending."
+        )
+
+
+def _about_targets(seen: Observations, hints: Hints) -> Iterator[str]:
+    """That the only answer asked for is called as nothing in training is, where no name would do."""
+    targets, sample = seen.targets, seen.tables.sample
+    if sample is None or len(targets.asked) != 1 or len(targets.columns) != 1 or "targets" in hints.overrides:
+        return
+    asked, column = targets.asked[0], targets.columns[0]
+    is_alike = are_named_alike(asked, column.name)
+    has_answers = any(answer.distinct & column.distinct for answer in targets.answers if answer.kind is ColumnKind.TEXT)
+    is_any = bool(words(column.name) & TARGET) or asked in column.distinct
+    if is_alike or is_any or has_answers or words(asked) & (_ANY_ANSWER | words(column.name)) or targets.parts:
+        return
+    yield (
+        f"{printable(sample.path)} asks for {printable(asked)}, which no training table has; {printable(column.name)} "
+        f"is taken for it, {option_of('targets')} names another column."
+    )
+
+
+def _about_missing_targets(known: Mapping[str, Finding], seen: Observations) -> Iterator[str]:
+    """That training rows lack what is to be learned."""
+    kind = TargetKind(str(known["target_kind"].value))
+    if seen.unlabelled(kind):
+        is_whole = "prediction_per" in known and known["prediction_per"].value == "row"
+        done = "the notebooks need a table without them" if is_whole else "training leaves them out"
+        yield f"{seen.unlabelled_in_words(kind)}; {done}."
+
+
+def _about_copies(known: Mapping[str, Finding], seen: Observations) -> Iterator[str]:
+    """That an input column mostly is the answer, or that nearly every row has another class."""
+    targets, kind, features = seen.targets, known["target_kind"].value, seen.features
+    if len(targets.columns) != 1 or kind not in (TargetKind.CLASS, TargetKind.NUMBER):
+        return
+    (target,) = targets.columns
+    if len(target.distinct) <= _FEW_ANSWERS or seen.tables.labelled is not seen.tables.train or features is None:
+        return
+    pairs = {column.name: zip(column.values, target.values, strict=True) for column in features.columns}
+    equal = {name: sum(cell is not None and cell == answer for cell, answer in rows) for name, rows in pairs.items()}
+    shares = {name: count / len(target.present) for name, count in equal.items()}
+    name = max(shares, key=lambda name: shares[name], default="")
+    named = "this looks like no classification, and " if kind == TargetKind.CLASS else ""
+    if name and shares[name] >= (_MOSTLY if kind == TargetKind.CLASS else _NEARLY_ONE_EACH):
+        yield (
+            f"{printable(target.name)} is the same as {printable(name)} in {shares[name]:.0%} of the sampled rows: "
+            f"{named}a model has to beat the copy of that column, which the report of a run scores as a baseline."
+        )
+    elif (
+        kind == TargetKind.CLASS
+        and target.kind is ColumnKind.TEXT
+        and len(target.distinct) > _MOSTLY * len(target.present)
+    ):
+        yield (
+            f"{printable(target.name)} has {len(target.distinct):,} different values in {len(target.present):,} "
+            "sampled rows: this looks like no classification, and a class of one example is hardly ever predicted; "
+            f"{option_of('targets')} names another column."
+        )
+
+
+def _about_words_among_numbers(known: Mapping[str, Finding], seen: Observations, hints: Hints) -> Iterator[str]:
+    """That a column of numbers has so many other cells that it is read as text, or left out."""
+    if seen.features is None or "number_columns" not in known or hints.overrides.keys() & COLUMN_KINDS:
+        return
+    for column in seen.features.columns:
+        numbers = numbers_of(column, MOST) if numbers_of(column) is None else None
+        if numbers is None or len(numbers.distinct) <= _FEW_ANSWERS:
+            continue
+        pairs = [pair for pair in zip(column.values, numbers.values, strict=True) if pair[0] is not None]
+        others = Counter(str(cell) for cell, number in pairs if number is None)
+        like = next(str(cell) for cell, number in pairs if number is not None)
+        dropped = known["drop_columns"].value if "drop_columns" in known else []
+        done = "left out" if isinstance(dropped, list) and column.name in dropped else "not read as numbers"
+        yield (
+            f'{printable(column.name)} is {done}: its cells are like "{printable(like)}", but '
+            f'{others.total() / len(pairs):.0%} of the sampled ones like "{printable(others.most_common(1)[0][0])}"; '
+            f"{option_of('number_columns')}={printable(column.name)} takes these for missing."
+        )
+
+
+def _about_unseen_classes(known: Mapping[str, Finding], seen: Observations) -> Iterator[str]:
+    """That the sample asks for classes that no training example has."""
+    sample, targets, submission = seen.tables.sample, seen.targets, known["submission"].value
+    if sample is not None and "unseen_columns" in known and known["unseen_columns"].value:
+        yield (
+            f"{printable(sample.path)} asks for {_shown(known['unseen_columns'].value)}, and "
+            f"{known['unseen_columns'].evidence}: the submission has the small probability UNSEEN_PROBABILITY there."
+        )
+    texts = [answer for answer in targets.answers if answer.kind is ColumnKind.TEXT]
+    if sample is None or submission != SubmissionKind.LABEL or len(targets.answers) != 1 or not texts:
+        return
+    asked, classes = texts[0].distinct, classes_seen(seen)
+    unseen = sorted(asked - classes)
+    if classes and unseen and asked & classes:
+        yield (
+            f"{printable(sample.path)} has the labels {_shown(unseen)}, which no sampled training example has, so "
+            "that they are never predicted: add training examples of them, or leave it at that."
+        )
+
+
+def _about_labels(known: Mapping[str, Finding], seen: Observations) -> Iterator[str]:
+    """That the sample names its classes otherwise than training does: by numbers, or by words that it never has."""
+    targets, sample, files = seen.targets, seen.tables.sample, seen.files
+    is_named = known["target_kind"].value in _NAMED_KINDS and known["submission"].value in _OF_NAMES
+    if not is_named or "answers_are_flags" in known or sample is None or len(targets.answers) != 1:
+        return
+    (answer,) = targets.answers
+    classes = [
+        *(files.source.classes if files is not None else ()),
+        *(value for each in targets.columns for value in each.present),
+    ]
+    split = {part.strip() for value in classes for part in value.split(seen.labels.separator or None)}
+    parts = {part for cell in answer.distinct for part in cell.split()}
+    known_cells = (answer.distinct | parts) & {*classes, *split, *targets.names, *targets.row_labels}
+    is_asked = answer.kind is ColumnKind.TEXT and len(answer.distinct | parts) > 1 and not known_cells
+    are_numbers = len(targets.columns) == 1 and known["submission"].value == SubmissionKind.LABEL
+    is_other = are_numbers and (answer.kind in NUMBERS) != (targets.columns[0].kind in NUMBERS)
+    if classes and answer.present and (is_asked or is_other):
+        yield (
+            f'The classes are like "{printable(classes[0])}", which the notebooks submit, and the cells of '
+            f'{printable(sample.path)} like "{printable(answer.present[0])}": if only such are scored, put a table '
+            f"beside it with the classes called so, and name it with --labels, or another column with "
+            f"{option_of('targets')}."
+        )
+
+
+def _about_ids(known: Mapping[str, Finding], seen: Observations) -> Iterator[str]:
+    """Test rows in no order, several for an id, are none of sequences, and the notebooks would refuse them."""
+    name = str(known["id_column"].value)
+    if families()[str(known["family"].value)].medium not in _ROWS or not _has_row_for_each_id(known, seen):
+        return
+    asked = {table.path: table for table in (seen.tables.test, seen.tables.sample) if table is not None}
+    for path, table in asked.items():
+        ids = table.column(name)
+        if ids is None or not _repeat(ids) or table is seen.tables.train:
+            continue
+        if _repeat(ids, _NEARLY_ONE_EACH):
+            yield (
+                f"{printable(name)} repeats in {printable(path)}, and no column orders its rows, so that they are no "
+                "sequences either; the notebooks need a table with one row for each id, --test names it, or a column "
+                "that orders them, --set group_column and --set order_column name both."
+            )
+            return
+        twice = next(value for value, count in Counter(ids.present).items() if count > 1)
+        yield (
+            f'{printable(path)} has several rows of the same {printable(name)}, such as "{printable(twice)}", at '
+            "which the notebooks stop: leave one row for each id."
+        )
+
+
+def _about_absent_ids(known: Mapping[str, Finding], seen: Observations) -> Iterator[str]:
+    """That the sample asks for rows that the test table, of which all rows were seen, does not have."""
+    test, sample, name = seen.tables.test, seen.tables.sample, str(known["id_column"].value)
+    there, asked = (table.column(name) if table is not None else None for table in (test, sample))
+    is_files = families()[str(known["family"].value)].medium.is_files
+    is_told = seen.tables.stage is not None and bool(seen.tables.stage.parts)
+    if is_files or is_told or test is None or there is None or asked is None or not _has_row_for_each_id(known, seen):
+        return
+    absent = next((value for value in asked.present if value not in there.distinct), None)
+    if absent is not None and test.is_complete:
+        yield (
+            f"{printable(test.path)} lacks ids that the sample submission asks for, such as "
+            f'"{printable(absent)}", at which inference stops: put their rows there, or name another table with --test.'
+        )
+
+
+def _has_row_for_each_id(known: Mapping[str, Finding], seen: Observations) -> bool:
+    """True if the ids of the sample are those of the test rows, which are read from a table."""
+    return "inference_server" not in known and not seen.targets.are_keyed and seen.targets.lookup is None
+
+
+def _repeat(ids: Column, share: float = 1.0) -> bool:
+    """True if fewer of the values than this share are different."""
+    return len(ids.distinct) < share * len(ids.present)
+
+
+def _has_rows_for_parts(seen: Observations) -> bool:
+    """True if training rows are for parts of examples; run-length codes of masks may be."""
+    match = seen.files.source.match if seen.files is not None else None
+    is_understood = seen.labels.is_run_length or bool(seen.targets.row_labels)
+    return match is not None and match.parts > 0 and not is_understood
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, list):
+        more = f" and {len(value) - _LIST_SHOWN} more" if len(value) > _LIST_SHOWN else ""
+        return ", ".join(printable(str(item)) for item in value[:_LIST_SHOWN]) + more
+    return printable(str(value)) or "none"
+
+
+def _other_parts(survey: Survey, tables: Tables) -> Iterator[str]:
+    """That a table lies in a folder in parts, as partitioned Parquet does, and only one of them is trained on."""
+    train, others = tables.train, (tables.test, tables.sample, tables.labels)
+    top = train.path.split("/")[0] if train is not None and "/" in train.path else ""
+    if train is None or not top:
+        return
+    parts = [
+        table
+        for table in survey.tables
+        if table.path.startswith(f"{top}/") and table.column_names == train.column_names and table not in others
+    ]
+    if len(parts) > 1:
+        yield (
+            f"{printable(top)} has {len(parts)} tables with the columns of {printable(train.path)}, and the notebooks "
+            "train on that one alone: put them into one, and name it with --train."
+        )

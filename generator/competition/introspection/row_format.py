@@ -1,0 +1,374 @@
+"""The format of all tables, and the ids of test rows that have no id column."""
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations, islice, pairwise, product
+
+from generator.competition.facts import TargetKind
+from generator.competition.introspection.evidence import (
+    NULL_WORDS_KEY,
+    Findings,
+    IntrospectionError,
+    MissingColumnError,
+    UnusableValueError,
+    listed,
+    looks_like_id,
+    null_words_of,
+)
+from generator.competition.introspection.ids import without_labels
+from generator.competition.introspection.tables import Tables
+from generator.competition.introspection.targets import Targets
+from generator.competition.survey.columns import as_number
+from generator.competition.survey.facts import Column, ColumnKind, Table
+from generator.competition.tables.formats import TableFormat
+from generator.text import printable, quoted
+
+# The ids of the test rows, where the test table has no column of them: put together from others, or counted.
+
+
+_SEPARATORS = ("_", "-", ":", ".", "/", "|", "#", "+", "@", "~", " ", "")
+_COLUMNS_COMPARED, _MOST_COLUMNS, _MOST_TRIED, _ROW_HEAD = 60, 3, 2_000, 20
+_AS_MANY = 0.9  # rows that were only estimated
+
+
+@dataclass(frozen=True)
+class RowIds:
+    """The ids of the rows of a table without a column of them.
+
+    Attributes:
+        columns: The columns whose values make an id; none where an id is the number of a row.
+        separator: What stands between these values.
+        first: The number of the first row.
+        evidence: A clause on what was seen.
+    """
+
+    columns: tuple[str, ...]
+    separator: str
+    first: int
+    evidence: str
+
+
+def find_row_ids(tables: Tables, targets: Targets, id_column: str, found: Findings) -> RowIds | None:
+    """Finds how the ids of the sample submission are made from the test rows; None if they are not.
+
+    Raises:
+        MissingColumnError: The user named a column that the test table does not have.
+        IntrospectionError: The sample has no ids, and neither the order of its rows nor its other columns say which are
+            which.
+    """
+    sample, test = tables.sample, tables.test
+    if sample is not None and test is not None and "has_sample_ids" in found:
+        return _of_sample_without_ids(sample, test, found)
+    asked = sample.column(id_column) if sample is not None else None
+    if sample is None or test is None or asked is None or targets.lookup is not None:
+        return None
+    names = _decided_columns(test, found)
+    if test.column(id_column) is not None and not names:
+        return None
+    ids = without_labels(asked.present, targets.names) if targets.are_keyed else asked.present
+    is_whole = sample.is_complete and test.is_complete
+    # The pieces that were sampled of two long tables are the same only at their beginnings.
+    known = ids if is_whole else ids[:_ROW_HEAD]
+    first = _first_number(ids, sample, test)
+    for parts, separator in islice(_ways(known, test, names, found), _MOST_TRIED):
+        is_other = first is not None and len(parts) == 1 and not looks_like_id(parts[0].name)
+        if not is_other and _are_made(known, parts, separator):
+            few = " and ".join(part.name for part in parts)
+            between = f', with "{separator}" between them,' if separator else ""
+            evidence = f"the values of {few} in {test.name}{between} are the ids of {sample.name}"
+            return RowIds(tuple(part.name for part in parts), separator, 0, evidence)
+    if names:
+        evidence = "nothing that was seen says otherwise"
+        return None if is_whole else RowIds(tuple(names), _SEPARATORS[0], 0, evidence)
+    return (
+        None
+        if first is None
+        else RowIds((), "", first, f"the ids of {sample.name} count the rows of {test.name} from {first}")
+    )
+
+
+def _of_sample_without_ids(sample: Table, test: Table, found: Findings) -> RowIds:
+    """How rows are told apart where the sample has no ids: by their position, or by columns that both tables have."""
+    names, is_whole = _decided_columns(test, found), sample.is_complete and test.is_complete
+    both = [(column, same) for column in sample.columns if (same := test.column(column.name)) and same.present]
+    length = None if is_whole else _ROW_HEAD
+    if not names and all(column.values[:length] == same.values[:length] for column, same in both):
+        return RowIds((), "", 0, f"the rows of {sample.name} are those of {test.name}, in the same order")
+    few = [[sample.column(name) for name in names]] if names else None
+    shared = [column for column, _ in both]
+    ways = few or [list(way) for count in range(1, _MOST_COLUMNS + 1) for way in combinations(shared, count)]
+    for way in ways[:_MOST_TRIED]:
+        keys, known = _keys(way), _keys([test.column(column.name) if column is not None else None for column in way])
+        if keys and len(set(keys)) == len(keys) and len(set(known)) == len(known) and set(keys) == set(known):
+            columns = tuple(column.name for column in way if column is not None)
+            evidence = f"the values of {' and '.join(columns)} tell the rows of {sample.name} and {test.name} apart"
+            return RowIds(columns, _SEPARATORS[0], 0, evidence)
+    raise IntrospectionError(
+        f"No column of {printable(sample.path)} is an id, and its rows are in another order than those of "
+        f"{printable(test.path)}: put a column of ids into copies of both, and name these with --sample and --test."
+    )
+
+
+def _keys(columns: Sequence[Column | None]) -> list[tuple[str | None, ...]]:
+    """The rows of some columns; nothing where one is not there."""
+    there = [column.values for column in columns if column is not None]
+    return list(zip(*there, strict=True)) if len(there) == len(columns) else []
+
+
+def settle_row_ids(row_ids: RowIds | None, tables: Tables, targets: Targets, found: Findings) -> None:
+    """Settles how the test rows get their ids, where they have no column of them.
+
+    Raises:
+        IntrospectionError: Nothing leads from the test rows to the ids that are asked for.
+    """
+    if row_ids is not None and row_ids.columns:
+        found.settle("id_columns", list(row_ids.columns), row_ids.evidence)
+        found.settle("id_separator", row_ids.separator, row_ids.evidence)
+        return
+    if row_ids is not None:
+        found.settle("first_id", row_ids.first, row_ids.evidence)
+        return
+    sample, test, name = tables.sample, tables.test, str(found["id_column"].value)
+    asked = sample.column(name) if sample is not None else None
+    if sample is None or test is None or asked is None or targets.lookup is not None:
+        return
+    ids = test.column(name)
+    is_whole = sample.is_complete and test.is_complete and not targets.are_keyed
+    are_others = ids is None or (is_whole and not ids.distinct & asked.distinct)
+    if are_others or "id_columns" in found.hints.overrides:
+        raise IntrospectionError(
+            f'The ids of {printable(sample.path)}, such as "{printable(asked.values[0] or "")}", are not in '
+            f"{printable(test.path)}, nor are they made of the values of two or three of its columns: name those with "
+            "--set id_columns=A,B and --set id_separator=_, name another table with --test, or put a column "
+            f"{printable(name)} into this one."
+        )
+
+
+def _first_number(ids: Sequence[str], sample: Table, test: Table) -> int | None:
+    """The number of the first row, if the ids count the rows; else None."""
+    head = ids if sample.is_complete else ids[:_ROW_HEAD]
+    if not head or not all(key.isdecimal() and str(int(key)) == key for key in head):
+        return None
+    # Of all ids any order will do, as they are joined.
+    numbers = sorted(map(int, head)) if sample.is_complete else list(map(int, head))
+    is_growing = all(later == number + 1 for number, later in pairwise(numbers))
+    fewer, more = sorted((sample.rows, test.rows))
+    return numbers[0] if is_growing and fewer >= _AS_MANY * more else None
+
+
+def _decided_columns(test: Table, found: Findings) -> list[str]:
+    names = found.decided_list("id_columns")
+    for name in names:
+        if test.column(name) is None:
+            columns = test.column_names
+            raise MissingColumnError(key="id_columns", column=name, table=test.path, columns=columns)
+    return names
+
+
+def _ways(
+    ids: Sequence[str], test: Table, names: Sequence[str], found: Findings
+) -> Iterator[tuple[tuple[Column, ...], str]]:
+    """Yields columns, and what may stand between their values, that can make the first ids."""
+    decided = found.hints.overrides.get("id_separator")
+    separators = _SEPARATORS if decided is None else (str(decided),)
+    if names:
+        parts = tuple(column for name in names for column in test.columns if column.name == name)
+        yield from ((parts, separator) for separator in separators)
+        return
+    columns = [column for column in test.columns[:_COLUMNS_COMPARED] if column.present]
+    yield from (((column,), "") for column in columns)
+    for between, separator in product(range(_MOST_COLUMNS - 1), separators):
+        cuts = [list(_cuts(key, separator)) for key in ids[:_ROW_HEAD]]
+        firsts = [each for each in columns if all(any(one in each.distinct for one, _ in cut) for cut in cuts)]
+        lasts = [each for each in columns if all(any(end in each.distinct for _, end in cut) for cut in cuts)]
+        for start, *middle, end in product(firsts, *[columns] * (between if separator else 0), lasts):
+            yield (start, *middle, end), separator
+
+
+def _cuts(key: str, separator: str) -> Iterator[tuple[str, str]]:
+    """Yields the beginning and the end of an id, cut at each separator."""
+    for place in range(1, len(key)):
+        if key.startswith(separator, place):
+            yield key[:place], key[place + len(separator) :]
+
+
+def _are_made(ids: Sequence[str], parts: Sequence[Column], separator: str) -> bool:
+    """True if the values of some columns make all of these ids, each from one row."""
+    rows = zip(*(part.values for part in parts), strict=True)
+    made = [separator.join(map(str, row)) for row in rows if None not in row]
+    return set(ids) <= set(made) and len(set(made)) == len(made)
+
+
+# The format that suits all tables: separator, encoding, decimal sign, words for nothing, and where the ids are.
+
+
+_UTF_8, _MARKED_UTF_8 = "utf-8", "utf-8-sig"
+_OF_ASCII = frozenset((_UTF_8, _MARKED_UTF_8, "cp1252", "latin-1"))  # plain letters are the same bytes in all of them
+
+
+def settle_format(tables: Tables, id_column: str, targets: Targets, found: Findings) -> None:
+    """Settles how the tables and the sample are written, and which tables have the id column.
+
+    Words that pandas takes for missing, such as None, are kept where ids and labels are such words.
+
+    Raises:
+        UnusableValueError: The user decided on a separator or an encoding that a table does not have.
+    """
+    examples, texts = _examples(tables), _texts(tables)
+    first = examples[0] if examples else None
+    with_comma = next((table for table in examples if table.decimal == ","), first)
+    encoded = _first_that_tells(texts)
+    _check_decided(examples, texts, found)
+    for key, table, usual in (("separator", first, ","), ("encoding", encoded, _UTF_8), ("decimal", with_comma, ".")):
+        value = usual if table is None else str(getattr(table, key))
+        found.settle(key, value, "usual" if table is None else f"as {table.name} is written")
+    ended = next((table for table in texts if table.has_trailing_separator), None)
+    evidence = f"rows of {ended.name} end in a separator" if ended is not None else "no row ends in a separator"
+    found.settle("trailing_separator", ended is not None, evidence)
+    found.settle(NULL_WORDS_KEY, *_keeps_null_words(texts, id_column, targets))
+    _settle_formatted(tables, id_column, targets.names, found)
+    for key, table in (("has_training_ids", tables.train), ("has_test_ids", tables.test)):
+        if table is not None:
+            has_ids = table.column(id_column) is not None
+            found.settle(key, has_ids, f"{table.name} has {'the' if has_ids else 'no'} column {id_column}")
+
+
+def _settle_formatted(tables: Tables, id_column: str, targets: Collection[str], found: Findings) -> None:
+    """Settles the columns whose numbers are written with separators of thousands, a currency or a unit."""
+    classes = set() if found["target_kind"].value == TargetKind.NUMBER else {*targets}
+    apart = {id_column, *classes}
+    for key in ("category_columns", "short_text_columns", "text_columns", "drop_columns"):
+        value = found[key].value if key in found else []
+        apart |= {*value} if isinstance(value, list) else set()
+    decided = {*found.decided_list("number_columns"), *(targets if found.decided("target_kind") else ())}
+    known = (table for table in (tables.train, tables.labels, tables.test) if table is not None)
+    columns = [column for table in known for column in table.columns if column.name not in apart]
+    pairs = [(column, as_number(column, is_decided=column.name in decided)) for column in columns]
+    # Words among the numbers of a target are read as missing, too.
+    formatted = [
+        (column, numbers)
+        for column, numbers in pairs
+        if numbers is not None and (numbers.is_formatted or (column.name in targets and column.kind is ColumnKind.TEXT))
+    ]
+    signs = {column.name: numbers.decimal for column, numbers in reversed(formatted)}  # as in training
+    names = list(dict.fromkeys(column.name for column, _ in formatted))
+    evidence = "numbers are written plainly"
+    if formatted:
+        evidence = f'the numbers of {listed(names)} are written like "{quoted(_longest(formatted[0][0]))}"'
+    found.settle("formatted_columns", names, evidence)
+    others = [name for name in names if signs[name] != found["decimal"].value]
+    if others:
+        evidence = f"the numbers of {listed(others)} have another decimal sign than those of the file"
+        found.settle("other_decimal_columns", others, evidence)
+
+
+def _longest(column: Column) -> str:
+    return max(column.distinct, key=len)
+
+
+def differences(tables: Tables) -> Iterator[str]:
+    """Sentences on tables that the notebooks would misread, which read all of them as they read the first."""
+    examples, texts = _examples(tables), _texts(tables)
+    yield from (
+        _difference(table, "separator", examples[0])
+        for table in examples
+        if table.separator != examples[0].separator and len(table.columns) > 1
+    )
+    yield from (
+        f"{printable(table.path)} has a space behind its separators, which becomes part of names and labels: write it "
+        "anew without these spaces."
+        for table in examples
+        if any(name.startswith(" ") for name in table.column_names)
+    )
+    yield from (
+        f"{printable(table.path)} has rows with more cells than its header, at which the notebooks stop: put quotes "
+        "around cells that have a separator in them, or leave these rows out."
+        for table in texts
+        if table.has_long_rows
+    )
+    with_comma = [table for table in examples if table.decimal == ","]
+    for table in examples if with_comma else ():
+        cells = (value for each in table.columns if each.kind is ColumnKind.NUMBER for value in each.distinct)
+        if table.decimal == "." and any("." in value for value in cells):
+            yield _difference(table, "decimal", with_comma[0])
+    encoded = _first_that_tells(texts)
+    if encoded is not None:
+        yield from (_difference(table, "encoding", encoded) for table in texts if not _is_read_as(table, encoded))
+
+
+def _keeps_null_words(texts: Sequence[Table], id_column: str, targets: Targets) -> tuple[bool, str]:
+    ids = [column for table in texts if (column := table.column(id_column)) is not None]
+    labels = [column for column in targets.columns if any(column.name in table.column_names for table in texts)]
+    evidence = null_words_of(ids, labels, targets.asked, targets.answers)
+    return bool(evidence), evidence or "no id and no label is such a word"
+
+
+def _check_decided(examples: Iterable[Table], texts: Iterable[Table], found: Findings) -> None:
+    """That the tables have the separator, and can be read in the encoding; which one of several was meant, may be."""
+    separator, encoding = found.decided("separator"), found.decided("encoding")
+    for table in examples if separator else ():
+        if len(table.columns) > 1 and separator != table.separator and not _divides(separator, table):
+            wanted = f"{table.separator!a}, which {table.path} has"
+            raise UnusableValueError(key="separator", value=separator, wanted=wanted)
+    for table in texts if encoding else ():
+        if not _can_be_read(table, encoding):
+            wanted = f"{table.encoding}, which {table.path} was read in, or another one of the same bytes"
+            raise UnusableValueError(key="encoding", value=encoding, wanted=wanted)
+
+
+def _divides(separator: str, table: Table) -> bool:
+    """True if this separates cells of the header; of several characters it is a pattern, as pandas takes it."""
+    header = (table.separator if len(table.separator) == 1 else " ").join(table.column_names)
+    try:
+        return bool(re.search(separator if len(separator) > 1 else re.escape(separator), header))
+    except re.error:
+        return False
+
+
+def _can_be_read(table: Table, encoding: str) -> bool:
+    """True if the sampled bytes are text in this encoding too, with the same plain letters."""
+    text = "".join((*table.column_names, ",", *(value for column in table.columns for value in column.distinct)))
+    plain = "".join(filter(str.isascii, text))
+    try:
+        text.encode(table.encoding, errors="ignore").decode(encoding)
+        return plain.encode(table.encoding).decode(encoding) == plain
+    except (LookupError, UnicodeError):
+        return False
+
+
+def _examples(tables: Tables) -> list[Table]:
+    known = (tables.train, tables.labels, tables.test)
+    return [table for table in known if table is not None and table.format is TableFormat.CSV]
+
+
+def _texts(tables: Tables) -> list[Table]:
+    sample = tables.sample
+    return [*_examples(tables), *([sample] if sample is not None and sample.format is TableFormat.CSV else [])]
+
+
+def _first_that_tells(texts: list[Table]) -> Table | None:
+    """The first table that has more than plain letters, since those are the same in most encodings."""
+    telling = (table for table in texts if not _is_plain(table))
+    return next(telling, texts[0] if texts else None)
+
+
+def _is_plain(table: Table) -> bool:
+    if table.encoding not in _OF_ASCII:
+        return False
+    cells = (value for column in table.columns for value in column.distinct)
+    return all(map(str.isascii, table.column_names)) and all(map(str.isascii, cells))
+
+
+def _is_read_as(table: Table, encoded: Table) -> bool:
+    if {table.encoding, encoded.encoding} <= {_UTF_8, _MARKED_UTF_8}:
+        return True
+    return table.encoding == encoded.encoding or (encoded.encoding in _OF_ASCII and _is_plain(table))
+
+
+def _difference(table: Table, name: str, first: Table) -> str:
+    found, wanted = getattr(table, name), getattr(first, name)
+    return (
+        f"{printable(table.path)} has another {name} than {printable(first.path)}, {found!a} and not {wanted!a}, and "
+        "the notebooks read both alike: write one of them anew."
+    )

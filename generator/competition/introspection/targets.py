@@ -1,0 +1,517 @@
+"""The metric and the columns with the training labels, and what an inference server says of both."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from functools import cached_property
+
+from generator.competition.facts import ServedAnswer, SubmissionKind, TargetKind
+from generator.competition.introspection.evidence import (
+    NULL_WORDS_KEY,
+    TARGET,
+    Candidate,
+    Confidence,
+    Findings,
+    Hints,
+    IntrospectionError,
+    MissingColumnError,
+    Reason,
+    TargetNotInSampleError,
+    UnusableValueError,
+    as_answers,
+    as_labels,
+    certain,
+    class_column,
+    code_column,
+    listed,
+    looks_like_id,
+    weighed,
+    words,
+)
+from generator.competition.introspection.files import ExampleFiles, label_feature
+from generator.competition.introspection.ids import answer_columns, parts_of
+from generator.competition.introspection.tables import Lookup, Tables, find_lookup, names_classes
+from generator.competition.metrics import (
+    MetricFacts,
+    UnknownMetricError,
+    find_metric,
+    nearest_metric,
+    parsed,
+    suited_metric,
+)
+from generator.competition.schema import option_of
+from generator.competition.survey.columns import as_number
+from generator.competition.survey.facts import NUMBERS, Column, ColumnKind, InferenceServer, Survey, Table
+from generator.text import printable
+
+# Inference servers, which hand out the test data and ask for answers batch by batch.
+
+
+# A gateway's own paths are those of Kaggle's first way of mounting, /kaggle/input/SLUG; the data are elsewhere now.
+_MOUNTED = re.compile(
+    r"""["']/kaggle/input/(?:competitions/)?[\w-]+/?([\w./ -]*)["']"""
+    # What is joined to the folder, by os.path.join or by Path's slash.
+    r"""(?:\)?[ ]?[,/][ ]?["']([\w.-][\w./ -]*)["'])?"""
+)
+_NAMES_TARGET = re.compile(r"target_column_name\s*=(?!=)\s*(?!None\b)")
+_TARGET = re.compile(r"target_column_name\s*=\s*(['\"])(.+?)\1")
+_NAMES_ID = re.compile(r"row_id_column_name\s*=(?!=)\s*(?!None\b)")
+_WRITTEN = re.compile(r"\bsubmission\.(?:csv|parquet)\b")
+_USUAL_FILE = "submission.parquet"
+_MOST_FILES = 8
+_ANSWER = "served_answer"
+
+
+def settle_serving(server: InferenceServer | None, found: Findings, *, columns: int) -> bool:
+    """Settles what the inference notebook has to know to serve, after what the family needs to know.
+
+    Args:
+        server: The competition's inference server.
+        found: Takes the findings.
+        columns: How many columns a row of the submission has to be filled in.
+
+    Returns:
+        Whether it serves: not where the test is files, or no notebook can serve.
+
+    Raises:
+        UnusableValueError: The user wants a single value for several columns.
+    """
+    # No notebook serves where a table of the public test says what is asked for.
+    if server is None or ("lookup_table" in found and found["lookup_table"].value):
+        return False
+    found.settle("inference_server", server.module, f"kaggle_evaluation/{server.module}.py hands out the test data")
+    paths = [(path or joined).strip("/") or "." for path, joined in _MOUNTED.findall(server.gateway)]
+    # What `run_local_gateway` is given: the paths that the gateway would take by itself, in their order.
+    files = [path for path in dict.fromkeys(paths) if ".." not in path.split("/")][:_MOST_FILES]
+    evidence = f"the paths in its {server.gateway_name}" if files else "its gateway finds the files by itself"
+    found.settle("gateway_files", files, evidence)
+    if columns > 1 and found.decided(_ANSWER) == ServedAnswer.VALUE:
+        wanted = f"targets or table, for an answer has {columns} columns"
+        raise UnusableValueError(key=_ANSWER, value="value", wanted=wanted)
+    found.settle(_ANSWER, *_answer(server, found, columns))
+    return True
+
+
+def served_file_name(server: InferenceServer) -> tuple[str, str]:
+    """The name of the submission that a gateway writes, and the evidence for it."""
+    said = _WRITTEN.search(server.gateway)
+    if said is None:
+        return _USUAL_FILE, "what gateways of inference servers write"
+    return said[0], f"{server.gateway_name} writes it"
+
+
+def served_target(server: InferenceServer | None) -> str:
+    """The column of the answers by the name that a gateway gives it; "" if it says nothing of it."""
+    said = _TARGET.search(server.gateway) if server is not None else None
+    return said[2] if said else ""
+
+
+def _answer(server: InferenceServer, found: Findings, columns: int) -> tuple[str, str, Confidence]:
+    """The form of an answer: a gateway that brings the ids wants none, and one that names the target a bare value."""
+    if "mask_rows" in found and found["mask_rows"].value == "piece":
+        return ServedAnswer.TABLE, "an image has as many rows as its mask has pieces", Confidence.SURE
+    if not server.gateway:
+        return ServedAnswer.TABLE, "the usual answer; its gateway was not seen", Confidence.THIN
+    if columns <= 1 and _NAMES_TARGET.search(server.gateway):
+        answer, names = ServedAnswer.VALUE, "itself names the column of the answers"
+    elif _NAMES_ID.search(server.gateway):
+        answer, names = ServedAnswer.TARGETS, "itself names the column of the ids"
+    else:
+        answer, names = ServedAnswer.TABLE, "names neither the ids nor the answers itself"
+    return answer, f"{server.gateway_name} {names}", Confidence.LIKELY
+
+
+# The metric: as the competition words it, else the one that is usual for such a submission.
+
+
+_METRIC_KEY = "metric"
+_SHOWN = 60
+_USUAL_K = 5
+_LABEL_SUBMISSIONS = frozenset((SubmissionKind.LABEL, SubmissionKind.LABEL_SET))
+
+
+@dataclass(frozen=True)
+class KnownMetric:
+    """The metric as far as the user, the API or the pages say it; `name` is "" where they do not."""
+
+    name: str = ""
+    evidence: str = ""
+
+    @property
+    def facts(self) -> MetricFacts | None:
+        """The kit's own facts on it."""
+        return parsed(self.name)[0] if self.name else None
+
+    def fits(self, kind: TargetKind, *, classes: int) -> bool:
+        """True if it, or the form of it that is meant for such targets, can be computed."""
+        return bool(self.name) and kind in parsed(suited_metric(self.name, kind, classes=classes))[0].target_kinds
+
+
+def known_metric(hints: Hints) -> KnownMetric:
+    """The metric that the user decided on, else the one that the API or the evaluation page names.
+
+    Raises:
+        UnknownMetricError: The user named a metric that the kit does not have.
+        CompetitionError: The user gave it a parameter that it cannot have.
+    """
+    decided = hints.overrides.get(_METRIC_KEY)
+    if isinstance(decided, str):
+        return KnownMetric(_named(decided), option_of(_METRIC_KEY))
+    for text, source in ((hints.metric_text, "Kaggle calls it"), (hints.evaluation_text, "the evaluation page names")):
+        name = find_metric(text) if text else None
+        if name is not None:
+            called = f' "{text[:_SHOWN]}"' if text is hints.metric_text else " it"
+            return KnownMetric(name, f"{source}{called}")
+    return KnownMetric()
+
+
+def _named(decided: str) -> str:
+    """The user's metric by the kit's name for it, which may also be one of Kaggle's names, such as "AUC"."""
+    try:
+        parsed(decided)
+    except UnknownMetricError:
+        found = find_metric(decided)
+        if found is None:
+            raise
+        return found
+    return decided
+
+
+def settle_metric(
+    known: KnownMetric, submission: SubmissionKind, kind: TargetKind, found: Findings, *, sizes: tuple[int, int]
+) -> None:
+    """Settles the metric.
+
+    Args:
+        known: What is said of it.
+        submission: What a row of the submission says.
+        kind: What is predicted.
+        found: Takes the finding; knows the wording of a metric that the kit does not have.
+        sizes: How many classes there are, and how many labels a cell of the sample submission has.
+
+    Raises:
+        UnusableValueError: The user decided on a metric that is not computed for such targets.
+    """
+    classes, best = sizes
+    text = found.hints.metric_text
+    usual = _usual(text, submission, kind, classes=classes, best=best)
+    # The user's metric is known by now, in the form that suits the target.
+    if known.name and known.fits(kind, classes=classes):
+        suited = suited_metric(known.name, kind, classes=classes)
+        found[_METRIC_KEY] = certain(_METRIC_KEY, _with_k(suited, best), known.evidence)
+    elif _METRIC_KEY in found.hints.overrides:
+        wanted = f"a metric of {kind} targets, such as {usual}, unless {option_of('target_kind')} says otherwise"
+        raise UnusableValueError(key=option_of(_METRIC_KEY), value=known.name, wanted=wanted)
+    else:
+        if known.name:
+            evidence = f"{known.name} is not computed for such targets; this is the usual one"
+        elif text:
+            evidence = f'the kit does not have "{text[:_SHOWN]}"; this is the nearest'
+        else:
+            evidence = "nothing says it; this is usual for such a submission"
+        found.settle(_METRIC_KEY, usual, evidence, Confidence.THIN)
+
+
+def _with_k(metric: str, best: int) -> str:
+    """The k that the sample submission shows, where the wording leaves it open."""
+    facts, _ = parsed(metric)
+    is_open = facts.name.endswith("_at_k") and "@" not in metric
+    return facts.spelled(best) if is_open and best > 1 else metric
+
+
+def _usual(text: str, submission: SubmissionKind, kind: TargetKind, *, classes: int, best: int) -> str:
+    if submission is SubmissionKind.TOP_K:
+        return f"map@{best if best > 1 else _USUAL_K}"
+    if submission is SubmissionKind.PROBABILITY and not text:
+        return "auc"
+    if kind is TargetKind.LABELS and submission is not SubmissionKind.LABEL_SET and not text:
+        return "auc_mean_columns"
+    nearest = nearest_metric(text, kind, wants_labels=submission in _LABEL_SUBMISSIONS)
+    return suited_metric(nearest, kind, classes=classes)
+
+
+# The columns with the training labels.
+
+
+_TARGETS_KEY = "targets"
+_ALIKE = 0.6
+_TARGET_COLUMNS_COMPARED = 500
+_FEWEST_LABELS, _SHORTEST_NAME = 2, 5
+_FOLDER_TARGET = "label"
+_ID_AND_LABEL = 2
+_FEW_COLUMN_CLASSES = 20
+
+
+@dataclass(frozen=True)
+class Targets:
+    """The training labels.
+
+    Attributes:
+        names: Their columns.
+        columns: The same with their sampled values; empty where no table has them.
+        asked: The columns of the sample submission to be filled.
+        answers: The same with their sampled values.
+        parts: The parts of an example that an id of the sample names, if any.
+        are_classes_asked: Whether the sample has a column for each class.
+        row_labels: The labels, where a row of the training table is for one label of an example, as in the sample.
+        lookup: The table that says which of them each row of the submission asks for, if there is one.
+        context: The other columns of the sample submission beside the id, which stay as they are.
+    """
+
+    names: tuple[str, ...]
+    columns: tuple[Column, ...]
+    asked: tuple[str, ...]
+    answers: tuple[Column, ...]
+    parts: tuple[str, ...]
+    are_classes_asked: bool
+    row_labels: tuple[str, ...] = ()
+    lookup: Lookup | None = None
+    context: tuple[str, ...] = ()
+
+    @property
+    def are_keyed(self) -> bool:
+        """True if a row is for one part: the parts are what is predicted, not something in the ids by chance."""
+        is_known = set(self.parts) <= {*self.names, *self.row_labels}
+        return len(self.parts) > 1 and len(self.asked) == 1 and is_known
+
+
+@dataclass(frozen=True)
+class _Question:
+    """The question which columns are targets: the table with the labels, and what the sample asks for."""
+
+    labelled: Table
+    tables: Tables
+    id_column: str
+    asked: tuple[str, ...]
+    parts: tuple[str, ...]
+    file_column: str
+    lookup: Lookup | None = None
+    server: InferenceServer | None = None
+
+    @cached_property
+    def only_in_training(self) -> tuple[Column, ...]:
+        """The first columns that test examples lack, apart from ids and names of files."""
+        test = self.tables.test
+        known = set(test.column_names) if test is not None else set()
+        known |= {self.id_column, self.file_column}
+        return tuple(column for column in self.labelled.columns if column.name not in known)[:_TARGET_COLUMNS_COMPARED]
+
+    @property
+    def class_columns(self) -> list[Column]:
+        """Columns whose values are the names of the columns that the sample asks for."""
+        return [column for column in self.only_in_training if names_classes(column, self.asked)]
+
+    @property
+    def are_all_labels(self) -> bool:
+        """True if a table of labels has nothing but numbers, and a server asks for what no sample names."""
+        columns, tables = self.only_in_training, self.tables
+        is_named = bool(tables.sample or self.server is None or served_target(self.server))
+        are_numbers = all(column.kind in NUMBERS and not looks_like_id(column.name) for column in columns)
+        return (
+            not is_named and tables.labels is not None and are_numbers and 1 < len(columns) < _TARGET_COLUMNS_COMPARED
+        )
+
+
+def find_targets(
+    survey: Survey, tables: Tables, files: ExampleFiles | None, id_column: str, found: Findings
+) -> Targets:
+    """Finds the columns to learn from.
+
+    Raises:
+        IntrospectionError: Nothing is known of the training examples that is not known of the test examples.
+        TargetNotInSampleError: The sample asks for something else than can be learned.
+        MissingColumnError: The user named a column that does not exist.
+        UnusableValueError: The user named the id.
+    """
+    classes = files.source.classes if files is not None else ()
+    answers = answer_columns(tables, id_column, classes, found)
+    asked = tuple(column.name for column in answers)
+    parts = _parts(tables, id_column)
+    labelled = tables.labelled
+    lookup = find_lookup(survey, tables, id_column)
+    if labelled is None or (files is not None and not files.source.is_table):
+        found.settle(_TARGETS_KEY, *_of_files(survey, files, asked))
+    else:
+        column = files.source.column if files is not None else ""
+        _of_table(_Question(labelled, tables, id_column, asked, parts, column, lookup, survey.server), found)
+    value = found[_TARGETS_KEY].value
+    names = tuple(value) if isinstance(value, list) else (str(value),)
+    wanted = set(names)
+    columns = tuple(column for column in labelled.columns if column.name in wanted) if labelled is not None else ()
+    columns = tuple(_measured(column, found) for column in columns)
+    columns = tuple(as_labels(column, answers, found.decided(NULL_WORDS_KEY)) for column in columns)
+    answers = tuple(as_answers(answer, columns) for answer in answers)
+    return Targets(
+        names=names,
+        columns=columns,
+        asked=asked,
+        answers=answers,
+        parts=parts,
+        are_classes_asked=_asks_for_classes(asked, columns, classes),
+        row_labels=_row_labels(columns, labelled, id_column, parts),
+        lookup=lookup,
+        context=_context(tables, id_column, asked),
+    )
+
+
+def _measured(column: Column, found: Findings) -> Column:
+    """Return a target such as `$1,200` as numbers, unless there are so few of them that they may be classes."""
+    decided = found.decided("target_kind")
+    numbers = as_number(column, is_decided=bool(decided)) if decided in ("", TargetKind.NUMBER) else None
+    return numbers if numbers is not None and (decided or len(numbers.distinct) > _FEW_COLUMN_CLASSES) else column
+
+
+def _context(tables: Tables, id_column: str, asked: Sequence[str]) -> tuple[str, ...]:
+    of_masks = class_column(tables.sample, tables.train)
+    apart = {id_column, *asked, of_masks.name if of_masks is not None else ""}
+    return tuple(
+        name for name in (tables.sample.column_names if tables.sample is not None else ()) if name not in apart
+    )
+
+
+def _parts(tables: Tables, id_column: str) -> tuple[str, ...]:
+    column = tables.sample.column(id_column) if tables.sample is not None else None
+    if column is None:
+        return ()
+    labelled = set(tables.labelled.column_names) if tables.labelled is not None else set()
+    of_columns = parts_of(column.present, labelled) if labelled else ()
+    return of_columns or parts_of(column.present)
+
+
+def _row_labels(
+    columns: Sequence[Column], labelled: Table | None, id_column: str, parts: Sequence[str]
+) -> tuple[str, ...]:
+    """The labels of rows such as `<example>_<label>,0`, where the sample submission has rows of the same labels."""
+    ids = labelled.column(id_column) if labelled is not None and len(labelled.columns) == _ID_AND_LABEL else None
+    if ids is None or len(columns) != 1 or not columns[0].distinct <= {"0", "1"}:
+        return ()
+    found = parts_of(ids.present)
+    return found if len(found) > 1 and set(found) == set(parts) else ()
+
+
+def _asks_for_classes(asked: Sequence[str], columns: Sequence[Column], classes: Sequence[str]) -> bool:
+    if len(asked) <= 1:
+        return False
+    if len(columns) == 1 and columns[0].name not in asked:
+        return names_classes(columns[0], asked)
+    return len(set(classes) & set(asked)) > 1
+
+
+def _of_files(survey: Survey, files: ExampleFiles | None, asked: Sequence[str]) -> tuple[list[str], str]:
+    if files is not None and files.records:
+        feature = label_feature(files.records[0], survey)
+        return [feature or _FOLDER_TARGET], "the feature that the test records lack"
+    if len(asked) == 1:
+        return list(asked), "the column of the sample submission beside the id"
+    return [_FOLDER_TARGET], "the files themselves say the class, no column does"
+
+
+def _of_table(question: _Question, found: Findings) -> None:
+    is_decided = _TARGETS_KEY in found.hints.overrides
+    if is_decided:
+        _check_decided(found.decided_list(_TARGETS_KEY), question)
+    candidates = [*_named_elsewhere(question)]
+    if not candidates:
+        candidates = [_only_in_training(column, question, found.hints) for column in question.only_in_training]
+        if not is_decided:
+            _check_that_there_is_one(candidates, question)
+    found.choose(_TARGETS_KEY, candidates or [Candidate([], "", 0.0)])
+
+
+def _named_elsewhere(question: _Question) -> Iterator[Candidate]:
+    """Columns that the sample submission or a table of what is asked for names, or that nothing else can be."""
+    sample, labelled, asked, lookup = question.tables.sample, question.labelled, question.asked, question.lookup
+    # A row of the sample is for an image and a class.
+    codes = code_column(labelled) if class_column(sample, labelled) is not None else None
+    if codes is not None:
+        yield weighed([codes.name], [Reason(8, "its cells are run-length codes")])
+    if lookup is not None:
+        few = "this column" if len(lookup.targets) == 1 else f"these {len(lookup.targets)} columns"
+        yield weighed(list(lookup.targets), [Reason(5, f"{lookup.part_column} of {lookup.path} names {few}")])
+    known = set(labelled.column_names)
+    there = [name for name in asked if name in known]
+    if there and len(there) >= len(asked) / 2:
+        few = "the column" if len(there) == 1 else f"the {len(there)} columns"
+        clause = f"{few} of {sample.name if sample is not None else ''} beside the id, and in {labelled.name}"
+        yield weighed(there, [Reason(5 if len(there) == len(asked) else 1.5, clause)])
+    clause = f"its values name the {len(asked)} columns of the sample submission"
+    yield from (weighed([column.name], [Reason(4, clause)]) for column in question.class_columns)
+    if len(question.parts) > 1 and known.issuperset(question.parts):
+        clause = f"the ids of the sample submission end in these {len(question.parts)} names"
+        yield weighed(list(question.parts), [Reason(4, clause)])
+    if question.are_all_labels:
+        columns = question.only_in_training
+        clause = f"all {len(columns)} columns of {labelled.name} beside the id are numbers"
+        yield weighed([column.name for column in columns], [Reason(3, clause)])
+
+
+def _only_in_training(column: Column, question: _Question, hints: Hints) -> Candidate:
+    asked = question.asked[0] if len(question.asked) == 1 else ""
+    is_alike = bool(asked) and are_named_alike(asked, column.name)
+    test = question.tables.test
+    metric = known_metric(hints).facts
+    has_answers = _has_answers(column, question)
+    is_measured = metric is not None and set(metric.target_kinds) == {TargetKind.NUMBER}
+    server, is_served = question.server, column.name == served_target(question.server)
+    reasons = [
+        Reason(2 * (test is not None), f"not in {test.name}" if test is not None else ""),
+        Reason(8 * is_served, f"named in {server.gateway_name}" if server is not None else ""),
+        Reason(2 * (len(question.only_in_training) == 1), "no other column could be it"),
+        Reason(2 * bool(words(column.name) & TARGET), "its name says so"),
+        Reason(2 * is_alike, f"named like {asked} of the sample submission"),
+        Reason(3 * has_answers, "the cells of the sample submission are values of it"),
+        Reason(2 * _is_in(column.name, hints.slug), "the competition is named for it"),
+        Reason(0.5 * (column is question.labelled.columns[-1]), "the last column"),
+        Reason(-2 * (looks_like_id(column.name) and not has_answers), "named like an id"),
+        Reason(-2 * (column.kind is ColumnKind.DATE), "a date"),
+        Reason(-3 * (len(column.distinct) <= 1), "it never changes"),
+        Reason(-3 * (is_measured and column.kind not in NUMBERS), "the metric is for numbers"),
+    ]
+    return weighed([column.name], reasons)
+
+
+def are_named_alike(asked: str, name: str) -> bool:
+    """True if a column of the sample submission and one of the training table have much the same name."""
+    return SequenceMatcher(None, asked.lower(), name.lower()).ratio() > _ALIKE
+
+
+def _has_answers(column: Column, question: _Question) -> bool:
+    """True if the sample's only column of answers names labels that this column has, one or several in a cell."""
+    sample = question.tables.sample
+    answer = sample.column(question.asked[0]) if sample is not None and len(question.asked) == 1 else None
+    if answer is None or answer.kind is not ColumnKind.TEXT:
+        return False
+    said = answer.distinct | {label for cell in answer.distinct for label in cell.split()}
+    return len(said & column.distinct) >= min(_FEWEST_LABELS, len(column.distinct))
+
+
+def _is_in(name: str, slug: str) -> bool:
+    letters = "".join(filter(str.isalpha, name.lower()))
+    return len(letters) >= _SHORTEST_NAME and letters in "".join(filter(str.isalpha, slug))
+
+
+def _check_that_there_is_one(rivals: Sequence[Candidate], question: _Question) -> None:
+    labelled, sample = question.labelled, question.tables.sample
+    if not rivals:
+        raise IntrospectionError(
+            f"No column of {printable(labelled.path)} looks like a target: it has {listed(labelled.column_names)}, all "
+            "of which the test data have too; name the target with --target."
+        )
+    if sample is not None and len(question.asked) != 1:
+        there = [column.name for column in question.only_in_training]
+        raise TargetNotInSampleError(sample=sample.path, asked=question.asked, table=labelled.path, there=there)
+
+
+def _check_decided(decided: Sequence[str], question: _Question) -> None:
+    labelled, sample = question.labelled, question.tables.sample
+    for name in decided:
+        if labelled.column(name) is None:
+            columns = [column.name for column in question.only_in_training] or labelled.column_names
+            raise MissingColumnError(key=_TARGETS_KEY, column=name, table=labelled.path, columns=columns)
+        if name == question.id_column:
+            raise UnusableValueError(key=option_of(_TARGETS_KEY), value=name, wanted="another column than the id")
+    asked = question.asked
+    is_asked = len(asked) == len(decided) or bool(question.class_columns) or bool(question.parts)
+    if sample is not None and not is_asked:
+        raise TargetNotInSampleError(sample=sample.path, asked=asked, table=labelled.path, there=decided)

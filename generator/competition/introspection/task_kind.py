@@ -1,0 +1,932 @@
+"""The kind of task: what images and sounds are like, family, submission, folds and training budget."""
+
+import math
+import re
+from collections import Counter
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from itertools import pairwise
+
+from generator.competition.facts import (
+    Medium,
+    SubmissionKind,
+    TargetKind,
+    are_large_photographs,
+    are_photographs,
+    read_rules,
+)
+from generator.competition.introspection.evidence import (
+    ONES,
+    Candidate,
+    Confidence,
+    Findings,
+    IntrospectionError,
+    NotPixelsError,
+    Reason,
+    UnknownKeyError,
+    UnusableValueError,
+    is_whole,
+    key_column,
+    listed,
+    looks_like_id,
+    overlap,
+    weighed,
+    words,
+)
+from generator.competition.introspection.features import (
+    Features,
+    date_order,
+    settle_columns,
+    settle_sequences,
+    settle_texts,
+)
+from generator.competition.introspection.files import (
+    ExampleFiles,
+    FolderMatch,
+    PixelLists,
+    describe_files,
+    pixel_columns,
+)
+from generator.competition.introspection.row_format import settle_format, settle_row_ids
+from generator.competition.introspection.tables import Tables
+from generator.competition.introspection.target_kind import Observations, settle_masks
+from generator.competition.introspection.targets import Targets, served_file_name
+from generator.competition.metrics import Wants
+from generator.competition.schema import Family, families, option_of, preset_of
+from generator.competition.survey import media as images
+from generator.competition.survey.columns import are_dates, moment_of
+from generator.competition.survey.facts import (
+    Column,
+    ColumnKind,
+    Folder,
+    ImageEncoding,
+    ImageFormat,
+    InferenceServer,
+    Table,
+)
+from generator.competition.survey.media import SOUND_SUFFIXES
+from generator.competition.tables.formats import TableFormat, format_of
+from generator.text import duration, printable
+
+# Images and sounds: size, channels, sampling rate, and images that are targets.
+
+
+# Images: size, channels, encoding, whether a mirrored image means the same, and images that are targets.
+
+
+_GREY_MODES = frozenset(("1", "L", "LA", "I", "F", "I;16", "I;16B", "I;16L", "I;16N"))
+_CHANNEL = re.compile(r"[._-](?:red|green|blue|yellow|[rgby]|(?:c|ch|channel|band|w)\d+)\.\w+", re.IGNORECASE)
+_PIXEL, _PIXEL_CHANNEL = re.compile(r"(.+)_\d+_\d+"), re.compile(r"(.+)_\d+_\d+_\d+")
+_COLOURS, _RGB = "rgb", 3
+_TINY, _VERY_TINY, _SIZE_MULTIPLE, _LARGEST, _LARGEST_PHOTOGRAPH, _USUAL = 32, 12, 32, 224, 512, 224
+# A TPU lays out the few channels of whole images without waste where 128 tiles are a core's batch.
+_LARGEST_TILE = 64
+_SMALL_SCAN = 64
+_CHARACTER_WORDS = frozenset(
+    ("digit", "digits", "mnist", "letter", "letters", "character", "characters", "handwritten")
+)
+_CHARACTER_WORDS |= {"handwriting", "kanji", "hiragana", "emnist", "kmnist", "ocr"}
+_DIGITS = frozenset("0123456789")
+_FEWEST_LETTERS = 5
+_ANY = "any"
+_OF_SUFFIX = {".png": ImageEncoding.PNG, ".gif": ImageEncoding.GIF, ".bmp": ImageEncoding.BMP}
+_OF_SUFFIX |= dict.fromkeys((".jpg", ".jpeg", ".jfif"), ImageEncoding.JPEG)
+_CALLED = {ImageEncoding.JPEG: "JPEG", ImageEncoding.PNG: "8-bit PNG"}
+_OF_EITHER_COLOUR = frozenset(_CALLED)
+_OF_TENSORFLOW = _OF_EITHER_COLOUR | {ImageEncoding.GIF, ImageEncoding.BMP}  # which it does not make grey
+
+
+def settle_images(seen: Observations, files: ExampleFiles, found: Findings) -> None:
+    """Settles size and channels of the images, and what their targets ask for."""
+    train, targets, lists = seen.tables.train, seen.targets, files.source.lists
+    form = files.images
+    if files.source.labels_from == "pixels" and train is not None:
+        form = _pixel_format(train, lists)
+    channels = 1 if form is not None and form.mode in _GREY_MODES else _RGB
+    has_backbone = are_photographs(channels, _LARGEST, found.member("target_kind", TargetKind))
+    largest = _LARGEST_PHOTOGRAPH if has_backbone else _LARGEST
+    size = image_size(form.width, form.height, largest=largest) if form is not None else _USUAL
+    if "target_folder" in found:  # images that become images are cut into tiles
+        size = min(size, _LARGEST_TILE)
+    shown = f"{form.width} x {form.height} pixels" if form is not None else "unknown"
+    sure = Confidence.SURE if form is not None else Confidence.THIN
+    mode = f'the images are of mode "{form.mode}"' if form is not None else "no image could be read"
+    found.settle("image_size", size, f"the images are {shown}", sure)
+    found.settle("channels", channels, mode, sure)
+    _settle_flip(files, targets, form, found)
+    if are_coordinates(targets.names):
+        evidence = f"{targets.names[0]} and the others are coordinates, which would move with the image"
+        found.settle("has_fixed_places", True, evidence, Confidence.LIKELY)
+    if lists is not None:
+        found.settle("pixel_lists", list(lists.columns), files.source.candidate.evidence)
+        found.settle("pixel_low", lists.low, "as the sampled values are")
+        found.settle("pixel_high", lists.high, "as the sampled values are")
+    if targets.lookup is not None:
+        evidence = f"{targets.lookup.path} says what each row of the submission asks for"
+        found.settle("lookup_table", targets.lookup.path, evidence)
+        found.settle("example_column", targets.lookup.example_column, "it names the test examples there")
+        found.settle("part_column", targets.lookup.part_column, "it names the targets there")
+
+
+def settle_encoding(files: ExampleFiles, target_images: FolderMatch | None, found: Findings) -> None:
+    """Settles what has to decode the images, and those that they are to become; nothing where a table has the pixels.
+
+    To how many channels the notebooks bring them has been settled before.
+    """
+    if files.source.labels_from == "pixels":
+        return
+    channels = 1 if "channel_suffixes" in found else int(str(found["channels"].value))
+    folders = [files.source.train, files.test, target_images.folder if target_images is not None else None]
+    seen = [
+        _encodings(part)
+        for folder in folders
+        if folder is not None
+        for part in folder.folders
+        if part.images is not None
+    ]
+    if files.records:
+        seen = [each.image.encodings if each.image is not None else frozenset() for each in files.records]
+    no_test = files.test is not None and not any(part.images for part in files.test.folders)
+    if no_test or not files.has_test:
+        found.settle("image_encoding", _ANY, "no test image was seen")
+    else:
+        found.settle("image_encoding", *_encoding(seen, channels))
+
+
+def _encoding(seen: Sequence[frozenset[ImageEncoding]], channels: int) -> tuple[str, str]:
+    encodings = frozenset[ImageEncoding]().union(*seen)
+    if not seen or frozenset() in seen or ImageEncoding.OTHER in encodings:
+        return _ANY, "some of the sampled images are neither JPEG nor 8-bit PNG, or were not read"
+    if len(encodings) == 1 and encodings <= _OF_EITHER_COLOUR:
+        (encoding,) = encodings
+        return str(encoding), f"all sampled images of training and test are {_CALLED[encoding]}"
+    mix = listed(sorted(encodings))
+    if encodings <= (_OF_TENSORFLOW if channels == _RGB else _OF_EITHER_COLOUR):
+        return "tensorflow", f"the sampled images are {mix}, which TensorFlow decodes"
+    return _ANY, f"the sampled images are {mix}, which TensorFlow does not make grey"
+
+
+def _encodings(folder: Folder) -> frozenset[ImageEncoding]:
+    """The encodings of a folder's images; OTHER among them where those of a rarer suffix were not seen."""
+    form = folder.images
+    found = form.encodings if form is not None else frozenset[ImageEncoding]()
+    rarer = [suffix for suffix in list(folder.suffixes)[1:] if suffix in images.IMAGE_SUFFIXES]
+    unseen = any(_OF_SUFFIX.get(suffix, ImageEncoding.OTHER) not in found for suffix in rarer)
+    return found | {ImageEncoding.OTHER} if unseen else found
+
+
+def settle_channels(files: ExampleFiles, found: Findings) -> None:
+    """Settles of which grey files an image is made, such as `<id>_red.png` and `<id>_green.png`; nothing of others."""
+    endings = _channel_endings(files)
+    if len(endings) < _RGB:
+        return
+    by_colour = [next((end for end in endings if end[1:2].lower() == colour), "") for colour in _COLOURS]
+    taken = by_colour if all(by_colour) else list(endings[:_RGB])
+    left_out = [ending for ending in endings if ending not in taken]
+    evidence = f"an image has {len(endings)} grey files, of which three become its red, green and blue"
+    evidence += f", {listed(left_out)} is left out" if left_out else ""
+    found.settle("channel_suffixes", taken, evidence)
+    found.settle("channels", _RGB, evidence)
+
+
+def settle_owners(files: ExampleFiles, train: Table | None, found: Findings) -> None:
+    """Settles that ids have several images each, whose predictions are averaged; nothing where they do not."""
+    owner = files.owner_column
+    if not owner:
+        return
+    evidence = f"a {owner} has several images, and the submission a row for each {owner}"
+    found.settle("has_several_images", True, evidence)
+    if train is not None and train.column(owner) is not None:
+        found.settle("group_column", owner, f"the images of a {owner} are alike")
+
+
+def _channel_endings(files: ExampleFiles) -> tuple[str, ...]:
+    """The ends of the names of an image's grey files, its channels; nothing where an image is one file."""
+    match, form = files.source.match, files.images
+    if match is None or form is None or form.mode not in _GREY_MODES or not _CHANNEL.fullmatch(match.suffix):
+        return ()
+    endings = (_CHANNEL.search(name) for name in match.folder.names)
+    counts = Counter(ending[0] for ending in endings if ending is not None)
+    return tuple(ending for ending in sorted(counts) if 2 * counts[ending] >= max(counts.values()))
+
+
+def are_coordinates(names: Sequence[str]) -> bool:
+    """True if columns are the coordinates of points in an image: `nose_x` and `nose_y`."""
+    stems = [Counter(name.lower()[:-1] for name in names if name.lower().endswith(axis)) for axis in "xy"]
+    return len(names) > 1 and stems[0] == stems[1] and stems[0].total() * 2 == len(names)
+
+
+def image_size(width: int, height: int, *, largest: int = _LARGEST) -> int:
+    """The side of the square that images are brought to: as it is if tiny, else a multiple of 32 up to the largest."""
+    side = min(width, height)
+    if side < _VERY_TINY:
+        return 2 * side
+    if side < _TINY:
+        return side
+    return max(_TINY, min(largest, round(side / _SIZE_MULTIPLE) * _SIZE_MULTIPLE))
+
+
+def tiles_of_an_image(files: ExampleFiles, found: Findings) -> int:
+    """How many tiles the notebooks cut an image into that is to become another; they overlap by an eighth."""
+    form = files.images
+    if form is None or "target_folder" not in found:
+        return 1
+    size = int(str(found["image_size"].value))
+    overlap = size // 8
+    return math.prod(-(-max(side - overlap, 1) // (size - overlap)) for side in (form.width, form.height))
+
+
+def _pixel_format(train: Table, lists: PixelLists | None) -> ImageFormat:
+    if lists is None:
+        side = math.isqrt(len(pixel_columns(train)))
+        return ImageFormat(mode="L", width=side, height=side, is_uniform=True)
+    # The notebooks make a third channel of two, their mean.
+    mode = "L" if len(lists.columns) == 1 else "RGB"
+    return ImageFormat(mode=mode, width=lists.side, height=lists.side, is_uniform=True)
+
+
+def _settle_flip(files: ExampleFiles, targets: Targets, form: ImageFormat | None, found: Findings) -> None:
+    if are_coordinates(targets.names):
+        found.settle("flip", False, "the targets are places in the image")
+        return
+    classes = files.source.classes or (sorted(targets.columns[0].distinct) if len(targets.columns) == 1 else ())
+    is_said = bool(words(found.hints.slug) & _CHARACTER_WORDS)
+    is_scan = form is not None and (form.mode in _GREY_MODES or max(form.width, form.height) <= _SMALL_SCAN)
+    are_digits = set(classes) >= _DIGITS and len(classes) == len(_DIGITS) and is_scan
+    letters = [name for name in classes if len(name) == 1 and name.isalpha()]
+    are_letters = len(letters) >= _FEWEST_LETTERS and len(letters) > len(classes) / 2
+    if is_said or are_digits or are_letters:
+        found.settle("flip", False, "a mirrored digit or letter is another one or none")
+    else:
+        found.settle("flip", True, "a mirrored image means the same", Confidence.LIKELY)
+
+
+def settle_target_images(seen: Observations, found: Findings) -> None:
+    """Settles where the images are that the training images are to become.
+
+    Raises:
+        NotPixelsError: The submission has something else than the pixels of grey images.
+    """
+    _check_that_pixels_are_asked_for(seen)
+    folder = seen.target_images.folder.path if seen.target_images is not None else ""
+    found.settle("target_folder", folder, "it has an image for each training image")
+
+
+def _check_that_pixels_are_asked_for(seen: Observations) -> None:
+    sample, files = seen.tables.sample, seen.files
+    columns = sample.columns if sample is not None else ()
+    ids = next((column for column in columns if column.name not in seen.targets.asked), None)
+    if sample is None or ids is None or not ids.present:
+        raise NotPixelsError(sample="", example="", problem="there is no sample submission with ids of pixels")
+    strange = next((value for value in ids.present if not _PIXEL.fullmatch(value)), None)
+    if strange is not None:
+        raise NotPixelsError(sample=sample.path, example=strange, problem="a row is something else")
+    test = files.test if files is not None else None
+    stems = {name.rpartition(".")[0] for name in test.names} if test is not None else set()
+    channel = _PIXEL_CHANNEL.fullmatch(ids.present[0])
+    pixel = _PIXEL.fullmatch(ids.present[0])
+    if channel is not None and channel[1] in stems and (pixel is None or pixel[1] not in stems):
+        raise NotPixelsError(
+            sample=sample.path, example=ids.present[0], problem="a row is one channel of a pixel in colour"
+        )
+
+
+# Sounds: the sampling rate and the length that the model needs to know.
+
+
+_HIGHEST_RATE, _USUAL_RATE = 32_000, 32_000
+_SHORTEST, _LONGEST, _USUAL_SECONDS = 1.0, 30.0, 5.0
+
+
+def settle_audio(seen: Observations, files: ExampleFiles, found: Findings) -> None:
+    """Settles what there is to know of the sounds."""
+    form, sample = files.audio, seen.tables.sample
+    rate = min(form.sample_rate, _HIGHEST_RATE) if form is not None and form.sample_rate else _USUAL_RATE
+    heard = f"the sounds have {form.sample_rate:,} samples a second" if form is not None else "no sound could be read"
+    sure = Confidence.SURE if form is not None else Confidence.THIN
+    ids = key_column(sample)
+    step = _seconds_per_part(seen.targets.parts) or _seconds_per_part(_ends(ids))
+    seconds = form.seconds if form is not None and form.seconds else _USUAL_SECONDS
+    length = step or round(min(_LONGEST, max(_SHORTEST, seconds)), 1)
+    evidence = "the ids end in seconds, so far apart" if step else f"the median is {seconds:.1f} s"
+    found.settle("sample_rate", rate, heard, sure)
+    found.settle("seconds", length, evidence, sure)
+    found.settle("part_seconds", step, evidence if step else "the ids name whole sounds")
+    found.settle("are_wav", *_are_wav(files))
+    if files.test is None or files.test.names:
+        found.settle("hidden_test", False, "there are test sounds, or no folder for them")
+    else:
+        evidence = f"{files.test.path} has no sounds; they are there when the notebook is scored"
+        found.settle("hidden_test", True, evidence)
+
+
+def _are_wav(files: ExampleFiles) -> tuple[bool, str]:
+    folders = [folder for folder in (files.source.train, files.test) if folder is not None]
+    suffixes = {suffix for folder in folders for part in folder.folders for suffix in part.suffixes}
+    others = sorted((suffixes & (SOUND_SUFFIXES | {".mp3"})) - {".wav"})
+    if others or ".wav" not in suffixes:
+        return False, f"there are {', '.join(others)}" if others else "no WAV file was seen"
+    formats = [part.audio for folder in folders for part in folder.folders if part.audio is not None]
+    if not all(form.is_plain_wav for form in formats):
+        return False, "some .wav files have samples that are neither integers nor floats"
+    return True, "all sounds are .wav"
+
+
+def _ends(ids: Column | None) -> tuple[str, ...]:
+    """The ends of the ids, where all of them are of one long sound, as a sample of a hidden test may be."""
+    found = [key.rpartition("_") for key in ids.present] if ids is not None else []
+    return tuple(end for _, _, end in found) if len({start for start, _, _ in found}) == 1 else ()
+
+
+def _seconds_per_part(parts: tuple[str, ...]) -> float:
+    """The length of a part, where parts are named by the second at which they end: `5`, `10`, `15`; else 0."""
+    ends = sorted(float(part) for part in parts if part.isdecimal())
+    if len(ends) <= 1 or len(ends) < len(parts):
+        return 0.0
+    steps = {later - earlier for earlier, later in pairwise(ends)}
+    step = min(steps)
+    return step if steps == {step} and ends[0] in (0, step) and step > 1 else 0.0
+
+
+# The submission: what a row says, and what the file is called and written in.
+
+
+_SUBMISSION_KEY = "submission"
+_NAMES = frozenset((ColumnKind.TEXT, ColumnKind.BOOLEAN, ColumnKind.DATE))
+_USUAL_NAME = "submission.csv"
+_SUFFIXES = {TableFormat.PARQUET: ".parquet", TableFormat.JSON: ".json", TableFormat.JSON_LINES: ".jsonl"}
+_SUFFIX_OF = {"\t": ".tsv", "|": ".psv"}
+_SPACES = r"\s+"
+_ONE_COLUMN = frozenset(
+    (SubmissionKind.PROBABILITY, SubmissionKind.LABEL, SubmissionKind.TOP_K, SubmissionKind.LABEL_SET)
+)
+_KINDS = {
+    TargetKind.CLASS: _ONE_COLUMN - {SubmissionKind.LABEL_SET} | {SubmissionKind.CLASS_COLUMNS},
+    TargetKind.LABELS: frozenset((SubmissionKind.NUMBERS, SubmissionKind.LABEL_SET)),
+    TargetKind.NUMBER: frozenset((SubmissionKind.NUMBERS, SubmissionKind.LABEL)),
+    TargetKind.MASK: frozenset((SubmissionKind.RUN_LENGTH,)),
+    TargetKind.IMAGE: frozenset((SubmissionKind.KEYED_ROWS,)),
+}
+
+
+def find_submission(kind: TargetKind, seen: Observations, found: Findings) -> SubmissionKind:
+    """Weighs the shapes that a submission for such targets can have.
+
+    Raises:
+        UnusableValueError: The user decided on another one.
+    """
+    targets = seen.targets
+    few = len(targets.asked) or len(targets.names)
+    if kind is TargetKind.IMAGE:
+        found.settle(_SUBMISSION_KEY, SubmissionKind.KEYED_ROWS, "each row is one pixel of an image, named by its id")
+    elif kind is TargetKind.MASK:
+        found.settle(_SUBMISSION_KEY, SubmissionKind.RUN_LENGTH, "masks are asked for as run-length codes")
+    elif targets.are_keyed:
+        found.settle(
+            _SUBMISSION_KEY, SubmissionKind.KEYED_ROWS, f"ids are <id>_<part>, with {len(targets.parts)} parts for each"
+        )
+    elif kind is TargetKind.LABELS and (len(targets.names) > 1 or len(targets.asked) > 1):
+        found.settle(_SUBMISSION_KEY, SubmissionKind.NUMBERS, f"a probability in each of {few} columns")
+    elif kind is TargetKind.LABELS:
+        found.settle(_SUBMISSION_KEY, SubmissionKind.LABEL_SET, "all labels of an example stand in one column")
+    else:
+        reasons = _for_number(seen) if kind is TargetKind.NUMBER else _for_class(seen)
+        found.choose(_SUBMISSION_KEY, [weighed(value, because) for value, because in reasons.items()])
+    submission = found.member(_SUBMISSION_KEY, SubmissionKind)
+    if found.decided(_SUBMISSION_KEY):
+        _check_decided(submission, kind, targets)
+    return submission
+
+
+def settle_unseen_columns(kind: TargetKind, submission: SubmissionKind, seen: Observations, found: Findings) -> None:
+    """Settles which columns of the sample, or labels in its ids, are for classes without a training example."""
+    targets, labels = seen.targets, seen.labels
+    is_list = kind is TargetKind.LABELS and len(targets.names) == 1 and bool(labels.separator)
+    asked = targets.parts if submission is SubmissionKind.KEYED_ROWS else targets.asked
+    if submission is not SubmissionKind.CLASS_COLUMNS and not (is_list and len(asked) > 1):
+        return
+    classes = classes_seen(seen)
+    beside = [name for name in classes if name not in asked]
+    unseen = [name for name in asked if name not in classes and not any(map(name.endswith, beside))]
+    if unseen and len(asked) - len(unseen) >= 2:  # noqa: PLR2004 - else the columns are called otherwise
+        is_whole = seen.tables.labelled is None or seen.tables.labelled.is_complete
+        evidence = f"no {'' if is_whole else 'sampled '}training example is of {listed(unseen)}"
+        found.settle("unseen_columns", unseen, evidence)
+
+
+def classes_seen(seen: Observations) -> set[str]:
+    """The classes or labels that training examples have."""
+    columns, separator = seen.targets.columns, seen.labels.separator
+    if len(columns) > 1:
+        return {column.name for column in columns if any(value.strip().lower() in ONES for value in column.distinct)}
+    cells = [value for column in columns for value in column.distinct]
+    split = {label.strip() for cell in cells for label in cell.split(separator)} if separator else set(cells)
+    return split | set(seen.files.source.classes if seen.files is not None else ())
+
+
+def settle_submission_file(sample: Table | None, server: InferenceServer | None, found: Findings) -> None:
+    """Settles the name of the file, and of a text with another separator than the comma that and its decimal sign.
+
+    Args:
+        sample: The sample submission, if there is one.
+        server: What hands out the test data and writes the submission, if something does.
+        found: Takes the findings.
+    """
+    promised = format_of(found.settle("submission_file", *_file_name(sample, server, found)))
+    key, separator = "submission_separator", _separator(sample)
+    is_text = promised.format in (TableFormat.CSV, None) and not promised.separator
+    if key in found.hints.overrides or (is_text and separator != ","):
+        found.settle(key, separator, f"as {sample.name} is written" if sample is not None else "usual")
+    if is_text and sample is not None and sample.decimal == "," and separator != ",":
+        found.settle("submission_decimal", sample.decimal, f"as {sample.name} is written")
+
+
+def labels_per_cell(targets: Targets) -> int:
+    """The number of labels in a cell of the sample, separated by spaces; 1 if there is one or no sample."""
+    if len(targets.answers) != 1 or not targets.answers[0].present:
+        return 1
+    counts = Counter(len(value.split()) for value in targets.answers[0].present)
+    return counts.most_common(1)[0][0]
+
+
+def _check_decided(submission: SubmissionKind, kind: TargetKind, targets: Targets) -> None:
+    """That such targets can be submitted so, in as many columns as the sample has."""
+    apart = frozenset[SubmissionKind]()
+    if len(targets.asked) > 1:
+        apart = _ONE_COLUMN if kind is not TargetKind.NUMBER else apart
+    elif targets.asked:
+        apart = frozenset((SubmissionKind.CLASS_COLUMNS,))
+    keyed = frozenset((SubmissionKind.KEYED_ROWS,)) if targets.parts else frozenset[SubmissionKind]()
+    possible = (_KINDS[kind] | keyed) - apart
+    if submission not in possible:
+        columns = f" in {len(targets.asked)} columns" if submission in apart else ""
+        wanted = f"what the kind of target, {kind}, can be submitted as{columns}: {' or '.join(sorted(possible))}"
+        raise UnusableValueError(key=option_of(_SUBMISSION_KEY), value=submission, wanted=wanted)
+
+
+def _for_number(seen: Observations) -> dict[SubmissionKind, list[Reason]]:
+    answers, metric = seen.targets.answers, seen.metric
+    wants_labels = metric.facts is not None and metric.facts.wants is Wants.LABELS
+    answers_whole = bool(answers) and all(column.kind is ColumnKind.INTEGER for column in answers)
+    return {
+        SubmissionKind.NUMBERS: [Reason(4, "numbers are asked for")],
+        SubmissionKind.LABEL: [
+            Reason(6 * wants_labels, f"{metric.name} compares whole numbers"),
+            Reason(1 * answers_whole, "the sample submission has whole numbers"),
+        ],
+    }
+
+
+def _for_class(seen: Observations) -> dict[SubmissionKind, list[Reason]]:
+    targets, labels, metric = seen.targets, seen.labels, seen.metric
+    wants = metric.facts.wants if metric.facts is not None else None
+    answer = targets.answers[0] if len(targets.answers) == 1 else None
+    best = labels_per_cell(targets)
+    is_one = len(targets.names) == 1 and len(targets.asked) <= 1
+    are_columns = targets.are_classes_asked or (labels.is_one_hot and len(targets.asked) > 1)
+    ranks = answer is not None and answer.kind is ColumnKind.TEXT and best > 1 and not _is_spaced(seen)
+    is_fraction = answer is not None and answer.kind is ColumnKind.NUMBER
+    suits_probability = is_one and labels.distinct <= 2  # noqa: PLR2004 - yes and no
+    return {
+        SubmissionKind.LABEL: [
+            Reason(2.5 * (answer is not None and is_whole(answer)), _cells(answer)),
+            Reason(3 * (answer is not None and answer.kind in _NAMES and not ranks), _cells(answer)),
+            Reason(3 * (is_one and wants is Wants.LABELS), f"{metric.name} compares labels"),
+            Reason(1 * (answer is None and not are_columns), "one label for each example is the simplest answer"),
+        ],
+        SubmissionKind.CLASS_COLUMNS: [Reason(5 * are_columns, "the sample submission has a column for each class")],
+        SubmissionKind.TOP_K: [
+            Reason(3 * ranks, f"a cell of the sample submission has {best} labels"),
+            Reason(4 * (is_one and wants is Wants.RANKED), f"{metric.name} compares ranked labels"),
+        ],
+        SubmissionKind.PROBABILITY: [
+            Reason(3 * (is_fraction and suits_probability), _cells(answer)),
+            Reason(4 * (suits_probability and wants is Wants.PROBABILITIES), f"{metric.name} compares probabilities"),
+        ],
+    }
+
+
+def _is_spaced(seen: Observations) -> bool:
+    """True if the classes themselves are of several words."""
+    said = seen.files.source.classes if seen.files is not None else ()
+    named = (value for column in seen.targets.columns for value in column.distinct)
+    return any(" " in value.strip() for value in (*said, *named))
+
+
+def _cells(answer: Column | None) -> str:
+    if answer is None or not answer.present:
+        return ""
+    return f'the cells of {answer.name} in the sample submission are like "{answer.present[0][:40]}"'
+
+
+def _file_name(sample: Table | None, server: InferenceServer | None, found: Findings) -> tuple[str, str]:
+    """The name that pages demand, else that which a server's gateway writes, else the usual one with a suffix."""
+    said = found.hints.file_name or read_rules({"evaluation": found.hints.evaluation_text}).file_name
+    if said is not None:
+        return said.value, said.evidence
+    if server is not None:
+        return served_file_name(server)
+    suffix = _suffix(sample) if sample is not None else ""
+    if sample is not None and suffix:
+        return f"submission{suffix}", f"{sample.name} is written so, and nothing names another"
+    return _USUAL_NAME, "the usual name"
+
+
+def _suffix(sample: Table) -> str:
+    """The suffix of a file like the sample; "" for csv, compressed or not, which is the usual one."""
+    if sample.format in _SUFFIXES:
+        return _SUFFIXES[sample.format]
+    return _SUFFIX_OF.get(format_of(sample.name).separator, "")
+
+
+def _separator(sample: Table | None) -> str:
+    """The separator of the sample's cells, unless its suffix says that this is what such files have."""
+    if sample is None or sample.format is not TableFormat.CSV or format_of(sample.name).separator:
+        return ","
+    return " " if sample.separator == _SPACES else sample.separator or ","
+
+
+# Honest folds: groups that must stay together, and time that must not run backwards.
+
+
+_GROUP = frozenset(("group", "patient", "user", "subject", "customer", "client", "session", "person", "household"))
+_REPEATS, _FEWEST_GROUPS = 2, 5  # as many groups as folds
+_DISJOINT = 0.05
+
+
+def settle_folds(
+    features: Features,
+    keys: Collection[str],
+    found: Findings,
+    *,
+    of_ids: Collection[str] = (),
+    repeated: tuple[Column, str] | None = None,
+) -> None:
+    """Settles by which columns folds are made, of those that a family's notebooks read.
+
+    Args:
+        features: The columns.
+        keys: The keys that say by which columns folds are made.
+        found: Takes the findings.
+        of_ids: A column whose values the ids begin with: it names what several rows are of.
+        repeated: The column of ids that several training rows have, and the evidence; None if there is none.
+    """
+    later = next((column.name for column in features.columns if _is_later(column, features)), "")
+    if "group_column" in keys:
+        name, evidence = _group(features, of_ids)
+        if repeated is not None and not (name and _is_within(repeated[0], features.train.column(name))):
+            is_forecast = bool(later) and "time_column" in keys and _are_in_test(repeated[0], features)
+            name, evidence = repeated[0].name, repeated[1]
+            if is_forecast:  # which folds of time are honest about
+                name, evidence = "", f"test examples have the same {name}, at later times"
+        found.settle("group_column", name, evidence, Confidence.LIKELY if name else Confidence.SURE)
+    if "time_column" in keys:
+        name = later
+        evidence = f"all sampled values of {name} are later in the test examples"
+        evidence = evidence if name else "the test examples are not from a later time"
+        name = found.settle("time_column", name, evidence, Confidence.LIKELY if name else Confidence.SURE)
+        column = features.train.column(name)
+        if column is not None:
+            order = date_order(column.present)
+            evidence = (
+                f"dates of {name} begin with the {order}"
+                if len(order) > 1
+                else f"the order of day and month in {name} is unknown"
+            )
+            found.settle("day_first", order == "day", evidence, Confidence.THIN if order == "?" else Confidence.SURE)
+
+
+def _group(features: Features, of_ids: Collection[str]) -> tuple[str, str]:
+    """The column whose groups the test examples have others of; "" if there is none."""
+    for column in features.columns:
+        test = features.in_test(column.name)
+        is_named = column.name in of_ids or looks_like_id(column.name) or bool(words(column.name) & _GROUP)
+        repeats = _FEWEST_GROUPS <= len(column.distinct) <= len(column.present) / _REPEATS
+        if is_named and repeats and test is not None and overlap(column, test) <= _DISJOINT:
+            return column.name, f"{column.name} repeats, and the test examples have other ones"
+        if repeats and features.test is None and words(column.name) & _GROUP:
+            return column.name, f"{column.name} repeats, and nothing says that the test examples have the same ones"
+    return "", "no column groups rows that the test examples have others of"
+
+
+def find_repeated_ids(tables: Tables, names: Sequence[str], targets: Collection[str]) -> tuple[Column, str] | None:
+    """Finds the column of ids, or of files, that several training rows have; None if each row has its own.
+
+    Exact copies of rows do not count, as training leaves them out.
+
+    Args:
+        tables: The tables by their roles.
+        names: The columns that name examples, or their files.
+        targets: The columns with the labels, which may have a table of their own.
+    """
+    train, labels = tables.train, tables.labels
+    if train is None:
+        return None
+    found: list[tuple[Column, str]] = []
+    for name in dict.fromkeys(names):
+        ids, of_labels = train.column(name), labels.column(name) if labels is not None else None
+        if ids is None:
+            continue
+        count, path = _repeated(ids, train.columns), train.name
+        if not count and labels is not None and of_labels is not None:
+            answers = [column for column in labels.columns if column.name in targets]
+            count, path = _repeated(of_labels, answers), labels.name
+        if count:
+            found.append((ids, f"{count:,} sampled values of {name} repeat in {path}, and their rows stay together"))
+    whole = (each for each in found if all(_is_within(other, each[0]) for other, _ in found))
+    return next(whole, found[0] if found else None)
+
+
+def _repeated(ids: Column, columns: Sequence[Column]) -> int:
+    """The number of values that rows have of which some other column says different things."""
+    rows = zip(ids.values, *(column.values for column in columns), strict=True)
+    different = Counter(row[0] for row in dict.fromkeys(rows) if row[0] is not None)
+    return sum(count > 1 for count in different.values())
+
+
+def _is_within(ids: Column, groups: Column | None) -> bool:
+    """True if all rows of an id are in the same group."""
+    pairs = set(zip(ids.values, groups.values, strict=True)) if groups is not None else set()
+    return len(pairs) == len({value for value, _ in pairs})
+
+
+def _are_in_test(ids: Column, features: Features) -> bool:
+    """True if the test examples go on with ids of training."""
+    test = features.in_test(ids.name)
+    return test is not None and overlap(ids, test) > _DISJOINT
+
+
+def _is_later(train: Column, features: Features) -> bool:
+    """True if the test's times begin where training's end; False where days cannot be told from months."""
+    test = features.in_test(train.name)
+    if test is None or len(train.distinct) <= 1 or not (are_dates(train) and are_dates(test)):
+        return False
+    order = date_order((*train.present, *test.present))
+    before, after = (
+        [moment for value in column.distinct if (moment := moment_of(value, day_first=order == "day")) is not None]
+        for column in (train, test)
+    )
+    return order != "?" and bool(before and after) and max(before) <= min(after)
+
+
+# The training budget: epochs, and examples at once.
+
+
+_REPLICAS, _STEPS, _BATCH_MULTIPLE, _LARGEST_BATCH = 8, 8, 8, 128
+_SHARE_TRAINED_ON = 0.8
+_FEWEST_EPOCHS, _MOST_EPOCHS, _ROWS_FOR_MOST = 3, 40, 1_000
+# Up to so many texts train within so many CPU seconds: with inference, ten minutes on two idle cores.
+_FEW_TEXTS, _SECONDS, _FEWEST_EPOCHS_OF_TEXTS = 2_000, 450, 2
+_FOLDS = {5: 8, 3: 6, 2: 1}  # so many where each can have so many epochs
+# Five folds of a model of 85 million parameters that reads so many tokens take half an hour of a TPU v5e-8.
+_USUAL_FOLDS, _MOST_TOKENS = 5, 2e9
+# EfficientNetV2-S takes few photographs at once: a large batch leaves fine-tuning few steps. docs/adr/0021.
+_BATCH_OF_LARGE, _MOST_EPOCHS_OF_PHOTOGRAPHS, _FOLDS_OF_PHOTOGRAPHS = 16, 20, 5
+# Milliseconds of a TPU v5e-8 for a photograph of 512 pixels, by Google's compiler: EfficientNetV2-S, and V2-B0.
+_MILLISECONDS_OF_LARGE, _MILLISECONDS, _PIXELS = 0.84, 0.2, 512
+_MOST_HOURS = 2.0  # a tenth of the 20 that Kaggle lends a TPU each week
+
+
+def batch_size(examples: int) -> int:
+    """Examples per replica: a multiple of 8, with which 8 replicas still make 8 steps an epoch, from 8 to 128."""
+    fitting = int(examples * _SHARE_TRAINED_ON) // (_REPLICAS * _STEPS)
+    return max(_BATCH_MULTIPLE, min(_LARGEST_BATCH, fitting // _BATCH_MULTIPLE * _BATCH_MULTIPLE))
+
+
+def epochs(examples: int) -> int:
+    """From 40 for a thousand examples down to 3: an epoch of many examples teaches more."""
+    return max(_FEWEST_EPOCHS, min(_MOST_EPOCHS, round(_MOST_EPOCHS * math.sqrt(_ROWS_FOR_MOST / max(1, examples)))))
+
+
+def photograph_epochs(examples: int) -> int:
+    """Epochs of fine-tuning: 15 for the 16,465 flowers of tpu-getting-started, 20 at most."""
+    usual = round(1.5 * _MOST_EPOCHS * math.sqrt(_ROWS_FOR_MOST / max(1, examples)))
+    return max(_FEWEST_EPOCHS, min(_MOST_EPOCHS_OF_PHOTOGRAPHS, usual))
+
+
+def photograph_hours(examples: int, times: int, pixels: int) -> float:
+    """Hours of a TPU v5e-8 for the steps of five models of photographs, by the compiler's cycles."""
+    milliseconds = _MILLISECONDS_OF_LARGE if are_large_photographs(pixels) else _MILLISECONDS
+    seen = _FOLDS_OF_PHOTOGRAPHS * _SHARE_TRAINED_ON * examples * times
+    return seen * milliseconds * (pixels / _PIXELS) ** 2 / 3.6e6
+
+
+def text_seconds(tokens: int) -> float:
+    """CPU seconds that training takes for a text of so many tokens: 0.027 for 128 and 0.155 for 512, as measured."""
+    return tokens * (1.8e-4 + 2.4e-7 * tokens)
+
+
+def text_budget(examples: int, tokens: int, *, has_linear_member: bool) -> tuple[int, int]:
+    """The folds and the epochs with which few texts train in ten minutes, inference included.
+
+    A linear member needs other folds to say how much it counts, so that it has two at least.
+    """
+    affordable = _SECONDS / (max(1, examples) * text_seconds(tokens))  # passes over all texts
+    possible = {folds: int(affordable / (folds - 1)) for folds in _FOLDS}
+    folds = next((folds for folds, least in _FOLDS.items() if possible[folds] >= least), min(_FOLDS))
+    if folds == min(_FOLDS) and not has_linear_member:
+        return 1, max(_FEWEST_EPOCHS_OF_TEXTS, min(epochs(examples), int(affordable / _SHARE_TRAINED_ON)))
+    return folds, max(_FEWEST_EPOCHS_OF_TEXTS, min(epochs(examples), possible[folds]))
+
+
+def settle_budget(family: str, examples: int, found: Findings, *, tiles: int = 1) -> None:
+    """Settles both, and the folds of photographs and texts: a pretrained model of texts needs fewer epochs.
+
+    Batches are of the tiles that examples are cut into.
+    """
+    size, times, usual = batch_size(examples * tiles), epochs(examples), f"usual for {examples:,} examples"
+    channels, pixels = (found[key].value if key in found else None for key in ("channels", "image_size"))
+    if are_photographs(channels, pixels, found.member("target_kind", TargetKind)):
+        times, usual = photograph_epochs(examples), f"usual for fine-tuning with {examples:,} examples"
+        size = min(size, _BATCH_OF_LARGE) if are_large_photographs(pixels) else size
+        hours = photograph_hours(examples, times, int(str(pixels)))
+        trained = f"{_FOLDS_OF_PHOTOGRAPHS} models train about {duration(3600 * hours)} on a TPU v5e-8"
+        evidence = f"{trained}, which Kaggle lends for 20 hours a week"
+        found.settle("fold_count", _FOLDS_OF_PHOTOGRAPHS if hours <= _MOST_HOURS else 1, evidence)
+    elif preset := preset_of(family, found.text("pretrained")):
+        length = int(found.text("sequence_length"))
+        size, times = preset.batch_size(size, length), preset.epochs(times)
+        usual = f"usual for {examples:,} examples and a pretrained model"
+        if examples * length * times * (_USUAL_FOLDS - 1) <= _MOST_TOKENS:
+            found.settle("fold_count", _USUAL_FOLDS, "five models take at most half an hour of a TPU")
+    elif families()[family].medium is Medium.TEXT:
+        times, usual = _settle_folds_of_texts(examples, times, usual, found)
+    steps = max(1, int(examples * tiles * _SHARE_TRAINED_ON) // (_REPLICAS * size))
+    unit, cut = "step" if steps == 1 else "steps", f" of {tiles} tiles" if tiles > 1 else ""
+    found.settle("batch_size", size, f"with 8 replicas, {examples:,} examples{cut} are {steps:,} {unit} an epoch")
+    found.settle("epochs", times, usual)
+
+
+def _settle_folds_of_texts(examples: int, times: int, usual: str, found: Findings) -> tuple[int, str]:
+    """Settles the folds of texts; returns the epochs, and why."""
+    has_linear_member = "linear_member" in found and bool(found["linear_member"].value)
+    tokens = int(str(found["sequence_length"].value))
+    folds, fitting = text_budget(examples, tokens, has_linear_member=has_linear_member)
+    why = "a linear model is mixed in by what other folds say" if has_linear_member else "as many as ten minutes allow"
+    if has_linear_member or (folds > 1 and examples <= _FEW_TEXTS):
+        found.settle("fold_count", folds, why)
+    if examples > _FEW_TEXTS or fitting == times:
+        return times, usual
+    return fitting, f"for {examples:,} texts about ten minutes on two cores, with N_FOLDS = {folds}"
+
+
+# The family of the task, and what that family needs to know.
+
+
+_FAMILY_KEY = "family"
+_EACH_NUMBER, _MOST_FOR_NUMBERS = 0.2, 3.0
+
+
+def find_family(kind: TargetKind, seen: Observations, found: Findings) -> Family:
+    """Weighs the families.
+
+    Raises:
+        IntrospectionError: There is nothing to predict from.
+        UnusableValueError: The user decided on a family that the files do not allow.
+    """
+    candidates = [*_of_files(kind, seen.files), *_of_table(seen)]
+    if not candidates:
+        tables = seen.tables
+        train, test = tables.train.path if tables.train else "", tables.test.path if tables.test else "the test data"
+        raise IntrospectionError(
+            f"There is nothing to predict from: {printable(train)} and {printable(test)} share no column beside the "
+            "id, and no files belong to their rows; name other tables with --train or --test."
+        )
+    decided, possible = found.decided(_FAMILY_KEY), [str(candidate.value) for candidate in candidates]
+    if decided and decided not in possible and not _can_be_read_as_text(decided, seen):
+        raise UnusableValueError(
+            key=_FAMILY_KEY, value=decided, wanted=f"what the files allow, {' or '.join(possible)}"
+        )
+    return families()[str(found.choose(_FAMILY_KEY, candidates))]
+
+
+def settle_details(family: Family, seen: Observations, found: Findings, *, is_served: bool) -> None:
+    """Settles what a family needs to know, then what every family needs.
+
+    Args:
+        family: The family.
+        seen: What was seen.
+        found: Takes the findings.
+        is_served: Whether an inference server hands out the test data.
+
+    Raises:
+        IntrospectionError: Nothing leads from the test rows to the ids that are asked for.
+        UnknownKeyError: The user said what ids are made of where they name files.
+    """
+    files = seen.files if family.medium.is_files else None
+    features, groups, train = seen.features, seen.groups, seen.tables.train
+    has_table = files is None or files.source.is_table
+    examples = files.examples if files is not None else train.rows if train is not None else 0
+    tiles, folds = 1, Findings(found.hints)
+    if features is not None and has_table:
+        of_ids = seen.row_ids.columns[:1] if seen.row_ids else ()
+        repeated = _repeated_ids(family, seen, found)
+        settle_folds(features, family.folds_by, folds, of_ids=of_ids, repeated=repeated)
+    if files is not None:
+        examples //= len(seen.targets.row_labels) or 1
+        if files.source.train is not None:  # a mask of each class may have a row of its own
+            examples = min(examples, files.source.train.files)
+        _settle_files(family, seen, files, found, is_served=is_served)
+        tiles = tiles_of_an_image(files, found)
+    elif family.medium is Medium.TEXT and features is not None:
+        settle_texts(seen.texts, features, examples, found)
+        missing = sorted({word for column in seen.targets.columns for word in column.null_words - column.distinct})
+        evidence = f"{listed(missing)} is no label" if missing else "no such word is in a target"
+        found.settle("missing_words", missing, evidence)
+    elif family.medium is Medium.SEQUENCE and groups is not None and features is not None:
+        settle_sequences(groups, features, found, family)
+        examples = max(1, round(examples / groups.rows))
+    elif features is not None:
+        group = str(folds["group_column"].value) if "group_column" in folds else ""
+        settle_columns(features, found, family, group=group)
+    found.update({key: finding for key, finding in folds.items() if key not in found})
+    settle_budget(family.name, examples, found, tiles=tiles)
+    _settle_label_cells(seen, found)
+    tables = seen.tables if has_table else replace(seen.tables, train=None, labels=None)
+    settle_format(tables, str(found["id_column"].value), seen.targets, found)
+    if files is None:
+        settle_row_ids(seen.row_ids, seen.tables, seen.targets, found)
+    elif "has_sample_ids" in found:
+        sample = seen.tables.sample.path if seen.tables.sample is not None else ""
+        raise IntrospectionError(
+            f"{printable(sample)} has no column of ids, by which the notebooks find the file of a row: put one into a "
+            "copy of it, and name that with --sample."
+        )
+    elif "id_columns" in found.hints.overrides:
+        raise UnknownKeyError(key="id_columns", family=family.name, keys=found)
+
+
+def _repeated_ids(family: Family, seen: Observations, found: Findings) -> tuple[Column, str] | None:
+    """The ids that several rows have; None for sequences and masks, of which an example usually has several rows."""
+    has_pictures = TargetKind.MASK in family.targets or TargetKind.IMAGE in family.targets
+    if family.medium is Medium.SEQUENCE or has_pictures or seen.targets.row_labels:
+        return None
+    files = seen.files.source.column if family.medium.is_files and seen.files is not None else ""
+    return find_repeated_ids(seen.tables, (str(found["id_column"].value), files), seen.targets.names)
+
+
+def _can_be_read_as_text(name: str, seen: Observations) -> bool:
+    family, features = families().get(name), seen.features
+    has_text = features is not None and any(column.kind is ColumnKind.TEXT for column in features.columns)
+    return family is not None and family.medium is Medium.TEXT and has_text
+
+
+def _of_files(kind: TargetKind, files: ExampleFiles | None) -> list[Candidate]:
+    if files is None:
+        return []
+    reasons = [
+        Reason(files.source.candidate.weight, files.source.candidate.evidence),
+        Reason(2, f"{files.medium} files are what the examples are"),
+    ]
+    of_medium = [family for family in families().values() if family.medium is files.medium]
+    fitting = [family for family in of_medium if kind in family.targets] or of_medium
+    return [weighed(family.name, reasons) for family in fitting]
+
+
+def _of_table(seen: Observations) -> list[Candidate]:
+    features, text, groups = seen.features, seen.texts.best, seen.groups
+    if features is None or not features.columns:
+        return []
+    numbers = _EACH_NUMBER * len(features.measures)
+    beside = f"{len(features.columns)} columns describe an example"
+    measured = f"{len(features.measures)} of them numbers"
+    reasons = {Medium.ROW: [Reason(2, beside), Reason(min(_MOST_FOR_NUMBERS, numbers), measured)]}
+    if text is not None:
+        beside_text = Reason(-numbers, "numbers describe an example too")
+        reasons[Medium.TEXT] = [Reason(text.weight, text.evidence), beside_text]
+    if groups is not None:
+        reasons[Medium.SEQUENCE] = [Reason(groups.candidate.weight + 2, groups.candidate.evidence)]
+    known = families().values()
+    return [weighed(each.name, why) for medium, why in reasons.items() for each in known if each.medium is medium]
+
+
+def _settle_files(family: Family, seen: Observations, files: ExampleFiles, found: Findings, *, is_served: bool) -> None:
+    if not files.source.is_table:
+        for key in ("train_table", "labels_table"):
+            found.settle(key, "", f"the labels come from {files.source.labels_from}, not from a table")
+    describe_files(files, found, is_served=is_served)
+    if family.medium is Medium.AUDIO:
+        settle_audio(seen, files, found)
+        return
+    predicts_masks, predicts_images = TargetKind.MASK in family.targets, TargetKind.IMAGE in family.targets
+    if predicts_masks:
+        settle_masks(seen, found)
+    elif predicts_images:
+        settle_target_images(seen, found)
+    settle_images(seen, files, found)
+    if not predicts_masks and not predicts_images:
+        settle_channels(files, found)
+        settle_owners(files, seen.tables.train, found)
+    settle_encoding(files, seen.target_images if predicts_images else None, found)
+
+
+def _settle_label_cells(seen: Observations, found: Findings) -> None:
+    """Settles how labels are written: one in a cell, several in a cell, or several rows for an example."""
+    separator, labels = "" if seen.labels.is_run_length else seen.labels.separator, seen.targets.row_labels
+    lists = f'cells are lists, separated by "{separator}"' if separator else "a cell is one label"
+    rows = "a row of the training table is an example"
+    if labels:
+        separator, lists = ",", "the labels of an example are put into one cell"
+        rows = f"training rows are <id>_<label>, with {len(labels)} labels for each, as those of the sample submission"
+    found.settle("label_separator", separator, lists)
+    found.settle("label_rows", bool(labels), rows)

@@ -1,0 +1,503 @@
+"""Files that are no tables: images, sounds, TFRecords and inference servers, as their headers describe them."""
+
+import io
+import re
+import statistics
+import struct
+import warnings
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from generator.competition.survey.facts import (
+    MOST_NAMES,
+    AudioFormat,
+    Folder,
+    ImageEncoding,
+    ImageFormat,
+    InferenceServer,
+    RecordFeature,
+    Records,
+)
+from generator.competition.survey.sources import Directory, Files, SurveyLimits, suffix_of
+from generator.competition.tables.formats import (
+    FRAME,
+    Feature,
+    NotRecordsError,
+    begins_like_records,
+    features_of,
+    first_records,
+)
+from generator.competition.tables.readers import evenly_drawn
+from generator.files import open_file
+from generator.text import printable
+
+# The format of image files, from their headers; no pixel is decoded.
+
+
+IMAGE_SUFFIXES = frozenset(
+    (".png", ".jpg", ".jpeg", ".jfif", ".bmp", ".gif", ".tif", ".tiff", ".webp", ".ppm", ".pgm", ".jp2")
+)
+_FORMATS = ("PNG", "JPEG", "BMP", "GIF", "TIFF", "WEBP", "PPM", "JPEG2000")
+_COLOURS = ("L", "RGB")
+_MODES = {  # those of each encoding that every decoder reads alike; the palette of a gif is one of them
+    ImageEncoding.JPEG: _COLOURS,
+    ImageEncoding.PNG: (*_COLOURS, "LA", "RGBA"),
+    ImageEncoding.GIF: ("P", *_COLOURS),
+    ImageEncoding.BMP: _COLOURS,
+}
+STARTS = (b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"GIF8", b"BM", b"II*\0", b"MM\0*", b"RIFF")
+"""The first bytes of image files."""
+
+
+def image_format(files: Iterable[Path | bytes]) -> ImageFormat | None:
+    """Finds what image files have in common.
+
+    Args:
+        files: Paths, or the first bytes of files.
+
+    Returns:
+        Their format, or None if none of them can be read.
+    """
+    formats = [found for file in files if (found := _image_format(file)) is not None]
+    if not formats:
+        return None
+    return ImageFormat(
+        mode=Counter(found.mode for found in formats).most_common(1)[0][0],
+        width=statistics.median_low(found.width for found in formats),
+        height=statistics.median_low(found.height for found in formats),
+        is_uniform=len({(found.mode, found.width, found.height) for found in formats}) == 1,
+        encodings=frozenset[ImageEncoding]().union(*(found.encodings for found in formats)),
+    )
+
+
+def _encoding(written: str | None, mode: str) -> ImageEncoding:
+    known = next((encoding for encoding in _MODES if encoding.upper() == written), ImageEncoding.OTHER)
+    return known if mode in _MODES.get(known, ()) else ImageEncoding.OTHER
+
+
+def _image_format(file: Path | bytes) -> ImageFormat | None:
+    # Headers are read here and nowhere else but where the built-in images are written.
+    from PIL import Image, UnidentifiedImageError
+
+    limit = Image.MAX_IMAGE_PIXELS
+    try:
+        # Nothing is decoded, so that an image of any size is harmless here.
+        Image.MAX_IMAGE_PIXELS = None
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            with (
+                io.BytesIO(file) if isinstance(file, bytes) else open_file(file) as content,
+                Image.open(content, formats=_FORMATS) as image,
+            ):
+                encodings = frozenset((_encoding(image.format, image.mode),))
+                return ImageFormat(image.mode, image.width, image.height, is_uniform=True, encodings=encodings)
+    except (UnidentifiedImageError, OSError, ValueError, SyntaxError, EOFError, TypeError, OverflowError):
+        return None
+    finally:
+        Image.MAX_IMAGE_PIXELS = limit
+
+
+# The format of sound files, from their headers; no sample is decoded.
+
+
+SOUND_SUFFIXES = frozenset((".wav", ".aif", ".aiff", ".aifc", ".flac", ".ogg", ".oga", ".opus"))
+_HEAD, _TAIL = 1 << 16, 1 << 16
+_OPUS_RATE = 48_000
+_PCM, _FLOAT, _EXTENSIBLE = 1, 3, 0xFFFE  # codes of formats in WAV files
+_SUBFORMAT = 24  # where an extensible format has its code
+_PLAUSIBLE_RATES = range(1_000, 1_000_000)
+
+
+@dataclass(frozen=True)
+class _Bytes:
+    """The ends of a file; `tail` is empty where only the head is known."""
+
+    head: bytes
+    tail: bytes
+    size: int
+
+
+def audio_format(files: Iterable[Path | bytes]) -> AudioFormat | None:
+    """Finds what sound files have in common.
+
+    Args:
+        files: Paths, or the first bytes of files.
+
+    Returns:
+        The most frequent rate and number of channels, the median of the known lengths in seconds, 0 where none is
+        known, and whether all are plain WAV files; None if no file can be read.
+    """
+    formats = [found for file in files if (found := _audio_format(file)) is not None]
+    if not formats:
+        return None
+    lengths = [found.seconds for found in formats if found.seconds > 0]
+    return AudioFormat(
+        sample_rate=Counter(found.sample_rate for found in formats).most_common(1)[0][0],
+        seconds=statistics.median_low(lengths) if lengths else 0.0,
+        channels=Counter(found.channels for found in formats).most_common(1)[0][0],
+        is_plain_wav=all(found.is_plain_wav for found in formats),
+    )
+
+
+def _audio_format(file: Path | bytes) -> AudioFormat | None:
+    try:
+        content = _Bytes(file, b"", len(file)) if isinstance(file, bytes) else _ends(file)
+        found = _READERS[content.head[:4]](content)
+    except (OSError, struct.error, ValueError, LookupError, OverflowError, ZeroDivisionError):
+        return None
+    return found if found.sample_rate in _PLAUSIBLE_RATES and found.channels else None
+
+
+def _ends(path: Path) -> _Bytes:
+    with open_file(path) as file:
+        size = file.seek(0, 2)
+        file.seek(0)
+        head = file.read(_HEAD)
+        file.seek(max(0, size - _TAIL))
+        return _Bytes(head, file.read(_TAIL), size)
+
+
+def _chunk(head: bytes, name: bytes, order: str) -> tuple[int, int]:
+    """The position of the content of a chunk of a RIFF or IFF file, and the length that is said of it."""
+    position = 12
+    while position + 8 <= len(head):
+        length = int(struct.unpack_from(f"{order}I", head, position + 4)[0])
+        if head[position : position + 4] == name:
+            return position + 8, length
+        position += 8 + length + length % 2
+    raise ValueError
+
+
+def _wave(content: _Bytes) -> AudioFormat:
+    start, _ = _chunk(content.head, b"fmt ", "<")
+    code, channels, rate, bytes_a_second = struct.unpack_from("<HHII", content.head, start)
+    if code == _EXTENSIBLE:
+        (code,) = struct.unpack_from("<H", content.head, start + _SUBFORMAT)
+    data, length = _chunk(content.head, b"data", "<")
+    # A recorder that was interrupted leaves a length of 0 or of 4 GB.
+    is_said = 0 < length <= content.size - data or not content.tail
+    seconds = (length if is_said else content.size - data) / bytes_a_second
+    return AudioFormat(rate, seconds, channels, is_plain_wav=code in (_PCM, _FLOAT))
+
+
+def _aiff(content: _Bytes) -> AudioFormat:
+    start, _ = _chunk(content.head, b"COMM", ">")
+    channels, frames, _, exponent, mantissa = struct.unpack_from(">hIhHQ", content.head, start)
+    # An 80-bit number: 15 bits of exponent, 64 of mantissa, whose highest one is the 1 before the point.
+    rate = round(mantissa * 2.0 ** (exponent - 16383 - 63))
+    return AudioFormat(rate, frames / rate, channels)
+
+
+def _flac(content: _Bytes) -> AudioFormat:
+    # RFC 9639, section 8.2: 20 bits of rate, 3 of channels less one, 5 of depth less one, 36 of samples.
+    packed = int.from_bytes(content.head[18:26], "big")
+    rate, channels, samples = packed >> 44, (packed >> 41 & 7) + 1, packed & (1 << 36) - 1
+    return AudioFormat(rate, samples / rate, channels)
+
+
+def _ogg(content: _Bytes) -> AudioFormat:
+    # RFC 3533: a page has 27 bytes and a table of segments before its content.
+    packet = content.head[27 + content.head[26] :]
+    if packet.startswith(b"\x01vorbis"):
+        channels, rate = struct.unpack_from("<BI", packet, 11)
+        skipped = 0
+    elif packet.startswith(b"OpusHead"):
+        channels, skipped = struct.unpack_from("<BH", packet, 9)
+        rate = _OPUS_RATE
+    else:
+        raise ValueError
+    page = content.tail.rfind(b"OggS")
+    last = struct.unpack_from("<q", content.tail, page + 6)[0] if page >= 0 else 0
+    return AudioFormat(rate, max(0, last - skipped) / rate, channels)
+
+
+_READERS = {b"RIFF": _wave, b"FORM": _aiff, b"fLaC": _flac, b"OggS": _ogg}  # by the first bytes of a file
+
+
+# Groups of TFRecord files: those of a folder whose examples have the same features.
+
+
+_SUFFIXES = frozenset((".tfrec", ".tfrecord", ".tfrecords"))
+_MOST_FOLDERS, _MOST_GROUPS = 20, 8
+_FILES_OF_A_GROUP, _RECORDS_OF_A_FILE = 4, 16
+_LONGEST_VALUE = 200  # bytes
+_VALUES_OF_AN_EXAMPLE, _SAMPLED_VALUES = 8, 256
+_SAMPLED_IMAGES = 12
+_PLAUSIBLE_FACTOR = 3
+_COUNT_IN_NAME = re.compile(r".*-(\d+)\.[a-z]+")  # as in `00-224x224-798.tfrec`
+_NUMBERS = re.compile(r"\d+")
+
+
+def take_records(
+    files: Files, directories: Sequence[Directory]
+) -> tuple[tuple[Records, ...], tuple[Directory, ...], tuple[str, ...]]:
+    """Reads a few examples of the TFRecord files of all folders.
+
+    Args:
+        files: The competition's files.
+        directories: All folders.
+
+    Returns:
+        Groups of files, the folders without these files, and notes.
+    """
+    groups: list[Records] = []
+    rest: list[Directory] = []
+    notes: list[str] = []
+    taken = 0
+    for directory in directories:
+        names = frozenset(_names(files, directory))
+        if not names:
+            rest.append(directory)
+            continue
+        taken += 1
+        if taken <= _MOST_FOLDERS:
+            found, remarks = _record_groups(files, replace(directory, names=tuple(sorted(names))))
+            groups += found
+            notes += (f"{printable(directory.path) or 'The folder'} {remark}." for remark in remarks)
+        rest.append(replace(directory, names=tuple(name for name in directory.names if name not in names)))
+    if taken > _MOST_FOLDERS:
+        notes.append(f"Of {taken:,} folders with TFRecord files, {_MOST_FOLDERS} were looked at.")
+    return tuple(groups), tuple(rest), tuple(notes)
+
+
+def _names(files: Files, directory: Directory) -> list[str]:
+    named = [name for name in directory.names if suffix_of(name) in _SUFFIXES]
+    if named:
+        return named
+    # Names such as `train-00000-of-00010` say nothing; then the first of those that are alike does.
+    alike = _alike(name for name in directory.names if not suffix_of(name))
+    drawn = evenly_drawn(list(alike.values()), _MOST_GROUPS)
+    return [name for names in drawn if _is_records_file(files, directory.path_of(names[0])) for name in names]
+
+
+def _alike(names: Iterable[str]) -> dict[str, list[str]]:
+    """File names that differ only in their numbers."""
+    found: dict[str, list[str]] = defaultdict(list)
+    for name in names:
+        found[_NUMBERS.sub("0", name)].append(name)
+    return found
+
+
+def _is_records_file(files: Files, path: str) -> bool:
+    try:
+        with files.opened(path) as stream:
+            return begins_like_records(stream.read(12))
+    except OSError:
+        return False
+
+
+def _record_groups(files: Files, directory: Directory) -> tuple[tuple[Records, ...], tuple[str, ...]]:
+    """The groups of the TFRecord files of one folder, and remarks on those that cannot be read."""
+    by_pattern = _alike(directory.names)
+    if len(by_pattern) > _MOST_GROUPS:
+        by_pattern = {"": list(directory.names)}
+    groups: dict[frozenset[tuple[str, str]], list[str]] = defaultdict(list)
+    sampled: dict[frozenset[tuple[str, str]], list[bytes]] = defaultdict(list)
+    remarks = []
+    for names in by_pattern.values():
+        try:
+            found = [
+                record
+                for name in evenly_drawn(names, _FILES_OF_A_GROUP)
+                for record in _first_records(files, directory.path_of(name))
+            ]
+            signature = _signature(found)
+        except (NotRecordsError, OSError):
+            remarks.append(f"has {len(names):,} TFRecord files whose examples cannot be read, such as {names[0]!a}")
+            continue
+        groups[signature] += names
+        sampled[signature] += found
+    records = [_group(files, directory, sorted(groups[key]), sampled[key]) for key in groups]
+    return tuple(sorted(records, key=lambda group: group.names)), tuple(remarks)
+
+
+def _first_records(files: Files, path: str) -> list[bytes]:
+    with files.opened(path) as stream:
+        return first_records(stream, _RECORDS_OF_A_FILE)
+
+
+def _signature(records: Sequence[bytes]) -> frozenset[tuple[str, str]]:
+    if not records:
+        raise NotRecordsError
+    return frozenset((name, feature.kind) for record in records for name, feature in features_of(record).items())
+
+
+def _group(files: Files, directory: Directory, names: Sequence[str], sampled: Sequence[bytes]) -> Records:
+    parsed = [features_of(record) for record in sampled]
+    features = dict.fromkeys(name for example in parsed for name in example)
+    return Records(
+        path=directory.path,
+        names=evenly_drawn(names, MOST_NAMES),
+        features=tuple(_feature(name, [example[name] for example in parsed if name in example]) for name in features),
+        examples=_examples(files, directory, names, sampled),
+    )
+
+
+def _feature(name: str, found: Sequence[Feature]) -> RecordFeature:
+    lengths = {len(feature.values) for feature in found}
+    values = [value for feature in found for value in feature.values[:_VALUES_OF_AN_EXAMPLE]]
+    pictures = [value for value in values if isinstance(value, bytes) and value.startswith(STARTS)]
+    is_image = len(pictures) > len(values) / 2  # a few may be empty or damaged
+    return RecordFeature(
+        name=name,
+        kind=max((feature.kind for feature in found if feature.values), default=found[0].kind),
+        length=lengths.pop() if len(lengths) == 1 else None,
+        values=()
+        if is_image
+        else tuple(text for value in values if (text := _value_as_text(value)) is not None)[:_SAMPLED_VALUES],
+        is_image=is_image,
+        image=image_format(evenly_drawn(pictures, _SAMPLED_IMAGES)) if is_image else None,
+    )
+
+
+def _value_as_text(value: bytes | float) -> str | None:
+    if not isinstance(value, bytes):
+        return str(value)
+    if len(value) > _LONGEST_VALUE:
+        return None
+    try:
+        return value.decode("utf-8")
+    except UnicodeDecodeError:
+        return None
+
+
+def _examples(files: Files, directory: Directory, names: Sequence[str], sampled: Sequence[bytes]) -> int:
+    """The number of examples, by the names if these count them, else by the sizes of the files."""
+    drawn = evenly_drawn(names, MOST_NAMES)
+    size = sum(files.size(directory.path_of(name)) for name in drawn) * len(names) / len(drawn)
+    estimated = size * len(sampled) / sum(len(record) + FRAME for record in sampled)
+    counts = [int(match[1]) for name in names if (match := _COUNT_IN_NAME.fullmatch(name))]
+    # The last number of `train-00001-00010.tfrec` is something else; the sizes tell.
+    said = sum(counts) if len(counts) == len(names) else 0
+    return said if estimated / _PLAUSIBLE_FACTOR < said < estimated * _PLAUSIBLE_FACTOR else round(estimated)
+
+
+# The inference server that some competitions bring along: which module it is, and what its gateway says.
+
+
+_PACKAGE = "kaggle_evaluation"
+_SERVER, _GATEWAY = "_inference_server.py", "_gateway.py"
+_LONGEST = 64 << 10  # bytes
+
+
+def find_server(files: Files, directories: Sequence[Directory]) -> InferenceServer | None:
+    """The inference server in the package `kaggle_evaluation` at the top of a competition's files, if there is one."""
+    package = next((found for found in directories if found.path == _PACKAGE), None)
+    servers = [name for name in package.names if name.endswith(_SERVER)] if package else []
+    if package is None or not servers:
+        return None
+    name = servers[0]
+    gateway = name.removesuffix(_SERVER) + _GATEWAY
+    text = _beginning_as_text(files, package.path_of(gateway)) if gateway in package.names else ""
+    return InferenceServer(module=name.removesuffix(".py"), gateway_name=gateway if text else "", gateway=text)
+
+
+def _beginning_as_text(files: Files, path: str) -> str:
+    """The beginning of a file as text; "" if it cannot be read."""
+    try:
+        with files.opened(path) as file:
+            return file.read(_LONGEST).decode("utf-8", "replace")
+    except OSError:
+        return ""
+
+
+# Folders of files that are no tables: how many of which suffix, and what the images or sounds in them are like.
+
+
+_FEWEST_PROBED, _RARER_PROBED = 2, 4
+
+Opener = Callable[[Directory, str], Path | bytes | None]
+
+
+@dataclass(frozen=True)
+class _Contents:
+    """A folder with what its most frequent suffix is; `main` are the sampled names of that suffix.
+
+    `rarer` are some names of images of other suffixes, where that is an image's.
+    """
+
+    directory: Directory
+    suffixes: dict[str, int]
+    suffix: str
+    main: tuple[str, ...]
+    rarer: tuple[str, ...]
+
+
+def folders_of(
+    directories: Sequence[Directory], opener: Opener, *, limits: SurveyLimits, is_archive: bool = False
+) -> tuple[Folder, ...]:
+    """Describes folders by their file names and by a few of their files.
+
+    Where there are many folders, such as one for each class, those that stand beside each other share the format:
+    it is that of files from all of them.
+
+    Args:
+        directories: With the names of the files that are no tables; folders without any are left out.
+        opener: Gives the path or the first bytes of a file, None if it cannot be read.
+        limits: How many of them may be opened.
+        is_archive: Whether the folders are in a zip.
+    """
+    contents = [_contents(directory) for directory in directories if directory.names]
+    groups = _folder_groups(contents, limits.lone_folders)
+    probes = max(_FEWEST_PROBED, min(limits.probes_of_one, limits.probes // max(1, len(groups))))
+    described: dict[str, Folder] = {}
+    for group in groups:
+        pictures, sounds = _formats(group, opener, probes)
+        for found in group:
+            described[found.directory.path] = Folder(
+                path=found.directory.path,
+                suffixes=found.suffixes,
+                names=evenly_drawn(found.directory.names, MOST_NAMES),
+                is_archive=is_archive,
+                images=pictures,
+                audio=sounds,
+            )
+    return tuple(described[path] for path in sorted(described))
+
+
+def _contents(directory: Directory) -> _Contents:
+    suffixes = Counter(map(suffix_of, directory.names))
+    if directory.total > len(directory.names):
+        scale = directory.total / len(directory.names)
+        suffixes = Counter({suffix: round(count * scale) for suffix, count in suffixes.items()})
+    suffix = max(suffixes, key=lambda known: (suffixes[known], known))
+    main = directory.names
+    if len(suffixes) > 1:
+        main = tuple(name for name in directory.names if suffix_of(name) == suffix)
+    rarer = [name for name in directory.names if suffix_of(name) in IMAGE_SUFFIXES - {suffix}]
+    return _Contents(
+        directory=directory,
+        suffixes=dict(suffixes.most_common()),
+        suffix=suffix,
+        main=main,
+        rarer=evenly_drawn(rarer, _RARER_PROBED) if suffix in IMAGE_SUFFIXES and len(suffixes) > 1 else (),
+    )
+
+
+def _folder_groups(contents: Sequence[_Contents], lone: int) -> list[list[_Contents]]:
+    if len(contents) <= lone:
+        return [[found] for found in contents]
+    tops = {found.directory.path.partition("/")[0] for found in contents}
+    groups: dict[tuple[str, int, str], list[_Contents]] = defaultdict(list)
+    for found in contents:
+        top, _, below = found.directory.path.partition("/")
+        shared = top if below and len(tops) <= lone else ""
+        groups[shared, found.directory.path.count("/"), found.suffix].append(found)
+    return list(groups.values())
+
+
+def _formats(group: Sequence[_Contents], opener: Opener, probes: int) -> tuple[ImageFormat | None, AudioFormat | None]:
+    suffix = group[0].suffix
+    if suffix not in IMAGE_SUFFIXES | SOUND_SUFFIXES:
+        return None, None
+    drawn = evenly_drawn(group, probes)
+    each = -(-probes // len(drawn))
+    probed = [(found.directory, name) for found in drawn for name in evenly_drawn(found.main, each)]
+    rarer = [(found.directory, name) for found in group for name in found.rarer]
+    opened = (opener(directory, name) for directory, name in (*probed, *evenly_drawn(rarer, _RARER_PROBED)))
+    files = (file for file in opened if file is not None)
+    if suffix in IMAGE_SUFFIXES:
+        return image_format(files), None
+    return None, audio_format(files)

@@ -1,0 +1,423 @@
+"""The files of a competition, wherever they are: on this disk, in an archive, or behind an API."""
+
+import io
+import os
+import struct
+import zipfile
+import zlib
+from collections import defaultdict
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, BinaryIO, Protocol
+
+from generator.competition.survey.facts import MOST_FOLDERS
+from generator.competition.tables.formats import (
+    FORMATS,
+    PACKED,
+    STREAMS,
+    TableFormat,
+    UnreadableTableError,
+    beginning,
+    ratio_remarks,
+)
+from generator.competition.tables.readers import SampleBounds, evenly_drawn
+from generator.files import open_file, reason_not_read
+from generator.text import printable, storable
+
+# The files of a competition, wherever they are: on this disk, or behind an API that hands out pieces of them.
+
+
+@dataclass(frozen=True)
+class SurveyLimits:
+    """The limits of a survey's looks into files; each look at one costs little on a disk, and a request elsewhere.
+
+    Attributes:
+        table: Of the sample of a table; of several, each has less.
+        probes: How many image or sound files are opened, of all folders.
+        probes_of_one: How many of them of one folder.
+        lone_folders: Up to how many folders are looked at each by itself; of more, those beside each other share.
+        archive_listings: How many bytes the directories of all zip archives may have.
+    """
+
+    table: SampleBounds = field(default_factory=SampleBounds)
+    probes: int = 400
+    probes_of_one: int = 12
+    lone_folders: int = 50
+    archive_listings: int = 32 << 20
+
+
+class Files(Protocol):
+    """Files by their paths, relative to the competition's folder, with `/`.
+
+    Every method raises OSError where a file cannot be read.
+    """
+
+    @property
+    def limits(self) -> SurveyLimits:
+        """The limits of looks into them."""
+
+    def size(self, path: str) -> int:
+        """The size of a file in bytes."""
+
+    def opened(self, path: str) -> BinaryIO:
+        """A file to read and to seek in; the caller closes it."""
+
+    def head(self, path: str, length: int) -> Path | bytes:
+        """The path of a file on this disk, else its first bytes."""
+
+
+@dataclass(frozen=True)
+class DiskFiles:
+    """A folder on this disk."""
+
+    root: Path
+    limits: SurveyLimits = SurveyLimits()
+
+    def size(self, path: str) -> int:
+        """The size of a file in bytes."""
+        return (self.root / path).stat().st_size
+
+    def opened(self, path: str) -> BinaryIO:
+        """A file to read and to seek in."""
+        return open_file(self.root / path)
+
+    def head(self, path: str, length: int) -> Path:  # noqa: ARG002 - all of it is at hand
+        """The path of a file."""
+        return self.root / path
+
+
+# The files of a folder, on all levels: bounded in files, in folders and in levels.
+#
+# Only what a directory itself says is used: no file is opened, and none but links is asked for its status.
+
+
+_MOST_FILES, _MOST_FILES_OF_ONE = 600_000, 400_000
+_MOST_OF_A_LEVEL = 4_000
+_DEEPEST_LEVEL = 8
+_MOST_LINKS = 1_000
+_LONGEST_SUFFIX = 10
+_NOT_DATA = frozenset(("__MACOSX", "__pycache__"))
+
+
+@dataclass(frozen=True)
+class Directory:
+    """One folder on the disk or in an archive.
+
+    Attributes:
+        path: Relative to the competition's folder, with `/`; "" for itself.
+        names: The names of its files, in order.
+        total: How many files it has, where that is known and these are not all.
+    """
+
+    path: str
+    names: tuple[str, ...]
+    total: int = 0
+
+    def path_of(self, name: str) -> str:
+        """The relative path of one of its files."""
+        return f"{self.path}/{name}" if self.path else name
+
+
+@dataclass
+class _Walk:
+    """The state of a walk: what was found, and what is left of the bounds."""
+
+    root: Path
+    directories: list[Directory] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    files_left: int = _MOST_FILES
+    links_left: int = _MOST_LINKS
+
+
+def list_directories(root: Path) -> tuple[tuple[Directory, ...], tuple[str, ...]]:
+    """Lists a folder and the folders in it.
+
+    Hidden files and folders are left out, and so are pipes, sockets and devices. Links to folders are not followed.
+
+    Args:
+        root: A folder; resolved, so that it is no link itself.
+
+    Returns:
+        The folders in order of path, and notes on what was left out.
+
+    Raises:
+        OSError: `root` cannot be read.
+    """
+    walk = _Walk(root)
+    level: Sequence[str] = _list_one(walk, "")
+    for _ in range(_DEEPEST_LEVEL):
+        level = _drawn(walk, level, most=_MOST_OF_A_LEVEL, what="folders on one level")
+        further: list[str] = []
+        for path in level:
+            try:
+                further += _list_one(walk, path)
+            except OSError as error:
+                walk.notes.append(f"{printable(path)} cannot be read: {reason_not_read(error)}.")
+        level = further
+    if level:
+        walk.notes.append(f"Folders more than {_DEEPEST_LEVEL} levels deep were not looked at.")
+    return tuple(sorted(walk.directories, key=lambda directory: directory.path)), tuple(walk.notes)
+
+
+def suffix_of(name: str) -> str:
+    """The suffix of a file name, lower case with the dot; "" where there is none or where it is a number."""
+    stem, dot, suffix = name.rpartition(".")
+    is_suffix = dot and stem and suffix.isalnum() and len(suffix) <= _LONGEST_SUFFIX and not suffix.isdecimal()
+    return f".{suffix.lower()}" if is_suffix else ""
+
+
+def _list_one(walk: _Walk, path: str) -> list[str]:
+    """Adds one folder to the walk and returns the paths of those in it."""
+    if walk.files_left <= 0:
+        return []
+    names: list[str] = []
+    folders: list[str] = []
+    unnamed = 0
+    most = min(_MOST_FILES_OF_ONE, walk.files_left)
+    with os.scandir(walk.root / path) as entries:
+        for entry in entries:
+            if entry.name.startswith(".") or entry.name in _NOT_DATA:
+                continue
+            if storable(entry.name) != entry.name:
+                unnamed += 1
+                continue
+            if entry.is_dir(follow_symlinks=False):
+                folders.append(f"{path}/{entry.name}" if path else entry.name)
+            elif entry.is_file(follow_symlinks=False) or (entry.is_symlink() and _leads_to_file_inside(walk, entry)):
+                names.append(entry.name)
+            if len(names) + len(folders) >= most:
+                break
+    is_complete = len(names) + len(folders) < most
+    if unnamed:
+        where = printable(path) or "The folder"
+        odd = f"{unnamed:,} entries whose names are not UTF-8" if unnamed > 1 else "an entry whose name is not UTF-8"
+        walk.notes.append(f"{where} has {odd}, left out here; rename what is needed of it.")
+    walk.files_left -= len(names)
+    if not is_complete:
+        walk.notes.append(
+            f"{printable(path) or 'The folder'} has more than {most:,} files; the rest was not looked at."
+        )
+    walk.directories.append(Directory(path=path, names=tuple(sorted(names))))
+    return list(_drawn(walk, sorted(folders), most=MOST_FOLDERS, what=f"folders in {printable(path) or 'the folder'}"))
+
+
+def _drawn(walk: _Walk, paths: Sequence[str], *, most: int, what: str) -> Sequence[str]:
+    if len(paths) > most:
+        walk.notes.append(f"Of {len(paths):,} {what}, {most:,} were looked at.")
+    return evenly_drawn(paths, most)
+
+
+def _leads_to_file_inside(walk: _Walk, link: os.DirEntry[str]) -> bool:
+    walk.links_left -= 1
+    path = Path(link.path)
+    shown = printable(path.relative_to(walk.root).as_posix())
+    if walk.links_left < 0:
+        if walk.links_left == -1:
+            walk.notes.append(f"There are more than {_MOST_LINKS:,} links; from {shown} on they were not followed.")
+        return False
+    try:
+        target = path.resolve(strict=True)
+    except (OSError, RuntimeError):
+        walk.notes.append(f"{shown} is a link that leads nowhere.")
+        return False
+    if not target.is_relative_to(walk.root):
+        walk.notes.append(f"{shown} is a link out of the folder and was not followed.")
+        return False
+    if target.is_dir():
+        walk.notes.append(f"{shown} is a link to another folder of the competition and was not followed.")
+        return False
+    return target.is_file()
+
+
+# The sources of files: a folder on the disk or at Kaggle, or a zip archive, which is read without being unpacked.
+
+
+# A file's header is in its first bytes, but photographs may begin with a preview of 64 KB and more.
+_HEAD = 1 << 18
+_MOST_ARCHIVES = 20
+_ENCRYPTED = 1
+_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+# What the standard library stumbles over in damaged archives.
+_DAMAGE = (
+    zipfile.BadZipFile,
+    zlib.error,
+    EOFError,
+    NotImplementedError,
+    ValueError,
+    OverflowError,
+    LookupError,
+    struct.error,
+)
+
+
+@dataclass(frozen=True)
+class TableFile:
+    """A table that can be read.
+
+    Attributes:
+        file: Its uncompressed bytes, or the first of them, to read and to seek in.
+        suffix: Of its name without that of the compression.
+        total: How many uncompressed bytes there are; estimated where only the first are at hand.
+        compression: "" or what pandas calls it.
+        remarks: Predicates for the notes.
+    """
+
+    file: BinaryIO
+    suffix: str
+    total: int
+    compression: str = ""
+    remarks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Mounted:
+    """The competition's folder, as it is mounted.
+
+    Attributes:
+        files: The competition's files.
+        directories: Its folders; their paths are relative to the competition's folder.
+    """
+
+    files: Files
+    directories: tuple[Directory, ...]
+
+    def table_file(self, path: str, limit: int) -> TableFile:
+        """Opens a table; of what is compressed, at most `limit` bytes are unpacked.
+
+        Raises:
+            UnreadableTableError: It is damaged.
+            OSError: It cannot be read.
+        """
+        suffix, size, file = suffix_of(path), self.files.size(path), self.files.opened(path)
+        if suffix not in PACKED:
+            # A listing may lack the size, and of what Kaggle sends packed only the beginning is at hand.
+            size = max(size, file.seek(0, io.SEEK_END))
+            return TableFile(file, suffix, total=size)
+        with file:
+            content, total, remarks = beginning(file, size, suffix, limit)
+        inner = suffix_of(path[: -len(suffix)])
+        return TableFile(io.BytesIO(content), inner, total, STREAMS[suffix], remarks)
+
+    def head(self, directory: Directory, name: str) -> Path | bytes | None:
+        """The path of a file, or its first bytes where it has none; None if it cannot be read."""
+        try:
+            return self.files.head(directory.path_of(name), _HEAD)
+        except OSError:
+            return None
+
+
+@dataclass(frozen=True)
+class Archive:
+    """A zip archive, which must stay open as long as it is read from."""
+
+    path: str
+    packed: zipfile.ZipFile
+    directories: tuple[Directory, ...]
+
+    def table_file(self, path: str, limit: int) -> TableFile:
+        """Opens a table, of which at most `limit` bytes are unpacked.
+
+        Raises:
+            UnreadableTableError: It is damaged, encrypted, or packed in a way that is not read.
+            OSError: It cannot be read.
+        """
+        suffix = suffix_of(path)
+        if suffix in PACKED:
+            raise UnreadableTableError("is compressed twice; unpack the archive first")
+        if FORMATS.get(suffix) is TableFormat.PARQUET:
+            raise UnreadableTableError("is a parquet file in an archive; unpack the archive first")
+        member, content = self._beginning(path, limit)
+        is_cut = len(content) == limit < member.file_size
+        return TableFile(
+            file=io.BytesIO(content),
+            suffix=suffix,
+            total=member.file_size if is_cut else len(content),
+            compression="zip",
+            remarks=ratio_remarks(member.file_size, member.compress_size) if is_cut else (),
+        )
+
+    def head(self, directory: Directory, name: str) -> bytes | None:
+        """The first bytes of a file; None if it cannot be read."""
+        try:
+            return self._beginning(directory.path_of(name), _HEAD)[1]
+        except (UnreadableTableError, OSError):
+            return None
+
+    def _beginning(self, path: str, limit: int) -> tuple[zipfile.ZipInfo, bytes]:
+        member = self.packed.getinfo(path.removeprefix(f"{self.path}/"))
+        if member.flag_bits & _ENCRYPTED:
+            raise UnreadableTableError("is encrypted and was not read")
+        if member.compress_type not in _METHODS:
+            raise UnreadableTableError("is packed by a method that is not deflate; unpack the archive first")
+        try:
+            with self.packed.open(member) as file:
+                return member, file.read(limit)
+        except _DAMAGE as error:
+            raise UnreadableTableError("cannot be unpacked: the archive is damaged") from error
+
+
+FileSource = Mounted | Archive
+
+
+def open_archives(stack: ExitStack, files: Files, paths: Sequence[str]) -> tuple[tuple[Archive, ...], tuple[str, ...]]:
+    """Opens zip archives.
+
+    Args:
+        stack: Closes them.
+        files: The competition's files.
+        paths: The archives among them.
+
+    Returns:
+        Those that can be read, and notes.
+    """
+    archives, notes, left = [], [], files.limits.archive_listings
+    if len(paths) > _MOST_ARCHIVES:
+        notes.append(f"Of {len(paths):,} zip archives, {_MOST_ARCHIVES} were looked at; unpack them first.")
+    for path in paths[:_MOST_ARCHIVES]:
+        shown = printable(path)
+        try:
+            file = stack.enter_context(files.opened(path))
+            size = _directory_size(file)
+            if size > left:
+                notes.append(f"{shown} has too many files in it to be looked at before it is unpacked.")
+                continue
+            packed = stack.enter_context(zipfile.ZipFile(file))
+        except _DAMAGE:
+            notes.append(f"{shown} is not a zip archive, or it is damaged or cut off.")
+            continue
+        except OSError as error:
+            notes.append(f"{shown} cannot be read: {reason_not_read(error)}.")
+            continue
+        left -= size
+        directories, remarks = _directories(path, packed)
+        archives.append(Archive(path=path, packed=packed, directories=directories))
+        notes += (f"{shown} {remark}." for remark in remarks)
+    return tuple(archives), tuple(notes)
+
+
+def _directory_size(file: BinaryIO) -> int:
+    """The size of an archive's directory in bytes, as it says itself; `zipfile` makes an object of each member."""
+    standard: Any = zipfile  # it has no public way to ask for that before it reads all of it
+    end = standard._EndRecData(file)  # noqa: SLF001 - see above
+    if end is None:
+        raise zipfile.BadZipFile
+    size: int = end[standard._ECD_SIZE]  # noqa: SLF001 - see above
+    return size
+
+
+def _directories(path: str, packed: zipfile.ZipFile) -> tuple[tuple[Directory, ...], list[str]]:
+    names: dict[str, list[str]] = defaultdict(list)
+    leads_out = False
+    for member in packed.namelist():
+        folder, _, name = member.rpartition("/")
+        if ".." in folder.split("/") or member.startswith("/"):
+            leads_out = True
+        elif name and not name.startswith(".") and not folder.startswith("__MACOSX"):
+            names[f"{path}/{folder}" if folder else path].append(name)
+    drawn = evenly_drawn(sorted(names), MOST_FOLDERS)
+    remarks = ["has members that would be unpacked outside of their folder"] if leads_out else []
+    if len(drawn) < len(names):
+        remarks.append(f"has {len(names):,} folders in it, of which {len(drawn):,} were looked at")
+    return tuple(Directory(path=folder, names=tuple(sorted(names[folder]))) for folder in drawn), remarks

@@ -1,0 +1,934 @@
+"""The steps of a chain: push, wait, verify, upload, submit."""
+
+import hashlib
+import secrets
+import threading
+from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePosixPath
+from typing import Any, TypeVar
+
+from generator.accelerators import AcceleratorKind, Service, catalog
+from generator.competition.submission import (
+    MissingReaderError,
+    SubmissionError,
+    SubmissionSummary,
+    sample_columns_of,
+    summarize,
+    tolerance_of,
+    validate,
+)
+from generator.competition.tables.formats import format_of
+from generator.errors import TandemError
+from generator.kaggle.api_types import (
+    DatasetState,
+    KernelOutput,
+    KernelPush,
+    Pushed,
+    RemoteFile,
+    RemoteKernel,
+    SessionState,
+    SessionStatus,
+    Submission,
+    SubmissionStatus,
+)
+from generator.kaggle.api_types import Upload as Files
+from generator.kaggle.chain.errors import (
+    ChainError,
+    EditedOnKaggleError,
+    HandOverUnfitError,
+    OutputDamagedError,
+    OutputMissingError,
+    ScoringFailedError,
+    SessionFailedError,
+    StepError,
+    SubmissionUnfitError,
+    SubmitByHandError,
+    UnfinishedError,
+    UploadFailedError,
+    WrongAcceleratorError,
+    to_target,
+)
+from generator.kaggle.chain.execution import ChainExecution, ExactlyOnce, Handoff, Poll, PushOptions
+from generator.kaggle.chain.inputs import KernelHistory, install_cell, wheels_for
+from generator.kaggle.chain.journal import EventKind, Kind, Push, State, Step, Submitted, Upload
+from generator.kaggle.errors import (
+    ForbiddenError,
+    KaggleError,
+    SourcesRefusedError,
+    SubmitForbiddenError,
+    UnsafeAnswerError,
+)
+from generator.pair.handover import FILE_NAME, DamagedError, HandOver, accelerator_in_words, json_object
+from generator.pair.notebook import digest_of_cells, with_first_cell, with_parameters
+from generator.pair.workspace import Role, dataset_beside
+from generator.text import JsonObject, printable
+
+# The checks of what a training session left: the accelerator that it had, and whether inference can use the rest.
+
+
+MARKER = "accelerator.json"
+_TRAIN_AGAIN = "Train again."
+_SCHEMA = 2
+_OF_THIS_PAIR = "Render both notebooks together, and train again."
+
+
+def whole_handover(path: Path) -> HandOver:
+    """Reads `handoff.json`, and makes sure by its own hash that it is whole; what it says is not checked yet.
+
+    Raises:
+        DamagedError: It is no JSON object, or not as training wrote it.
+    """
+    handover = HandOver(json_object(path))
+    if not handover.is_whole:
+        raise DamagedError("its hash is not the one that stands in it")
+    return handover
+
+
+def summary(handover: HandOver) -> dict[str, Any]:
+    """The parts of a hand-over that the journal keeps, as JSON."""
+    fold, score = handover.fields.section("out_of_fold"), handover.out_of_fold
+    return {
+        "pair_id": handover.fields.text("pair_id"),
+        "framework": handover.framework,
+        "backend": handover.backend,
+        "versions": dict(handover.versions),
+        "out_of_fold": {"metric": fold.text("metric") or "score", "score": score.value if score else None},
+        "sha256": handover.fields.text("sha256"),
+        "files": [{"file": each.file, "bytes": each.size, "sha256": each.sha256} for each in handover.files],
+    }
+
+
+def check_accelerator(marker: JsonObject, *, wanted: str, is_local: bool, url: str) -> None:
+    """Makes sure that training ran on what it asked for; a local Kaggle may emulate it.
+
+    Raises:
+        WrongAcceleratorError: It ran on something else.
+    """
+    if not marker.flag("emulated") and marker.get("platform") == wanted:
+        return
+    if is_local and _is_emulation(marker, wanted):
+        return
+    raise WrongAcceleratorError(wanted=wanted, obtained=described(marker), url=url)
+
+
+def check_failed_session(marker: JsonObject, *, wanted: str, url: str) -> WrongAcceleratorError | None:
+    """The error of a training session that failed for want of its accelerator; None if it had that."""
+    if marker.get("platform") == wanted or _is_emulation(marker, wanted):
+        return None
+    # The notebook calls everything emulated that it did not ask for; here nobody meant to.
+    obtained = described(JsonObject(marker, emulated=False))
+    return WrongAcceleratorError(wanted=wanted, obtained=obtained, url=url)
+
+
+def described(marker: JsonObject) -> str:
+    """An accelerator in words: how many of what, and whether it was emulated."""
+    words = printable(accelerator_in_words(marker)) or "something unknown"
+    return f"{words} (emulated)" if marker.flag("emulated") else words
+
+
+def way_to_continue(options: PushOptions, *, target: str) -> str:
+    """The lines and commands that let training go on in another session on Kaggle, from where the last one ended."""
+    pair = printable(options.pair)
+    push = f"tandem push {pair}{to_target(target)}"
+    if options.spec.continues:
+        return f"`{push} --from train` goes on in another session; the training kernel has its own output attached."
+    generate = f"tandem generate --competition {printable(options.spec.competition.slug)} --name {pair}"
+    return (
+        f"To go on in another session, write `continues = true` below `[pair]` in kernels/{pair}/pair.toml, which "
+        f"attaches this output to the training kernel, and run `{generate}`, then `{push}`."
+    )
+
+
+def check_handover(handover: HandOver, *, pair_id: str, listing: Mapping[str, RemoteFile], if_interrupted: str) -> None:
+    """Makes sure that inference can use a hand-over: of this pair, complete, of real data, and all its files there.
+
+    Args:
+        handover: The hand-over.
+        pair_id: The pair.
+        listing: The files of the output, by name.
+        if_interrupted: What the user does where training was interrupted.
+
+    Raises:
+        HandOverUnfitError: The first thing that is not so.
+    """
+    fields = handover.fields
+    schema, pair, epochs = fields.get("schema_version"), fields.get("pair_id"), fields.get("epochs_done")
+    is_smoke, is_interrupted = fields.section("settings").flag("DEBUG"), not fields.flag("complete")
+    for is_unfit, problem, remedy in (
+        (schema != _SCHEMA, f"its schema version is {schema!r}, and this kit knows {_SCHEMA}", _OF_THIS_PAIR),
+        (pair != pair_id, f"it is of the pair {pair!r}, and not of {pair_id!r}", _OF_THIS_PAIR),
+        (is_interrupted, f"training was interrupted, its folds have done {epochs} epochs", if_interrupted),
+        (fields.flag("specimen"), "training ran on a specimen, made-up data", _TRAIN_AGAIN),
+        (is_smoke, "training was a smoke test, on a few rows", "Set DEBUG = False, and train again."),
+        (not handover.is_scored, "its score is no number", "Look at the losses, lower LEARNING_RATE, and train again."),
+    ):
+        if is_unfit:
+            error = UnfinishedError if remedy is if_interrupted else HandOverUnfitError
+            raise error(problem=problem, remedy=remedy)
+    for promise in handover.files:
+        found = listing.get(promise.file)
+        if found is None:
+            raise HandOverUnfitError(problem=f"{promise.file} is not in the output", remedy=_TRAIN_AGAIN)
+        # A listing that does not say the size says 0.
+        if promise.size and found.size and found.size != promise.size:
+            problem = f"{promise.file} has {found.size:,} bytes, and training wrote {promise.size:,}"
+            raise HandOverUnfitError(problem=problem, remedy=_TRAIN_AGAIN)
+
+
+def _is_emulation(marker: JsonObject, wanted: str) -> bool:
+    """True if a local Kaggle stood in for the accelerator: a TPU has as many devices then as it really has."""
+    devices = catalog().training.devices if wanted == AcceleratorKind.TPU else 1
+    return marker.flag("emulated") and marker.get("device_count") == devices
+
+
+# Checking what inference predicted, against the competition's sample submission as this Kaggle has it.
+
+
+_LARGEST = 512 * 1024 * 1024
+
+
+def fetch_sample(chain: ChainExecution, options: PushOptions) -> Path | None:
+    """The sample, fetched once; the workspace's copy where Kaggle does not give it; None where there is neither."""
+    slug, name = options.spec.competition.slug, options.spec.task.sample_submission
+    if not name:
+        return None
+    archive, zipped, member = name.partition(".zip/")
+    file = archive + zipped.removesuffix("/")
+    copy = chain.folder("sample") / Path(file).name
+    if not copy.is_file():
+        url = chain.page(f"competitions/{slug}/data")
+        try:
+            chain.read(f"the sample submission of {slug}", lambda: _fetch(chain, slug, file, copy), url=url)
+        except KaggleError as error:
+            chain.tell("infer", f"The sample submission cannot be fetched: {error.message}")
+    here = options.workspace.competition_data(slug) / file
+    found = next((path for path in (copy, here) if path.is_file()), None)
+    return found / member if found is not None and member else found
+
+
+def checked(path: Path, sample: Path | None, options: PushOptions) -> SubmissionSummary:
+    """The summary of a submission that is what the competition asks for; without columns where nothing here reads it.
+
+    Raises:
+        DamagedError: It is not, or it arrived in part.
+        SubmissionUnfitError: It is empty.
+    """
+    unread = SubmissionSummary(path=path, rows=0, columns=())
+    if format_of(path.name).format is None:
+        if not path.stat().st_size:
+            raise SubmissionUnfitError(problem=f"{path.name} is empty.")
+        return unread
+    try:
+        if sample is None:
+            return summarize(path)
+        task = options.spec.task
+        return validate(path, sample, columns=sample_columns_of(task), tolerance=tolerance_of(task))
+    except MissingReaderError:
+        # The notebook has checked it as well, and a chain is long: that is no reason to stop at its end.
+        return unread
+    except SubmissionError as error:
+        # Half of a file looks like one with rows missing: it is fetched again before that is believed.
+        raise DamagedError(error.message) from error
+
+
+def _fetch(chain: ChainExecution, slug: str, name: str, copy: Path) -> None:
+    listed = {file.name: file for file in chain.kaggle.competition_files(slug)}
+    if name not in listed or listed[name].size > _LARGEST:
+        return
+    for _ in chain.kaggle.download(chain.kaggle.competition_file_url(slug, name), copy, size=listed[name].size):
+        pass
+
+
+# Waiting for the session of the version that was pushed, and for no other; and fetching what it wrote.
+
+
+_ACTIVE = (SessionState.QUEUED, SessionState.RUNNING, SessionState.CANCELLING, SessionState.NEW)
+_TAIL_LINES, _TAIL_LETTERS = 8, 2000
+T = TypeVar("T")
+
+
+class Session:
+    """The session of a kernel's version, seen from here."""
+
+    def __init__(self, chain: ChainExecution, role: Role, *, show_log: bool = False) -> None:
+        self._chain = chain
+        self._role = role
+        self._show_log = show_log
+        self._finals = 0
+
+    @property
+    def push(self) -> Push:
+        """The version."""
+        return self._chain.state.pushes[self._role]
+
+    @property
+    def what(self) -> str:
+        """The version in words."""
+        return f"{self.push.ref}, version {self.push.version}"
+
+    def file(self, name: str) -> Path:
+        """The place of a fetched file in the chain's folder."""
+        return self._chain.folder(self._role) / PurePosixPath(name).name
+
+    def wait(self, needed: Collection[str]) -> KernelOutput:
+        """Waits until the session is over, and has what it should have written.
+
+        Args:
+            needed: Names that have to be in the output.
+
+        Raises:
+            SessionFailedError: It ended otherwise than well.
+            OutputMissingError: It ended well, without these files.
+            WaitedInVainError: Nothing was to be learned of it for too long.
+        """
+        if self._show_log and not self._is_over:
+            self._follow_log()
+        poll = self._chain.poll(self.what, url=self.push.url, is_new=True)
+        policy, over = self._chain.polling, poll.seconds
+        while True:
+            status = self._status(poll)
+            is_believed = status.state.is_final and self._is_believed(status.state)
+            if is_believed and status.state is not SessionState.COMPLETE:
+                raise self._failure(status)
+            if is_believed:
+                output = poll.ask(self._output)
+                missing = set(needed) - {file.name for file in output.files}
+                if not missing or poll.seconds - over >= policy.settle:
+                    self._write_state(SessionState.COMPLETE)
+                    if not missing:
+                        return output
+                    names = ", ".join(sorted(missing))
+                    error = OutputMissingError(role=self._role, names=names, url=self.push.url)
+                    raise self._chain.fail(Step(self._role), error)
+            else:
+                over = poll.seconds
+            trouble = f"it has been {status.state} for {policy.queue / 3600:.0f} hours"
+            poll.give_up_after(policy.queue, trouble=trouble, remedy="It may be stuck.")
+            poll.pause()
+
+    def fetch(self, name: str, read: Callable[[Path], T], *, failure: Callable[[str], StepError] | None = None) -> T:
+        """Fetches a file of the output into the chain's folder, and again if it arrives otherwise than it was written.
+
+        Args:
+            name: Which file.
+            read: Makes something of the file; raises `DamagedError` if it is not whole.
+            failure: Makes another error of what was wrong each time.
+
+        Raises:
+            OutputDamagedError: It never arrived whole.
+        """
+        destination = self.file(name)
+        poll = self._chain.poll(f"{name} of {self.what}", url=self.push.url)
+        problem, damaged = "", 0
+        while damaged < self._chain.polling.attempts:
+            try:
+                self._chain.kaggle.fetch_output(self._listed(name), destination)
+                return read(destination)
+            except (DamagedError, UnsafeAnswerError) as error:
+                problem, damaged = str(error), damaged + 1
+                poll.pause()
+            except TandemError as error:
+                poll.tolerate(error)
+        unfit = failure(problem) if failure else OutputDamagedError(role=self._role, name=name, problem=problem)
+        raise self._chain.fail(Step(self._role), unfit)
+
+    def _listed(self, name: str) -> RemoteFile:
+        """The file as it is listed now: the addresses of a listing are valid for a while only."""
+        for file in self._output().files:
+            if file.name == name:
+                return file
+        raise DamagedError("it is no longer listed")
+
+    @property
+    def _is_over(self) -> bool:
+        return self.push.last is not None and self.push.last.is_final
+
+    def _output(self) -> KernelOutput:
+        return self._chain.kaggle.output(self.push.ref, self.push.version)
+
+    def _status(self, poll: Poll) -> SessionStatus:
+        status = poll.ask(lambda: self._chain.kaggle.session_status(self.push.ref, self.push.version))
+        if status.state in _ACTIVE:
+            self._finals = 0
+            if self._write_state(status.state):
+                poll.hurry()
+        return status
+
+    def _is_believed(self, state: SessionState) -> bool:
+        """True if a final state is that of our version: one never seen at work may still be the version before."""
+        if self.push.last is state or self.push.first_seen(*_ACTIVE) is not None or self.push.baseline == 0:
+            return True
+        self._finals += 1
+        return self._finals >= self._chain.polling.confirm
+
+    def _write_state(self, state: SessionState) -> bool:
+        if self.push.last is state:
+            return False
+        self._chain.write(Kind.SESSION, role=str(self._role), version=self.push.version, state=str(state))
+        self._chain.tell(self._role, _WORDS.get(state, str(state)), kind=EventKind.STATE, state=str(state))
+        return True
+
+    def _failure(self, status: SessionStatus) -> TandemError:
+        self._write_state(status.state)
+        tail = ""
+        # A session that failed may have no output at all, and its log may be lost.
+        with suppress(KaggleError):
+            tail = "\n".join(self._output().log[-_TAIL_LETTERS:].splitlines()[-_TAIL_LINES:])
+        return SessionFailedError(
+            role=self._role, state=str(status.state), failure=status.failure, url=self.push.url, tail=tail
+        )
+
+    def _follow_log(self) -> None:
+        """Shows the log as it grows; a thread of its own, because the stream blocks and may break."""
+
+        def follow() -> None:
+            try:
+                for line in self._chain.kaggle.log_lines(self.push.ref):
+                    fields = {"seconds": line.seconds, "stream": line.stream}
+                    for text in line.text.splitlines():
+                        self._chain.tell(self._role, text, kind=EventKind.LOG, **fields)
+            except KaggleError as error:
+                self._chain.tell(self._role, f"The log cannot be followed: {error.message}")
+
+        threading.Thread(target=follow, name=f"log of {self.push.ref}", daemon=True).start()
+
+
+_WORDS = {
+    SessionState.QUEUED: "waiting for a machine",
+    SessionState.RUNNING: "running",
+    SessionState.COMPLETE: "complete",
+    SessionState.CANCELLING: "being cancelled",
+}
+
+
+# Pushing a version of a kernel exactly once.
+#
+# Announced with the newest version that Kaggle has; a newer one that says what was sent is ours. One that the pair
+# did not push is not pushed over, unless that is asked for.
+
+
+class KernelVersion(ExactlyOnce[Push]):
+    """A version of one kernel of a pair, which runs as soon as it is pushed.
+
+    Args:
+        chain: The chain.
+        role: Which kernel.
+        kernel: What is sent.
+        source: The digest of the kernel's folder.
+        known: The newest version that earlier chains made; a Kaggle that says less is not up to date.
+        history: What the pair sent before.
+        options: What is asked for.
+    """
+
+    _noun, _withdrawn = "push", Kind.NOT_PUSHED
+
+    def __init__(  # noqa: PLR0913 - a version is all of these
+        self,
+        chain: ChainExecution,
+        role: Role,
+        kernel: KernelPush,
+        *,
+        source: str,
+        known: int,
+        history: KernelHistory,
+        options: PushOptions,
+    ) -> None:
+        poll = chain.poll(f"the {role} push", url=chain.page("code"))
+        super().__init__(chain, Step(role), what=f"the {role} kernel {kernel.ref}", poll=poll)
+        self._role, self._kernel, self._source, self._known = role, kernel, source, known
+        self._history, self._options = history, options
+        self._key, self._digest = {"role": str(role)}, digest_of_cells(kernel.text)
+
+    def check_unedited(self) -> RemoteKernel | None:
+        """Makes sure that a push loses nothing that the pair did not push, and returns the newest version on Kaggle.
+
+        Raises:
+            EditedOnKaggleError: It would.
+        """
+        found = self._newest(self._kernel.ref)
+        if found is None:
+            return None
+        what = f"Version {found.version} of {self._kernel.ref}"
+        edits = self._history.edits(self._role, self._kernel.ref, found, sends=self._kernel.text)
+        if edits and self._options.over_edits:
+            self._chain.tell(self._role, f"{what} was not pushed from this pair, and is pushed over ({edits}).")
+        elif edits:
+            raise EditedOnKaggleError(
+                what=what,
+                edits=edits,
+                notebook=self._options.folder.notebook(self._role),
+                page=self._page(self._kernel.ref),
+                command=self._command,
+            )
+        return found
+
+    @property
+    def _current(self) -> Push | None:
+        return self._chain.state.pushes.get(self._role)
+
+    def _announce(self) -> None:
+        before = self.check_unedited()
+        self._history.keep(self._kernel.text)
+        self._write_announced(baseline=max(before.version if before else 0, self._known))
+
+    def _send(self) -> None:
+        self._write_made(self._chain.kaggle.push(self._kernel))
+
+    def _find(self) -> bool:
+        push = self._chain.state.pushes[self._role]
+        found = self._newest(push.ref)
+        version = found.version if found else 0
+        if found is not None and version > push.baseline and digest_of_cells(found.source) == push.sent:
+            self._write_found(push.ref, version)
+            return True
+        if version > push.baseline + 1:
+            why = f"it has version {version} now, which says something else, and there were versions before it"
+            raise self._undecided(push, why)
+        return False
+
+    def _adopt(self) -> None:
+        found = self._newest(self._kernel.ref)
+        if found is not None and found.version > self._known and digest_of_cells(found.source) == self._digest:
+            self._write_announced(baseline=found.version - 1)
+            self._write_found(self._kernel.ref, found.version)
+
+    def _explain(self, error: KaggleError) -> None:
+        """Fails the step for a version that is there and runs, without its inputs."""
+        if isinstance(error, SourcesRefusedError):
+            self._write_found(self._kernel.ref, error.version)
+            raise self._chain.fail(self._step, error)
+
+    def _is_outcome_unknown(self, error: KaggleError) -> bool:
+        return error.outcome_unknown or (isinstance(error, UnsafeAnswerError) and error.was_sent)
+
+    def _newest(self, ref: str) -> RemoteKernel | None:
+        try:
+            return self._chain.read(f"the kernel {ref}", lambda: self._chain.kaggle.kernel(ref), url=self._page(ref))
+        except ForbiddenError as error:
+            if self._current is None:
+                raise
+            raise self._undecided(self._current, error.message) from error
+
+    def _write_announced(self, *, baseline: int) -> None:
+        self._chain.write(
+            Kind.PUSHING,
+            role=str(self._role),
+            ref=self._kernel.ref,
+            source=self._source,
+            sent=self._digest,
+            baseline=baseline,
+            machine_shape=self._kernel.machine_shape,
+        )
+
+    def _write_found(self, ref: str, version: int) -> None:
+        self._write_made(Pushed(ref, version, self._page(ref)))
+
+    def _write_made(self, pushed: Pushed) -> None:
+        asked, fields = self._chain.state.pushes[self._role].ref, vars(pushed)
+        self._chain.write(Kind.PUSHED, role=str(self._role), **fields)
+        if pushed.ref != asked:
+            self._chain.tell(self._role, f"Kaggle saved {asked} as {pushed.ref}; following it there.")
+        text = f"pushed {pushed.ref} as version {pushed.version}: {pushed.url}"
+        self._chain.tell(self._role, text, kind=EventKind.STEP, **fields)
+
+    def _page(self, ref: str) -> str:
+        return self._chain.page(f"code/{ref}")
+
+    @property
+    def _command(self) -> str:
+        return f"tandem push {printable(self._chain.begun.pair)}{to_target(self._chain.begun.target)}"
+
+    def _undecided(self, push: Push, why: str) -> ChainError:
+        command = self._command
+        return ChainError(
+            f"Whether the push of {printable(push.ref)} was taken cannot be found out: {printable(why)}. Look at "
+            f"{printable(self._page(push.ref))}: if it is there, `{command}` finds it later; if it is not, take the "
+            f"step again with `{command} --from {self._role}`."
+        )
+
+
+# Uploading a version of a dataset or a model exactly once, and waiting until it can be mounted.
+
+
+_UPLOAD_STEP = Step.INFER
+
+
+class UploadedVersion(ExactlyOnce[Upload]):
+    """One version of a dataset or a model.
+
+    Args:
+        chain: The chain.
+        name: What the journal calls it.
+        kind: Whether it is of a dataset or of a model.
+        ref: The dataset, or the model's variation.
+        title: What Kaggle calls that.
+        files: Where the files are, by their names in it.
+    """
+
+    _noun, _withdrawn = "upload", Kind.NOT_UPLOADED
+
+    def __init__(  # noqa: PLR0913 - a version is all of these
+        self, chain: ChainExecution, name: str, kind: Handoff, *, ref: str, title: str, files: Mapping[str, Path]
+    ) -> None:
+        self._url = chain.page(f"{kind}s/{ref}")
+        super().__init__(
+            chain, _UPLOAD_STEP, what=f"the {kind} {ref}", poll=chain.poll(f"the upload of {ref}", url=self._url)
+        )
+        self._key = {"what": name}
+        self._name, self._kind, self._ref, self._title, self._files = name, kind, ref, title, files
+        digest = hashlib.sha256(f"{kind} {ref}".encode())
+        for file, path in sorted(files.items()):
+            digest.update(f"\n{file} {file_digest(path)}".encode())
+        self._digest = digest.hexdigest()
+
+    def execute(self) -> Upload:
+        """Makes the version, or finds what an earlier attempt made, and waits until it can be mounted.
+
+        Raises:
+            UploadFailedError: Kaggle could not process it.
+            NotAcceptedError: Kaggle did not take it, several times.
+            KaggleError: Kaggle refused, and would refuse again.
+        """
+        made = super().execute()
+        if self._kind is Handoff.DATASET:
+            self._wait_until_ready()
+        return made
+
+    @property
+    def _current(self) -> Upload | None:
+        upload = self._chain.state.uploads.get(self._name)
+        return upload if upload is not None and (upload.is_open or upload.digest == self._digest) else None
+
+    def _announce(self) -> None:
+        fields = {"what": self._name, "kind": str(self._kind), "ref": self._ref, "digest": self._digest}
+        self._chain.write(Kind.UPLOADING, baseline=self._newest(), **fields)
+        size = sum(path.stat().st_size for path in self._files.values())
+        self._chain.tell(_UPLOAD_STEP, f"uploading {self._ref}: {len(self._files)} files, {size:,} bytes")
+
+    def _send(self) -> None:
+        kaggle, files = self._chain.kaggle, Files(self._title, self._files, notes=self._digest[:12])
+        send = kaggle.upload_dataset if self._kind is Handoff.DATASET else kaggle.upload_model
+        self._write_made(send(self._ref, files))
+
+    def _find(self) -> bool:
+        newest = self._newest()
+        is_there = newest > self._chain.state.uploads[self._name].baseline
+        if is_there:
+            self._write_made(newest)
+        return is_there
+
+    def _newest(self) -> int:
+        kaggle = self._chain.kaggle
+        ask = kaggle.dataset_version if self._kind is Handoff.DATASET else kaggle.model_version
+        return self._chain.read(self._what, lambda: ask(self._ref), url=self._url)
+
+    def _write_made(self, version: int) -> None:
+        self._chain.write(Kind.UPLOADED, what=self._name, version=version)
+        text = f"{self._ref}, version {version}, is uploaded: {self._url}"
+        self._chain.tell(_UPLOAD_STEP, text, kind=EventKind.STEP, ref=self._ref, version=version)
+
+    def _wait_until_ready(self) -> None:
+        """A kernel that is pushed before a version is ready mounts the version before."""
+        poll = self._chain.poll(self._ref, url=self._url)
+        while True:
+            state = poll.ask(lambda: self._chain.kaggle.dataset_state(self._ref))
+            if state is DatasetState.READY:
+                return
+            if state is DatasetState.FAILED:
+                self._last = "processing failed"
+                self._withdraw()
+                raise self._chain.fail(_UPLOAD_STEP, UploadFailedError(what=f"dataset {self._ref}"))
+            poll.give_up_after(self._chain.polling.ready, trouble=f"it is still {state}", remedy="Kaggle may be slow.")
+            poll.pause()
+
+
+def file_digest(path: Path) -> str:
+    """The SHA-256 of a file."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+# A training that did not run on Kaggle, but on Colab: its output on this machine stands for a pushed version.
+
+
+@dataclass(frozen=True)
+class TrainedElsewhere:
+    """What `tandem colab run` fetched: the hand-over, and what the training notebook ran on."""
+
+    folder: Path
+    handover: HandOver
+    marker: JsonObject
+
+    @classmethod
+    def of(cls, options: PushOptions) -> "TrainedElsewhere | None":
+        """Reads it, and makes sure that inference can use it; None for a pair that trains on Kaggle.
+
+        Raises:
+            HandOverUnfitError: Inference would refuse it.
+            ChainError: There is no kernel whose output could carry it; or there is no training, or no complete one.
+        """
+        if options.spec.platform is Service.KAGGLE:
+            return None
+        if options.handoff is Handoff.KERNEL:
+            raise ChainError(
+                f"{printable(options.pair)} trains on {options.spec.platform_name}, so that no kernel on Kaggle has "
+                "its weights: --handoff dataset, which is usual then, or --handoff model carry them."
+            )
+        folder = options.workspace.output(options.pair) / Role.TRAIN
+        options.workspace.files.check(folder / FILE_NAME)
+        made = None
+        with suppress(FileNotFoundError, DamagedError):
+            made = cls(folder, whole_handover(folder / FILE_NAME), json_object(folder / MARKER))
+        if made is None or not made.handover.is_complete:
+            resume = "" if made is None else " --resume"
+            raise ChainError(
+                f"{printable(str(folder))} has no complete training of {printable(options.pair)} to go on from: "
+                f"`{_training(options)}{resume}` makes one."
+            )
+        made.check(options)
+        return made
+
+    @property
+    def sha256(self) -> str:
+        """The hash by which the hand-over names itself."""
+        return self.handover.fields.text("sha256")
+
+    def is_in(self, state: State) -> bool:
+        """True if it is the training that a chain knows."""
+        return state.trained is not None and state.trained.section("handover").text("sha256") == self.sha256
+
+    @property
+    def files(self) -> dict[str, Path]:
+        """The files that inference needs, by their names."""
+        names = [FILE_NAME, *(PurePosixPath(promise.file).name for promise in self.handover.files)]
+        return {name: self.folder / name for name in names}
+
+    def check(self, options: PushOptions) -> None:
+        """Makes sure that the hand-over is of this pair, and that its files are as training wrote them.
+
+        Raises:
+            HandOverUnfitError: The first thing that is not so.
+        """
+        for path in self.files.values():
+            options.workspace.files.check(path)
+        there = {name: RemoteFile(name, path.stat().st_size) for name, path in self.files.items() if path.is_file()}
+        go_on = f"`{_training(options)} --resume` goes on with it."
+        check_handover(self.handover, pair_id=options.spec.pair_id, listing=there, if_interrupted=go_on)
+        for promise in self.handover.files:
+            if file_digest(self.files[PurePosixPath(promise.file).name]) != promise.sha256:
+                problem = f"the SHA-256 of {promise.file} is not the one in it"
+                raise HandOverUnfitError(problem=problem, remedy="Train again.")
+
+
+def _training(options: PushOptions) -> str:
+    return f"tandem colab run {printable(options.pair)}"
+
+
+# The inputs that the inference kernel gets beside the competition: the output of training, and packages of its own.
+
+
+_FRAMEWORKS = {"keras": "keras", "tensorflow": "tensorFlow2", "jax": "jax", "torch": "pyTorch"}
+
+
+def with_handover(
+    chain: ChainExecution, push: KernelPush, *, trained: str, elsewhere: TrainedElsewhere | None = None
+) -> KernelPush:
+    """The inference kernel with what training handed over among its sources.
+
+    Args:
+        chain: The chain; its training has ended well.
+        push: The kernel as its folder says.
+        trained: The training kernel that the folder says it reads.
+        elsewhere: The training, if it did not run on Kaggle.
+    """
+    handoff = Handoff(chain.begun.handoff)
+    ref = trained if elsewhere else chain.state.pushes[Role.TRAIN].ref
+    others = tuple(each for each in push.kernel_sources if each not in (trained, ref))
+    if handoff is Handoff.KERNEL:
+        text = with_parameters(push.text, {"TRAIN_KERNEL": ref})
+        return replace(push, text=text, kernel_sources=(ref, *others))
+    dataset = dataset_beside(ref, "-handover")
+    # Of a pair that trains elsewhere the folder has it already, in the name of whom it was rendered for.
+    datasets = tuple(each for each in push.dataset_sources if each.partition("/")[2] != dataset.partition("/")[2])
+    push = replace(push, kernel_sources=others, dataset_sources=datasets)
+    files = elsewhere.files if elsewhere else _fetch_promised(chain)
+    if handoff is Handoff.DATASET:
+        _dataset(chain, "handover", dataset, files)
+        mounts = [f"datasets/{dataset}", dataset.partition("/")[2]]
+        push = replace(push, dataset_sources=(*push.dataset_sources, dataset))
+    else:
+        trained_with = (chain.state.trained or JsonObject()).section("handover").text("framework")
+        model = f"{dataset_beside(ref, '')}/{_FRAMEWORKS.get(trained_with, 'other')}/handover"
+        title = ref.partition("/")[2]
+        upload = UploadedVersion(chain, "handover", handoff, ref=model, title=title, files=files).execute()
+        version = f"{upload.ref}/{upload.version}"
+        mounts = [f"models/{version}", version.partition("/")[2]]
+        push = replace(push, model_sources=(*push.model_sources, version))
+    return replace(push, text=with_parameters(push.text, {"TRAIN_KERNEL": ref, "HANDOFF_MOUNTS": mounts}))
+
+
+def with_wheels(chain: ChainExecution, push: KernelPush) -> KernelPush:
+    """The inference kernel with a dataset of wheels, and a first cell that installs them; itself if it needs none."""
+    wheels = wheels_for(push.text, chain.folder("wheels"), chain.journal.files)
+    if not wheels.files:
+        chain.tell(Role.INFER, "Kaggle's image has everything that the inference notebook imports; no wheels.")
+        return push
+    ref = _dataset(chain, "wheels", dataset_beside(push.ref, "-wheels"), wheels.files)
+    text = with_first_cell(push.text, name="offline-wheels", source=install_cell(wheels, ref))
+    return replace(push, text=text, dataset_sources=(*push.dataset_sources, ref))
+
+
+def _dataset(chain: ChainExecution, name: str, ref: str, files: Mapping[str, Path]) -> str:
+    """Makes a version of a dataset, and returns the dataset."""
+    title = ref.partition("/")[2]
+    return UploadedVersion(chain, name, Handoff.DATASET, ref=ref, title=title, files=files).execute().ref
+
+
+def _fetch_promised(chain: ChainExecution) -> dict[str, Path]:
+    """Every file of the hand-over, each with the hash that training gave it."""
+    session = Session(chain, Role.TRAIN)
+    whole = session.fetch(FILE_NAME, whole_handover)
+    files = {FILE_NAME: session.file(FILE_NAME)}
+    for promise in whole.files:
+        target = session.file(promise.file)
+
+        def check(path: Path, promised: str = promise.sha256) -> None:
+            if file_digest(path) != promised:
+                raise DamagedError("its SHA-256 is not the one in the hand-over")
+
+        if not target.is_file() or file_digest(target) != promise.sha256:
+            session.fetch(promise.file, check)
+        files[target.name] = target
+    return files
+
+
+# Submitting exactly once, and waiting for the score.
+#
+# Every submission carries a tag in its message, by which it is found again after a lost answer or a crash.
+
+
+_SUBMIT_STEP = Step.SUBMIT
+_TAG_BYTES = 4
+
+
+class TaggedSubmission(ExactlyOnce[Submitted]):
+    """The submission of a chain: the version of the inference kernel, or the file that it wrote.
+
+    Args:
+        chain: The chain.
+        file: What that wrote, here.
+        message: What the submission says of itself before its tag.
+    """
+
+    _noun, _withdrawn = "submission", Kind.NOT_SUBMITTED
+
+    def __init__(self, chain: ChainExecution, *, file: Path, message: str) -> None:
+        begun = chain.begun
+        self._competition_page = chain.page(f"competitions/{begun.competition}")
+        self._url = f"{self._competition_page}/submissions"
+        poll = chain.poll("the submission", url=self._url)
+        super().__init__(chain, _SUBMIT_STEP, what=f"the submission to {begun.competition}", poll=poll)
+        self._begun, self._push, self._file, self._message = begun, chain.state.pushes[Role.INFER], file, message
+        self._beginning_of_tag = f"tandem {begun.pair} {chain.journal.number:04}-"
+
+    def wait(self, submitted: Submitted) -> None:
+        """Waits until the submission has its score.
+
+        Raises:
+            ScoringFailedError: It has none.
+            WaitedInVainError: Nothing was to be learned of it for too long.
+        """
+        competition, reference = self._begun.competition, submitted.reference
+        poll = self._chain.poll(f"submission {reference}", url=self._url, is_new=True)
+        self._chain.tell(_SUBMIT_STEP, "waiting for the score", kind=EventKind.STATE, state="pending")
+        while True:
+            found = poll.ask(lambda: self._chain.kaggle.submission(competition, reference))
+            if found.status is SubmissionStatus.COMPLETE:
+                break
+            if found.status is SubmissionStatus.ERROR:
+                failure = ScoringFailedError(reference=reference, problem=found.error, url=self._url)
+                raise self._chain.fail(_SUBMIT_STEP, failure)
+            poll.give_up_after(self._chain.polling.queue, trouble=f"it is still {found.status}")
+            poll.pause()
+        fields = {"public": found.public_score, "private": found.private_score}
+        self._chain.write(Kind.SCORED, **fields)
+        shown = "no score shown" if found.public_score is None else f"public score {found.public_score:.5f}"
+        self._chain.tell(_SUBMIT_STEP, f"{competition}: {shown}", kind=EventKind.STEP, **fields)
+
+    @property
+    def _current(self) -> Submitted | None:
+        return self._chain.state.submitted
+
+    def _announce(self) -> None:
+        competition = self._begun.competition
+        left = self._chain.read(
+            "the submission limits", lambda: self._chain.kaggle.submissions_left(competition), url=self._url
+        )
+        if left <= 0:
+            raise ChainError(
+                f"No submission to {printable(competition)} is left today; the count begins anew at 00:00 UTC. "
+                "Everything is ready: "
+                f"`tandem submit {printable(self._begun.pair)}{to_target(self._begun.target)}` goes on from here."
+            )
+        self._chain.write(Kind.SUBMITTING, tag=f"{self._beginning_of_tag}{secrets.token_hex(_TAG_BYTES)}")
+
+    def _send(self) -> None:
+        kaggle, competition = self._chain.kaggle, self._begun.competition
+        message = f"{self._message} [{self._tag}]".strip()
+        if self._begun.is_code_competition:
+            reference = kaggle.submit_kernel(
+                competition,
+                kernel=self._push.ref,
+                version=self._push.version,
+                file_name=self._begun.submission_file,
+                message=message,
+            )
+        else:
+            reference = kaggle.submit_file(competition, path=self._file, message=message)
+        self._write_made(self._tag, reference)
+
+    def _find(self) -> bool:
+        ours = next((each for each in self._submissions() if self._tag in each.description), None)
+        if ours is not None:
+            self._write_made(self._tag, ours.ref)
+        return ours is not None
+
+    def _adopt(self) -> None:
+        for submission in self._submissions():
+            _, beginning, rest = submission.description.rpartition(self._beginning_of_tag)
+            if beginning:
+                tag = beginning + rest[: 2 * _TAG_BYTES]
+                self._chain.write(Kind.SUBMITTING, tag=tag)
+                self._write_made(tag, submission.ref)
+                return
+
+    def _explain(self, error: KaggleError) -> None:
+        """Names the page and the button, where Kaggle wants the submission to be made in a browser."""
+        if not isinstance(error, SubmitForbiddenError):
+            return
+        begun, push, why = self._begun, self._push, error.said or "it gives no reason"
+        page, button = f"{self._competition_page}/submit", f"Submit Prediction, with {self._file}"
+        if begun.is_code_competition:
+            page, button = push.url, f"Submit to competition (version {push.version}, {begun.submission_file})"
+        self._chain.write(Kind.BY_HAND, page=page, button=button, why=why)
+        raise SubmitByHandError(page=page, button=button, why=why, pair=begun.pair, target=begun.target) from error
+
+    @property
+    def _tag(self) -> str:
+        submitted = self._chain.state.submitted
+        return submitted.tag if submitted is not None else ""
+
+    def _submissions(self) -> tuple[Submission, ...]:
+        competition = self._begun.competition
+        return self._chain.read(
+            "the list of submissions", lambda: self._chain.kaggle.submissions(competition), url=self._url
+        )
+
+    def _write_made(self, tag: str, reference: int) -> None:
+        self._chain.write(Kind.SUBMITTED, tag=tag, reference=reference)
+        is_kernel, push = self._begun.is_code_competition, self._push
+        what = f"version {push.version} of {push.ref}" if is_kernel else self._begun.submission_file
+        text = f"submitted {what} to {self._begun.competition}: submission {reference}"
+        self._chain.tell(_SUBMIT_STEP, text, kind=EventKind.STEP, reference=reference)

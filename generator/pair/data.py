@@ -1,0 +1,276 @@
+"""The data of a competition where its notebooks look for them."""
+
+import os
+import re
+import shutil
+import stat
+import zipfile
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import IO
+
+from generator.competition import builtin
+from generator.competition.builtin import BuiltIn
+from generator.competition.tables.formats import require_no_lzma
+from generator.errors import CompetitionError
+from generator.files import (
+    FileReadError,
+    PathOutsideError,
+    UnsafePlaceError,
+    WorkspaceFiles,
+    contained,
+    open_file,
+    writing,
+)
+from generator.pair.workspace import Workspace
+from generator.text import is_slug, printable
+
+# The data of a competition where its notebooks look for them: written by the kit, or a link to the user's folder.
+
+
+_LONGEST_RECORD = 2**16
+
+
+def ensure_data(built_in: BuiltIn, workspace: Workspace) -> Path:
+    """Writes the data of a built-in competition on first use.
+
+    The folder appears under its name only when it is complete. What exists already is left alone, whatever is in it:
+    files that the user removed or changed are theirs, and the notebooks report them.
+
+    Returns:
+        The folder with the competition's files.
+
+    Raises:
+        FileWriteError: The folder could not be written; nothing is left of it.
+        UnsafePlaceError: It is a link, or below one.
+    """
+    folder = workspace.competition_data(built_in.competition.slug)
+    if not has_data(built_in, workspace):
+        with workspace.files.filled(folder) as content:
+            built_in.write(content)
+    return folder
+
+
+def has_data(built_in: BuiltIn, workspace: Workspace) -> bool:
+    """True if something stands where the data of this competition belongs."""
+    folder = workspace.competition_data(built_in.competition.slug)
+    try:
+        return folder.is_dir() and next(folder.iterdir(), None) is not None
+    except OSError:
+        return True
+
+
+def link_data(data: Path, mounted: Path, files: WorkspaceFiles) -> bool:
+    """Links the folder that the user named to where the notebooks look for it, if nothing is there yet.
+
+    Returns:
+        Whether a link was made.
+
+    Raises:
+        CompetitionError: Something else stands there.
+        FileWriteError: The link cannot be made.
+    """
+    if mounted.exists():
+        if mounted.resolve() != data.resolve():
+            raise CompetitionError(
+                f"{printable(str(data))} cannot become {printable(str(mounted))}: other files stand there. Leave out "
+                "--data to use what is there, or move it away."
+            )
+        return False
+    with writing(mounted):
+        files.link(mounted, data.resolve())
+        files.append(_record_beside(mounted), f"{_identity(mounted)}\n".encode())
+    return True
+
+
+def is_reached_as_the_user_chose(folder: Path, workspace: Workspace) -> bool:
+    """True if there is no link on the way to a folder of a workspace, but for one that `link_data` made here.
+
+    A link that came with the workspace was made when it was unpacked, at a moment that whoever sent it cannot know.
+    """
+    try:
+        workspace.files.check(folder)
+    except UnsafePlaceError:
+        pass
+    else:
+        return True
+    try:
+        workspace.files.check(folder.parent)
+        with os.fdopen(workspace.files.open(_record_beside(folder), os.O_RDONLY), "rb") as file:
+            return _identity(folder) in file.read(_LONGEST_RECORD).decode("ascii", "replace").split("\n")
+    except (UnsafePlaceError, OSError):
+        return False
+
+
+def _record_beside(mounted: Path) -> Path:
+    """The file that tells which links in the folder of all competitions were made here."""
+    return mounted.parent / ".tandem-links"
+
+
+def _identity(link: Path) -> str:
+    """The inode of a link and the moment at which it was made, in nanoseconds."""
+    status = link.lstat()
+    return f"{status.st_ino} {status.st_ctime_ns}"
+
+
+# The archive of a whole competition, as `kaggle competitions download` leaves it: unpacked as Kaggle mounts it.
+
+
+_CHUNK = 1 << 20
+_MOST_FILES = 1_000_000
+_ENCRYPTED = 1
+_DAMAGE = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError)
+
+
+def whole_archive(slug: str, folder: Path) -> Path | None:
+    """The archive `SLUG.zip` of all files where it is alone in a folder; a second download is `SLUG (1).zip`."""
+    try:
+        entries = [entry for entry in folder.iterdir() if not entry.name.startswith((".", "__MACOSX"))]
+    except OSError:
+        return None
+    named = re.compile(rf"{re.escape(slug)}(?:[ _-]?\(?\d+\)?)?\.zip", re.IGNORECASE)
+    if len(entries) != 1 or not named.fullmatch(entries[0].name) or not entries[0].is_file():
+        return None
+    return entries[0]
+
+
+def unpack_if_packed(
+    slug: str, data: Path | None, workspace: Workspace, *, tell: Callable[[str], None] = lambda _: None
+) -> Path | None:
+    """Unpacks the archive of a whole competition, if that is all there is.
+
+    Args:
+        slug: The competition.
+        data: The folder with its files that the user names, which is not written into.
+        workspace: Where the files belong.
+        tell: Is told what is done, in a sentence each.
+
+    Returns:
+        The folder that the user names, None where its archive is unpacked in the workspace or none was named.
+    """
+    if not is_slug(slug) or (data is None and builtin.find(slug) is not None):
+        return data
+    archive = whole_archive(slug, data or workspace.competition_data(slug))
+    if archive is None:
+        return data
+    place = printable(str(workspace.competition_data(slug)))
+    tell(f"Unpacking {printable(str(archive))} to {place}, as Kaggle mounts it, unless its files are there …")
+    unpack_whole(slug, archive, workspace)
+    return None
+
+
+def unpack_whole(slug: str, archive: Path, workspace: Workspace) -> None:
+    """Unpacks a competition's archive to where the notebooks look for the data, all of it or nothing.
+
+    An archive inside stays a file. The archive itself is not changed; one that lies in the place of the data is moved
+    beside it. Files that are there already with the same names and sizes stay.
+
+    Raises:
+        CompetitionError: The archive is damaged, leads out of its folder or does not fit on the disk; or other files
+            are in the place of the data.
+        FileWriteError: The disk does not take them.
+        UnsafePlaceError: There is a link where they are to be written.
+    """
+    mounted, files = workspace.competition_data(slug), workspace.files
+    is_in_place = mounted.is_dir() and archive.parent.resolve() == mounted.resolve()
+    try:
+        file = open_file(archive)
+    except OSError as error:
+        raise FileReadError(path=archive, cause=error) from error
+    try:
+        with file, zipfile.ZipFile(file) as opened:
+            members = _members(opened)
+            if not is_in_place and mounted.is_dir() and any(mounted.iterdir()):
+                _require_same(archive, mounted, members)
+                return
+            _check_space(archive, workspace, members)
+            with files.filled(mounted) as content:
+                for name, member in members.items():
+                    _write(opened, member, content, name)
+                if mounted.is_symlink():
+                    files.remove(mounted)
+                elif is_in_place:
+                    _clear(archive, mounted, content, workspace)
+    except _DAMAGE as error:
+        raise _unusable(archive, printable(str(error))[:100] or "it is damaged") from error
+
+
+def _members(opened: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
+    listed = [member for member in opened.infolist() if not member.is_dir()]
+    members = {member.filename: member for member in listed if not member.filename.startswith("__MACOSX/")}
+    if not members or len(listed) > _MOST_FILES:
+        raise ValueError(f"it has {len(listed):,} files")
+    for name, member in members.items():
+        if name.startswith("/") or "\\" in name or {"", ".", ".."} & set(name.split("/")):
+            raise ValueError(f"{name[:60]!r} is no path inside of a folder")
+        if member.flag_bits & _ENCRYPTED or stat.S_ISLNK(member.external_attr >> 16):
+            raise ValueError(f"{name[:60]!r} is encrypted or a link")
+        if any(parent in members for parent in map(str, list(Path(name).parents)[:-1])):
+            raise ValueError(f"{name[:60]!r} lies in what is a file")
+        require_no_lzma(member)
+    return members
+
+
+def _require_same(archive: Path, mounted: Path, members: dict[str, zipfile.ZipInfo]) -> None:
+    """Refuses to take other files for those of the archive."""
+    for name, member in members.items():
+        path = mounted / name
+        if not path.is_file() or path.stat().st_size != member.file_size:
+            raise CompetitionError(
+                f"{printable(str(archive))} cannot be unpacked to {printable(str(mounted))}: other files are there, "
+                f"without the same {printable(name)}. Leave out --data to use what is there, or move it away."
+            )
+
+
+def _check_space(archive: Path, workspace: Workspace, members: dict[str, zipfile.ZipInfo]) -> None:
+    needed = sum(member.file_size for member in members.values())
+    root = workspace.root.resolve()
+    free = shutil.disk_usage(next(folder for folder in (root, *root.parents) if folder.exists())).free
+    if needed > free:
+        raise CompetitionError(
+            f"{printable(str(archive))} unpacks to {needed / 1e9:,.1f} GB, and {free / 1e9:,.1f} GB are free in "
+            f"{printable(str(root))}: make room, or use --workspace on another disk."
+        )
+
+
+def _write(opened: zipfile.ZipFile, member: zipfile.ZipInfo, folder: Path, name: str) -> None:
+    try:
+        path = contained(folder / name, root=folder)
+    except PathOutsideError as error:
+        raise ValueError(f"{name[:60]!r} leads out of the folder") from error
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with opened.open(member) as source, path.open("xb") as target:
+        if _copied(source, target, member.file_size) != member.file_size:
+            raise ValueError(f"{name[:60]!r} has another size than the archive says")
+
+
+def _copied(source: IO[bytes], target: IO[bytes], most: int) -> int:
+    """Copies a file until it has more bytes than it may have."""
+    copied = 0
+    while copied <= most and (chunk := source.read(_CHUNK)):
+        copied += len(chunk)
+        target.write(chunk)
+    return copied
+
+
+def _clear(archive: Path, mounted: Path, content: Path, workspace: Workspace) -> None:
+    """Makes room for the unpacked files: the archive moves beside its folder, hidden files stay with the data."""
+    kept = mounted.parent / archive.name
+    if kept.exists() or kept.is_symlink():
+        raise CompetitionError(
+            f"{printable(str(archive))} cannot be moved out of the way: there is a {printable(str(kept))}. Remove one."
+        )
+    for entry in list(mounted.iterdir()):
+        if entry.name == "__MACOSX":
+            workspace.files.remove_tree(entry)
+        elif entry.name != archive.name and not (content / entry.name).exists():
+            workspace.files.move(entry, content / entry.name)
+    workspace.files.move(mounted / archive.name, kept)
+
+
+def _unusable(archive: Path, problem: str) -> CompetitionError:
+    return CompetitionError(
+        f"{printable(str(archive))} cannot be unpacked: {problem}. Download it again, or unpack it yourself and "
+        "name the folder with --data."
+    )
