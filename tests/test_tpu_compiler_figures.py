@@ -8,8 +8,7 @@ from generator.errors import TandemError
 from generator.text import JsonObject
 from generator.tpu_compiler.compilation import ResultCache
 from generator.tpu_compiler.report import CompileReport, Told, find_topology
-from generator.tpu_compiler.worker.compiler import Fit, largest_batch, read_program
-from generator.tpu_compiler.worker.torch_program import program_of_length
+from generator.tpu_compiler.worker.compiler import Fit, largest_batch, program_of_length, read_program
 
 # Lines of what libtpu 0.0.42.1 says of a step on v5e:2x4, shortened.
 PROGRAM = """HloModule jit_train_step, is_scheduled=true

@@ -21,7 +21,7 @@ from generator.errors import CheckError, TandemError
 from generator.files import WorkspaceFiles
 from generator.kaggle.api_types import KernelPush
 from generator.kaggle.chain.errors import ChainError, NoChainError, StepError, to_target
-from generator.kaggle.chain.execution import Handoff, PushOptions
+from generator.kaggle.chain.execution import LOCAL_POLLING, Handoff, PollingPolicy, PushOptions, RunContext
 from generator.kaggle.chain.journal import (
     Event,
     EventKind,
@@ -58,7 +58,6 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from generator.kaggle.chain.chain import ChainResult
-    from generator.kaggle.chain.execution import RunContext
     from generator.kaggle.chain.inputs import PreparedKernel
     from generator.kaggle.gateway import Kaggle
 
@@ -191,7 +190,6 @@ def _allowed(names: tuple[str, ...]) -> tuple[str, ...]:
 def carry(carry_pair: Carry, options: "PushOptions", *, to: str, as_json: bool) -> int:
     """Carries a pair, tells of it, and writes its receipt whatever comes of it."""
     from generator.kaggle.chain.chain import check_exists
-    from generator.kaggle.chain.execution import LOCAL_POLLING, PollingPolicy, RunContext
 
     command = f"tandem push {printable(options.pair)}" + (f" --to {to}" if to != Target.KAGGLE else "")
     # Said before credentials are asked for, which do not help.

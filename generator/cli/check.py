@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from generator import __version__
-from generator.check.source import CompilerWord, KernelSource, Purpose
+from generator.check.source import CompilerWord, KernelSource, Purpose, read_pair, read_target
 from generator.cli.options import complete_pair, json_option, shortest, workspace_option
 from generator.cli.terminal import styled, table, warn
-from generator.pair.workspace import Workspace
+from generator.pair.workspace import Role, Workspace
 from generator.run.input_mounts import InputMissingError, Mount
 from generator.text import is_slug, printable
 from generator.tpu_compiler.compilation import NotebookTarget, compile_steps, pair_notebook
-from generator.tpu_compiler.report import CompileOptions, CompileReport, StepCost
+from generator.tpu_compiler.report import CompileOptions, CompileReport, StepCost, find_topology
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -247,7 +247,6 @@ def _refuse_nonsense(context: click.Context, options: dict[str, Any]) -> None:
         context.fail("--write-baseline needs the file: --baseline FILE.")
 
     from generator.check.rule import check_replaceable
-    from generator.tpu_compiler.report import find_topology
 
     find_topology(options["topology"])
     if options["write_baseline"]:
@@ -258,7 +257,6 @@ def _kernels(
     workspace: "Workspace", target: str, options: dict[str, Any]
 ) -> "tuple[list[KernelSource], list[CompileReport]]":
     """Both kernels of a pair that is named, or what a path leads to, with the compiler's word where it is asked."""
-    from generator.check.source import read_pair, read_target
     from generator.pair.folder import existing_pair
 
     compiles, topology = options["compiles"], options["topology"]
@@ -282,7 +280,6 @@ def _may_run(folder: "PairFolder") -> bool:
     if find_spec("libtpu") is None:
         return False
     from generator.pair.generation import is_rendered
-    from generator.pair.workspace import Role
 
     if is_rendered(folder, Role.TRAIN):
         return True
@@ -349,8 +346,6 @@ def _fixes_said(fixed: "list[FixedFile]", *, is_written: bool) -> str:
 
 def _warn_of_edit(path: Path) -> None:
     """Say so where a file is changed that the kit has rendered, whose choices are in `pair.toml`."""
-    from generator.pair.workspace import Role
-
     folder = path.parent
     if folder.name in tuple(Role) and (folder.parent / "pair.toml").is_file():
         warn(

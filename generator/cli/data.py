@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from generator.cli.generate import connected
+from generator.cli.generate import KaggleFactSource, connected
 from generator.cli.options import (
     KnobCommand,
     assignments_option,
@@ -25,7 +25,7 @@ from generator.cli.options import (
 from generator.cli.terminal import table, warn
 from generator.errors import TandemError
 from generator.kit_files import PackageMissingError
-from generator.pair.workspace import Workspace
+from generator.pair.workspace import Role, Workspace
 from generator.text import printable
 
 if TYPE_CHECKING:
@@ -110,7 +110,6 @@ class _Needs:
 def _pairs_of(slug: str, workspace: Workspace, assignments: Sequence[str]) -> list[_Needs]:
     """What the pairs of a competition need; pairs that cannot be read are left out, with a warning."""
     from generator.pair.generation import read_pair
-    from generator.pair.workspace import Role
     from generator.run.execution import read_notebook_parameters, set_parameters
     from generator.run.input_mounts import SOURCE_KINDS, read_sources, wanted_weights
 
@@ -268,7 +267,6 @@ def specimen(**options: Any) -> int:
     tandem specimen titanic
     tandem specimen birdclef --data /mnt/birdclef --rows 200
     """  # noqa: D301 - click wants the character itself
-    from generator.cli.generate import KaggleFactSource
     from generator.pair.choices import decisions
     from generator.pair.data import unpack_if_packed
     from generator.pair.folder import kept_description, pair_folder, read_choices

@@ -18,8 +18,8 @@ from generator.cli.options import (
     to_option,
     workspace_option,
 )
-from generator.cli.terminal import table, warn
-from generator.plan import PlannedPair
+from generator.cli.terminal import progress, table, warn
+from generator.plan import PlannedPair, PlanOptions, plan_pair, roofline_picture
 from generator.text import dollars, duration, milliseconds, operations, printable, share, size
 
 if TYPE_CHECKING:
@@ -299,9 +299,6 @@ def plan(context: click.Context, /, **options: Any) -> int:
 
 
 def _planned(options: dict[str, Any]) -> "PlannedPair":
-    from generator.cli.terminal import progress
-    from generator.plan import PlanOptions, plan_pair
-
     wanted = PlanOptions(**{name: value for name, value in options.items() if name in PlanOptions.__dataclass_fields__})
     with progress() as listener:
         return plan_pair(wanted, listener, lambda text: click.echo(f"{printable(text)} …", err=True))
@@ -309,7 +306,6 @@ def _planned(options: dict[str, Any]) -> "PlannedPair":
 
 def _write_picture(planned: "PlannedPair", options: dict[str, Any]) -> "Path":
     from generator.files import WorkspaceFiles, writing
-    from generator.plan import roofline_picture
 
     workspace = options["workspace"]
     path: Path = (options["output"] or workspace.output(planned.name)) / "plan.svg"

@@ -15,7 +15,7 @@ from generator.cli.options import (
     shortest,
     workspace_option,
 )
-from generator.cli.terminal import table, timed_lines
+from generator.cli.terminal import progress, table, timed_lines
 from generator.pair.workspace import Role
 from generator.text import printable
 
@@ -61,7 +61,6 @@ def run(context: click.Context, /, **options: Any) -> int:
     if options["resume"] and options["only"] == Role.INFER:
         context.fail("--resume goes with training, which --only infer leaves out.")
 
-    from generator.cli.terminal import progress
     from generator.run.pair_run import RunOptions, run_pair
 
     only, as_json = options.pop("only"), options.pop("as_json")

@@ -37,7 +37,7 @@ from generator.run.execution import Execution, Listener, read_notebook, read_not
 from generator.run.input_mounts import lay_out, mounts, read_sources
 from generator.run.kernel import KernelSetup, private_folder, require_packages
 from generator.text import JsonObject, duration, milliseconds, operations, printable
-from generator.tpu_compiler.report import StepCost
+from generator.tpu_compiler.report import CompileOptions, StepCost
 
 # The plan of a training: its input measured, its step compiled, accelerators compared.
 
@@ -265,7 +265,6 @@ def compiled_steps(options: PlanOptions, batch: int, tell: Callable[[str], None]
     if find_spec("libtpu") is None:
         return Compiled((), "Google's TPU compiler is not installed")
     from generator.tpu_compiler.compilation import compile_steps, pair_notebook
-    from generator.tpu_compiler.report import CompileOptions
 
     costs: list[StepCost] = []
     target = pair_notebook(options.workspace, options.pair, options.assignments)

@@ -168,7 +168,7 @@ def _is_cell(cell: object) -> bool:
     """True if a cell has what is read of it; nbformat lets most of what breaks the format pass with a warning."""
     if not (_has(cell, cell_type=str, source=str, metadata=Mapping) and isinstance(cell, Mapping)):
         return False
-    if not isinstance(cell.get("id", ""), str) or not isinstance(cell["metadata"].get("tags", []), list):
+    if not isinstance(cell.get("id", ""), str):
         return False
     return cell["cell_type"] != "code" or (_has(cell, outputs=list) and all(map(_is_output, cell["outputs"])))
 
@@ -475,8 +475,11 @@ def read_notebook_parameters(notebook: Path) -> NotebookParameters:
     if not notebook.is_file():
         raise RunError(f"{printable(str(notebook))} does not exist. Write the pair afresh with `tandem generate`.")
     tagged = []
-    for cell in read_notebook(notebook).cells:
-        tagged += [cell] if PARAMETERS_TAG in cell.metadata.get("tags", []) else []
+    for position, cell in enumerate(read_notebook(notebook).cells, start=1):
+        tags = cell.metadata.get("tags", [])
+        if not isinstance(tags, list):
+            raise NotebookReadError(path=notebook, problem=f"the tags of cell {position} are no list")
+        tagged += [cell] if PARAMETERS_TAG in tags else []
     return NotebookParameters(defaults=read_parameters(tagged[0].source) if tagged else {})
 
 

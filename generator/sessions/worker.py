@@ -16,7 +16,15 @@ from pathlib import Path
 from typing import Any
 
 from generator.competition.facts import Value
-from generator.run.execution import Event, OutputLine
+from generator.run.execution import (
+    CellError,
+    Event,
+    Execution,
+    NotebookTimeoutError,
+    OutputLine,
+    read_notebook,
+    read_notebook_parameters,
+)
 
 NOTEBOOK, EXECUTED = "notebook.ipynb", "executed.ipynb"
 THREW = "Notebook Threw Exception"
@@ -66,7 +74,6 @@ def execute_work(work: WorkOrder) -> str:
     """Executes the notebook, and returns why it ended before its end, or nothing."""
     from generator.errors import RunError
     from generator.run.engine import execute
-    from generator.run.execution import CellError, Execution, NotebookTimeoutError
     from generator.run.kernel import KernelSetup, private_folder
 
     notebook = Path(work.session, NOTEBOOK)
@@ -104,8 +111,6 @@ def execute_work(work: WorkOrder) -> str:
 
 def _refusal(notebook: Path) -> str:
     """The reason why papermill would not even begin, in its own words, or nothing."""
-    from generator.run.execution import read_notebook
-
     kernel = read_notebook(notebook).metadata.get("kernelspec", {})
     if not kernel.get("name"):
         return "No kernel name found in notebook and no override provided."
@@ -118,7 +123,6 @@ def _refusal(notebook: Path) -> str:
 def _parameters(notebook: Path, work: WorkOrder) -> dict[str, Value]:
     """The parameters that the notebook has: a stranger's notebook gets none that it does not know."""
     from generator.errors import PairError
-    from generator.run.execution import read_notebook_parameters
 
     try:
         known = read_notebook_parameters(notebook).defaults
