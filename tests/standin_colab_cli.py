@@ -89,8 +89,14 @@ class Colab:
             return 1
         if rest and rest[0] == "-s":
             self.session, rest = rest[1], rest[2:]
+        hangs = self.behaviour.get("hangs") == verb
+        if hangs and verb != "new":  # which hangs when there is a machine already
+            time.sleep(600)
         command = getattr(self, verb.replace("-", "_"))
-        return int(command(*rest) or 0)
+        code = int(command(*rest) or 0)
+        if hangs:
+            time.sleep(600)
+        return code
 
     def new(self, *options: str) -> int:
         print(f"[colab] Creating session '{self.session}'...")

@@ -1,10 +1,12 @@
 """`tandem colab run` with a stand-in for Google's command line: what comes back, is refused, and is given back."""
 
+import errno
 import json
 import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from textwrap import dedent
 
@@ -13,6 +15,9 @@ from runnable_pair import write_pair
 from standin_colab_cli import install, rented, until
 
 from generator.cli.main import main
+from generator.colab.rental import ColabOptions, CommandLine, PlannedTraining, machine_named
+from generator.colab.training import train_on_colab
+from generator.pair.workspace import Workspace
 
 pytestmark = pytest.mark.slow
 
@@ -232,6 +237,59 @@ def test_a_driver_that_is_ended_leaves_no_machine_behind(tmp_path: Path, number:
     if number is signal.SIGKILL:  # which the machine noticed by itself; the next command does so too
         assert colab("stop", tmp_path, program) == 0
         assert receipt_in(tmp_path)["stage"] == "given back"
+
+
+@pytest.mark.parametrize(("hangs", "left"), [("new", "given back"), ("stop", "perhaps still rented")])
+def test_ctrl_c_says_what_it_waits_for_and_a_second_one_leaves_with_the_record_of_the_machine(
+    tmp_path: Path, hangs: str, left: str
+) -> None:
+    write_colab_pair(tmp_path, WAITS)
+    program = install(tmp_path / "google", hangs=hangs)
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+    log = tmp_path / "log.txt"
+    with log.open("w") as file:
+        command = [sys.executable, "-c", dedent(DRIVER), str(tmp_path), str(program)]
+        driver = subprocess.Popen(command, env=environment, stdout=file, stderr=file, start_new_session=True)
+        if hangs == "stop":
+            until(lambda: "trains" in log.read_text())
+            driver.send_signal(signal.SIGINT)
+            until(lambda: "giving the machine back, which takes up to 12 minutes" in log.read_text())
+        until(lambda: len(rented(tmp_path / "google")) == 1)
+        until(lambda: f"\n{hangs} -s " in (tmp_path / "google" / "calls.txt").read_text())
+        driver.send_signal(signal.SIGINT)
+        until(lambda: "Ctrl-C again leaves it" in log.read_text())
+        for _ in range(2):  # what passes Ctrl-C on sends it twice at once
+            driver.send_signal(signal.SIGINT)
+            driver.send_signal(signal.SIGHUP)
+        time.sleep(0.7)
+        assert driver.poll() is None
+        assert receipt_in(tmp_path)["stage"] != "given back"
+        driver.send_signal(signal.SIGINT)
+        driver.wait(30)
+
+    assert receipt_in(tmp_path)["stage"] == left
+    assert f"the machine is {left}" in log.read_text()
+    if hangs == "stop":
+        assert len(rented(tmp_path / "google")) == 1
+        (tmp_path / "google" / "behaviour.json").write_text("{}")
+        assert colab("run", tmp_path, program, "--machine", "T4") == 1
+        assert colab("stop", tmp_path, program) == 0
+    assert rented(tmp_path / "google") == []
+
+
+def test_a_terminal_that_was_closed_does_not_keep_a_machine_rented(workspace: Path) -> None:
+    program = install(workspace / "google")
+    planned = PlannedTraining.of(ColabOptions(Workspace(workspace), "tiny", machine_named("T4")))
+
+    def tell(_: str) -> None:
+        if rented(workspace / "google"):
+            raise OSError(errno.EIO, "Input/output error")
+
+    with pytest.raises(OSError, match="Input/output error"):
+        train_on_colab(planned, CommandLine(str(program)), login=None, tell=tell)
+
+    assert rented(workspace / "google") == []
+    assert receipt_in(workspace)["stage"] == "given back"
 
 
 @pytest.mark.parametrize("behaviour", [{"stop_fails": True}, {"new_is_cut_off": True}])

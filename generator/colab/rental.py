@@ -230,7 +230,7 @@ class CommandLine:
             CommandError: The server does not say.
             ColabError: What it says is not understood: that a machine is not in it does not mean that it is gone.
         """
-        lines = self.run("sessions", seconds=120)
+        lines = self.run("sessions", seconds=STOPPING)
         found = [Assigned(**match.groupdict()) for line in lines if (match := _LISTED_SESSION.match(line))]
         is_whole = len(lines) < _LINES and (found or any(_NO_SESSIONS in line for line in lines))
         if not is_whole:
@@ -350,14 +350,16 @@ def _limit_files(number: int, size: int) -> None:
 
 
 def _end(process: "subprocess.Popen[bytes]") -> None:
-    """Ends a process, if it is still there, and those that it started."""
-    for number in (signal.SIGINT, signal.SIGTERM):
-        if process.poll() is None:
-            _signal(process, number)
-            with suppress(subprocess.TimeoutExpired):
-                process.wait(_GRACE_SECONDS)
-    _signal(process, signal.SIGKILL)
-    process.wait()
+    """Ends a process, if it is still there, and those that it started; an interrupt shortens its time for that."""
+    try:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            if process.poll() is None:
+                _signal(process, number)
+                with suppress(subprocess.TimeoutExpired):
+                    process.wait(_GRACE_SECONDS)
+    finally:
+        _signal(process, signal.SIGKILL)
+        process.wait()
 
 
 def _signal(process: "subprocess.Popen[bytes]", number: signal.Signals) -> None:
@@ -582,8 +584,9 @@ ASKING = 600.0  # until there is a machine
 COMMAND = 600.0  # any other command that does not compute
 BEAT = 240.0  # between two signs of life
 SILENCE = 1_500.0  # without a sign of life, after which the machine releases itself
-STOPPING = 120.0  # a command that gives it back
-RETRY = 5.0  # between attempts to give it back
+STOPPING = 120.0  # a command that gives it back, or lists what is rented
+ATTEMPTS = 3  # to give it back
+RETRY = 5.0  # between them
 
 
 @dataclass(frozen=True)
@@ -678,35 +681,70 @@ def rented(
     asked = file.receipt
     file.note(stage=Stage.ASKED)
     try:
-        _rent(command_line, machine, file)
+        _rent(command_line, machine, file, tell)
         rental = Rental(command_line, asked.session, private)
         with rental.alive():
             _look(rental, machine, file)
             yield rental
     finally:
-        with deferred_interrupts():
-            tell("giving the machine back, for which Ctrl-C waits")
-            give_back(command_line, file, tell)
+        give_back(command_line, file, tell)
 
 
 def give_back(command_line: CommandLine, file: ReceiptFile, tell: Callable[[str], None]) -> bool:
-    """Gives a machine back, and returns whether it is known to be gone; the receipt says so too."""
-    session = file.receipt.session
-    for attempt in range(3):
-        if attempt:
-            time.sleep(RETRY)
+    """Gives a machine back, and returns whether it is known to be gone; the receipt says so too, also if interrupted.
+
+    Raises:
+        KeyboardInterrupt: Ctrl-C came twice, or once and it is over.
+    """
+    tell = _unfailing(tell)
+    minutes = ATTEMPTS * 2 * STOPPING / 60
+    is_gone = False
+    doing = f"giving the machine back, which takes up to {minutes:.0f} minutes where Google's program hangs"
+    with _second_ctrl_c(doing, file, tell):
         try:
-            # A failure of it need not mean that the machine is there, nor its success that it is gone.
-            with suppress(CommandError):
-                command_line.run("stop", "-s", session, seconds=STOPPING)
-            if not any(_may_be(each, file) for each in command_line.sessions()):
-                file.note(stage=Stage.RETURNED)
-                return True
-            tell("it is still rented")
-        except ColabError as error:
-            tell(f"whether it is gone is not known: {error.message}")
-    file.note(stage=Stage.UNKNOWN)
+            tell(doing)
+            for attempt in range(ATTEMPTS):
+                if attempt:
+                    time.sleep(RETRY)
+                    tell(f"attempt {attempt + 1} of {ATTEMPTS} to give it back")
+                if is_gone := _is_given_back(command_line, file, tell):
+                    break
+        finally:
+            file.note(stage=Stage.RETURNED if is_gone else Stage.UNKNOWN)
+    return is_gone
+
+
+def _is_given_back(command_line: CommandLine, file: ReceiptFile, tell: Callable[[str], None]) -> bool:
+    try:
+        # A failure of it need not mean that the machine is there, nor its success that it is gone.
+        with suppress(CommandError):
+            command_line.run("stop", "-s", file.receipt.session, seconds=STOPPING)
+        if not any(_may_be(each, file) for each in command_line.sessions()):
+            return True
+        tell("it is still rented")
+    except ColabError as error:
+        tell(f"whether it is gone is not known: {error.message}")
     return False
+
+
+def _unfailing(tell: Callable[[str], None]) -> Callable[[str], None]:
+    """Lines for whoever is there: a terminal that was closed must not keep the machine rented."""
+
+    def attempt(line: str) -> None:
+        # RuntimeError: a signal came while another line was written.
+        with suppress(OSError, RuntimeError):
+            tell(line)
+
+    return attempt
+
+
+@contextmanager
+def _second_ctrl_c(doing: str, file: ReceiptFile, tell: Callable[[str], None]) -> Iterator[None]:
+    """Lets the first Ctrl-C wait for the block and say how to leave, which is a second one."""
+    pair = printable(file.receipt.pair)
+    leave = f"Ctrl-C again leaves it, and a machine may stay rented: `tandem colab stop {pair}` gives it back"
+    with deferred_interrupts(lambda: tell(f"{doing}. {leave}")):
+        yield
 
 
 def _may_be(assigned: Assigned, file: ReceiptFile) -> bool:
@@ -715,12 +753,13 @@ def _may_be(assigned: Assigned, file: ReceiptFile) -> bool:
     return assigned.name == file.receipt.session or (assigned.name == "?" and is_new)
 
 
-def _rent(command_line: CommandLine, machine: Machine, file: ReceiptFile) -> None:
+def _rent(command_line: CommandLine, machine: Machine, file: ReceiptFile, tell: Callable[[str], None]) -> None:
     session = file.receipt.session
     file.note(others=tuple(each.endpoint for each in command_line.sessions()))
     high_memory = ["--high-mem"] if file.receipt.high_memory and machine.has_shapes else []
     # Ended half-way, it may leave a machine that it does not know of.
-    with deferred_interrupts():
+    doing = f"asking Colab for a machine, which takes up to {ASKING / 60:.0f} minutes where Google's program hangs"
+    with _second_ctrl_c(doing, file, _unfailing(tell)):
         command_line.run("new", "-s", session, *machine.options, *high_memory, seconds=ASKING)
         file.note(stage=Stage.RENTED)
     found = next((each for each in command_line.sessions() if each.name == session), None)

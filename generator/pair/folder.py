@@ -6,9 +6,11 @@ import json
 import os
 import signal
 import threading
+import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from math import inf
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -27,6 +29,7 @@ from generator.text import is_slug, printable
 
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, *((signal.SIGHUP,) if hasattr(signal, "SIGHUP") else ()))
+_SAME_PRESS_SECONDS = 0.5
 
 
 @contextmanager
@@ -49,11 +52,30 @@ def handled_signals(handler: Callable[[int, FrameType | None], Any]) -> Iterator
 
 
 @contextmanager
-def deferred_interrupts() -> Iterator[None]:
-    """Delivers the first of them only after the block, which must not stop half-way."""
+def deferred_interrupts(on_first: Callable[[], None] | None = None) -> Iterator[None]:
+    """Delivers the first of them only after the block, which must not stop half-way.
+
+    Args:
+        on_first: Called at the first one. With it, a second Ctrl-C raises KeyboardInterrupt in the block.
+    """
     received: list[int] = []
+    first_at = 0.0
+
+    def handle(number: int, _: FrameType | None) -> None:
+        nonlocal first_at
+        received.append(number)
+        if on_first is None:
+            return
+        if len(received) == 1:
+            first_at = time.monotonic()
+            on_first()
+        # A terminal that closes sends several signals, and a program that passes Ctrl-C on sends it twice at once.
+        elif number == signal.SIGINT and time.monotonic() - first_at > _SAME_PRESS_SECONDS:
+            first_at = inf  # the third does not disturb the clean-up after the second
+            raise KeyboardInterrupt
+
     try:
-        with handled_signals(lambda number, _: received.append(number)):
+        with handled_signals(handle):
             yield
     finally:
         if received:
