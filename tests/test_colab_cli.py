@@ -3,6 +3,7 @@
 import gzip
 import json
 import os
+import resource
 import sys
 import tarfile
 import time
@@ -160,6 +161,12 @@ def entry(name: str, kind: bytes = tarfile.REGTYPE, content: bytes = b"") -> byt
     return header.tobuf() + content.ljust(-(-len(content) // 512) * 512, b"\0")
 
 
+def below_zero(name: str) -> bytes:
+    header = tarfile.TarInfo(name)
+    header.size = -512
+    return header.tobuf(tarfile.GNU_FORMAT)
+
+
 @pytest.mark.parametrize(
     "content",
     [
@@ -167,9 +174,10 @@ def entry(name: str, kind: bytes = tarfile.REGTYPE, content: bytes = b"") -> byt
         packed(entry("file"))[:20],
         packed(entry("long", tarfile.GNUTYPE_LONGNAME, bytes(4 << 20)), entry("file")),
         packed(entry("same"), entry("same")),
+        packed(entry("earlier", content=b"x"), below_zero("file")),
         b"no archive",
     ],
-    ids=["headers without end", "cut off", "a name of 4 MB", "a name twice", "nonsense"],
+    ids=["headers without end", "cut off", "a name of 4 MB", "a name twice", "a size below zero", "nonsense"],
 )
 def test_results_that_no_archive_can_be_are_refused_in_a_sentence(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "results.tar.gz").write_bytes(content)
@@ -177,6 +185,8 @@ def test_results_that_no_archive_can_be_are_refused_in_a_sentence(tmp_path: Path
 
     with pytest.raises(TransferError, match=r"^the results could not be carried: .+\. Run it again\.$"):
         unpack(tmp_path / "results.tar.gz", tmp_path / "results")
+
+    assert len(list((tmp_path / "results").iterdir())) <= 1
 
 
 def test_a_time_beyond_all_is_left_out_of_results(tmp_path: Path) -> None:
@@ -214,6 +224,15 @@ def test_pieces_of_results_are_files_of_the_size_that_was_asked_for(
 
     with pytest.raises(kind, match=r"carried: piece 0 is larger|download /content/tandem/results\.0"):
         fetch_folder(Rental(command_line, "tandem-x", tmp_path), "/content/working", tmp_path / "results")
+
+
+@pytest.mark.skipif(not hasattr(resource, "prlimit"), reason="only Linux limits the files of another process")
+def test_a_download_that_is_larger_than_was_asked_for_does_not_fill_the_disk(tmp_path: Path) -> None:
+    google = program(tmp_path, "sleep 0.3", 'exec head -c 100000000 /dev/zero > "$5"')
+    with pytest.raises(CommandError, match="download"):
+        Rental(google, "tandem-x", tmp_path).download("/content/large", tmp_path / "large", most=1_000)
+
+    assert (tmp_path / "large").stat().st_size <= 1_001
 
 
 def test_a_process_that_a_command_left_with_its_output_is_not_waited_for(tmp_path: Path) -> None:

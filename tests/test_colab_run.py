@@ -152,6 +152,35 @@ def test_a_notebook_that_came_back_in_half_is_a_failure_and_the_results_are_fetc
     assert rented(tmp_path / "google") == []
 
 
+def test_checkpoints_that_are_a_link_are_not_sent(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_colab_pair(tmp_path, FAILS)
+    program = install(tmp_path / "google")
+    assert colab("run", tmp_path, program, "--machine", "T4") == 1
+    checkpoints = tmp_path / "output" / "tiny" / "train" / "checkpoints"
+    checkpoints.rename(tmp_path / "secret")
+    checkpoints.symlink_to(tmp_path / "secret")
+    (tmp_path / "google" / "calls.txt").unlink()
+
+    assert colab("run", tmp_path, program, "--machine", "T4", "--resume") == 1
+    assert "checkpoints" in capsys.readouterr().err
+    assert "new" not in (tmp_path / "google" / "calls.txt").read_text()
+    assert (tmp_path / "secret" / "a").is_file()
+
+
+def test_results_that_came_in_half_after_a_failure_are_not_kept(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_colab_pair(tmp_path, {**FAILS, "read": f"(working / 'z').symlink_to('/etc'); {FAILS['read']}"})
+    program = install(tmp_path / "google")
+    assert colab("run", tmp_path, program, "--machine", "T4") == 1
+
+    said = capsys.readouterr().err
+    assert "nothing of it is kept" in said
+    assert "ZeroDivisionError" in said
+    assert not (tmp_path / "output" / "tiny" / "train").exists()
+    assert rented(tmp_path / "google") == []
+
+
 def test_a_token_of_kaggle_is_in_a_file_of_the_machine_and_nowhere_else(
     workspace: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
@@ -90,15 +91,26 @@ assert predict(model, x).shape == (128,)
 def compiled(tmp_path: Path) -> Callable[..., CompileReport]:
     """Compiles a notebook of these cells."""
 
-    def compile_cells(*cells: str, options: CompileOptions = ON_THE_CPU) -> CompileReport:
+    def compile_cells(
+        *cells: str,
+        options: CompileOptions = ON_THE_CPU,
+        metadata: dict[str, object] | None = None,
+        progress: Callable[[str], None] = lambda _line: None,
+    ) -> CompileReport:
         written = [
-            {"cell_type": "code", "id": f"{number:08x}", "metadata": {}, "outputs": [], "execution_count": None}
+            {
+                "cell_type": "code",
+                "id": f"{number:08x}",
+                "metadata": metadata or {},
+                "outputs": [],
+                "execution_count": None,
+            }
             | {"source": cell}
             for number, cell in enumerate(cells)
         ]
         path = tmp_path / "notebook.ipynb"
         path.write_text(json.dumps({"cells": written, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}))
-        return compile_steps(NotebookTarget(path), options, cache=ResultCache(tmp_path / "cache"))
+        return compile_steps(NotebookTarget(path), options, progress=progress, cache=ResultCache(tmp_path / "cache"))
 
     return compile_cells
 
@@ -245,6 +257,48 @@ subprocess.run([sys.executable, "-c", deep], check=True)
     (step,) = report.steps
     assert (step.flops, step.padding, step.peak_memory, step.cores, step.batch_per_core) == (0.0, None, None, 1, 0)
     assert "needs more memory than there is" in report.problems[0].sentence
+
+
+def test_of_a_flood_of_progress_a_thousand_lines_are_shown(compiled: Callable[..., CompileReport]) -> None:
+    flood = """
+import gc
+kit = next(each for each in gc.get_objects() if type(each).__name__ == "Parent")
+for number in range(3_000):
+    kit.tell({"progress": f"{number}"})
+"""
+    shown: list[str] = []
+    compiled(flood, progress=shown.append)
+
+    assert "500" in shown
+    assert len(shown) <= 1_001  # with one that says again what goes on
+
+
+@pytest.mark.parametrize("tags", [5, {"parameters": 1}, "parameters", None])
+def test_tags_that_are_no_list_are_none(compiled: Callable[..., CompileReport], tags: object) -> None:
+    report = compiled("raise ValueError('it ran')", metadata={"tags": tags})
+
+    assert [problem.sentence[-6:] for problem in report.problems] == ["it ran"]
+
+
+def test_a_second_ctrl_c_does_not_stop_the_clean_up(
+    compiled: Callable[..., CompileReport], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    number = tmp_path / "number.txt"
+    detach = f"""
+import subprocess, sys, time
+command = [sys.executable, "-c", "import time; time.sleep(300)"]
+child = subprocess.Popen(command, start_new_session=True, env={{"HOME": "/"}})
+open({str(number)!r}, "w").write(str(child.pid))
+"""
+
+    def interrupted(_: Path) -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+
+    monkeypatch.setattr("generator.tpu_compiler.compilation.end_processes_of", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        compiled(detach)
+
+    assert FirstProcess.of(int(number.read_text())) is None
 
 
 def test_half_of_a_surrogate_pair_does_not_end_the_compiling(compiled: Callable[..., CompileReport]) -> None:

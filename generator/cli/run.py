@@ -179,7 +179,7 @@ def rehearse(**options: Any) -> int:
     \b
     tandem rehearse digits
     tandem rehearse titanic --hidden-rows 50000
-    tandem rehearse birdclef --specimen -P IMAGE_SIZE=64
+    tandem rehearse birdclef --specimen -P MELS=64
     """  # noqa: D301 - click wants the character itself
     from generator.run.kernel import require_packages
 

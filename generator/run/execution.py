@@ -93,7 +93,7 @@ def plan(notebook: Any) -> list[PlannedCell]:
     planned: list[PlannedCell] = []
     section = ""
     for position, cell in enumerate(notebook.cells):
-        if INJECTED in cell.metadata.get("tags", []):
+        if has_tag(cell, INJECTED):
             cell["id"] = INJECTED
         if cell.cell_type == "markdown":
             section = heading(cell.source) or section
@@ -101,6 +101,12 @@ def plan(notebook: Any) -> list[PlannedCell]:
             name = cell.get("id") or f"cell-{position + 1}"
             planned.append(PlannedCell(position, name, section, cell))
     return planned
+
+
+def has_tag(cell: Any, tag: str) -> bool:
+    """True if a cell has a tag; tags that are no list, which nbformat lets through, are none."""
+    tags = cell.metadata.get("tags")
+    return isinstance(tags, list) and tag in tags
 
 
 def heading(markdown: str) -> str | None:
@@ -474,12 +480,11 @@ def read_notebook_parameters(notebook: Path) -> NotebookParameters:
     """
     if not notebook.is_file():
         raise RunError(f"{printable(str(notebook))} does not exist. Write the pair afresh with `tandem generate`.")
-    tagged = []
-    for position, cell in enumerate(read_notebook(notebook).cells, start=1):
-        tags = cell.metadata.get("tags", [])
-        if not isinstance(tags, list):
+    cells = read_notebook(notebook).cells
+    for position, cell in enumerate(cells, start=1):
+        if not isinstance(cell.metadata.get("tags", []), list):  # papermill would fail at it
             raise NotebookReadError(path=notebook, problem=f"the tags of cell {position} are no list")
-        tagged += [cell] if PARAMETERS_TAG in tags else []
+    tagged = [cell for cell in cells if has_tag(cell, PARAMETERS_TAG)]
     return NotebookParameters(defaults=read_parameters(tagged[0].source) if tagged else {})
 
 

@@ -26,7 +26,7 @@ from generator.kit_files import installed_version
 from generator.pair.folder import deferred_interrupts, existing_pair, handled_signals
 from generator.pair.notebook import PARAMETERS_TAG, read_parameters
 from generator.pair.workspace import Role, Workspace
-from generator.run.execution import OFF_COLAB, ROOTS, assigned, read_notebook, read_notebook_parameters
+from generator.run.execution import OFF_COLAB, ROOTS, assigned, has_tag, read_notebook, read_notebook_parameters
 from generator.run.input_mounts import InputMissingError, Mount, SpecimenMissingError, lay_out, mounts, read_sources
 from generator.run.kernel import (
     KernelSetup,
@@ -98,7 +98,7 @@ def code_cells(target: NotebookTarget, *, input_root: Path, working: Path) -> li
         source = cell.source.replace(_KAGGLE_INPUT, str(input_root)).replace(_KAGGLE_WORKING, str(working))
         source = source.encode(errors="replace").decode()  # half of a surrogate pair is in no file
         cells.append({"name": _name(cell, position), "source": source, "own": False})
-        if not is_set and PARAMETERS_TAG in cell.metadata.get("tags", []):
+        if not is_set and has_tag(cell, PARAMETERS_TAG):
             is_set = True
             cells.append({"name": "", "source": _assignments(target, cell.source, roots), "own": True})
     return cells

@@ -270,6 +270,16 @@ def test_a_hostile_archive_is_refused(
     assert sum(path.stat().st_size for path in (tmp_path / "unpacked").iterdir()) <= 10
 
 
+def headers(*entries: tuple[bytes, int]) -> bytes:
+    """A tar of headers alone: a kind, and the size that it says."""
+    packed = b""
+    for kind, size in entries:
+        member = tarfile.TarInfo("a.csv")
+        member.type, member.size = kind, size
+        packed += member.tobuf(tarfile.GNU_FORMAT)
+    return packed + bytes(1024)
+
+
 def tarred(*members: tuple[str, bytes | None]) -> bytes:
     """A tar.gz; a member without content is a link to a file of the system."""
     stream = io.BytesIO()
@@ -291,6 +301,13 @@ def tarred(*members: tuple[str, bytes | None]) -> bytes:
         pytest.param(tarred(("a.csv", None)), "a.csv is no ordinary file", id="a link"),
         pytest.param(tarred(("a.csv", b"1"), ("a.csv", b"2")), "in it twice", id="a name that comes twice"),
         pytest.param(tarred(("a.csv", b"abc" * 1_000))[:40], "cannot be unpacked", id="a cut archive"),
+        pytest.param(tarred(("a", b"1"), ("a/b.csv", b"2")), "a folder at once", id="a file that is a folder"),
+        pytest.param(tarred(("\x1b[2J.csv", b"1")), r"unpack me/m", id="a name with escapes"),
+        pytest.param(headers((tarfile.FIFOTYPE, 0)), "a.csv is no ordinary file", id="a pipe"),
+        pytest.param(headers((tarfile.CHRTYPE, 0)), "a.csv is no ordinary file", id="a device"),
+        pytest.param(headers((tarfile.REGTYPE, -512)), "less than no bytes", id="a size below zero"),
+        pytest.param(headers((tarfile.REGTYPE, 2**60)), "cannot be unpacked|larger", id="a size beyond all"),
+        pytest.param(headers((tarfile.GNUTYPE_LONGNAME, 2**40)), "far too long", id="a name of a terabyte"),
         pytest.param(zipped({"../out.csv": "out"}), r"\.\./out\.csv", id="a zip that leads out"),
         pytest.param(greedy_zip("a.csv", b"1,2"), "compressed by LZMA", id="gigabytes of memory"),
         pytest.param(b"<html>sign in</html>", "cannot be unpacked", id="a page in its place"),
