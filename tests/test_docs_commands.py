@@ -33,13 +33,11 @@ BLOCK = re.compile(r"^```(?:sh)?\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 COMMAND = re.compile(r"^(?:tandem|generate)\b.*$", re.MULTILINE)
 
 # How a command has to be run where it cannot be as it stands: by its beginning, what is added to it, and the reason.
-# `None`: it is only parsed.
-NOT_AS_IT_STANDS: dict[str, tuple[list[str] | None, str]] = {
+NOT_AS_IT_STANDS: dict[str, tuple[list[str], str]] = {
     "tandem serve": (
         ["--port", "0", "--i-trust-these-notebooks"],
         "its port may be taken, and there may be no sandbox; it runs none, and is stopped when it listens",
     ),
-    "tandem rehearse": (None, "it trains for minutes; test_rehearse.py does"),
     "tandem colab run": (
         ["--dry-run"],
         "it rents a machine of Google Colab; what it would fetch is written by the test",
@@ -70,9 +68,9 @@ def commands(page: Path) -> list[str]:
 
 
 @cache
-def titanic_data() -> Path:
-    folder = Path(mkdtemp(prefix="docs-titanic-")) / "titanic"
-    next(one for one in ALL_LAYOUTS if one.name == "titanic").write(folder)
+def data_of(competition: str) -> Path:
+    folder = Path(mkdtemp(prefix="docs-")) / competition
+    next(one for one in ALL_LAYOUTS if one.name == competition).write(folder)
     return folder
 
 
@@ -80,7 +78,7 @@ def titanic_data() -> Path:
 def kaggle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Served]:
     """A local Kaggle with the competitions of the pages, which `--to local` finds."""
     hosted = tmp_path / "titanic"
-    shutil.copytree(titanic_data(), hosted / "data")
+    shutil.copytree(data_of("titanic"), hosted / "data")
     shutil.copy(hosted / "data" / "gender_submission.csv", hosted / "answers.csv")
     (hosted / "competition.toml").write_text('metric = "accuracy"\n')
     shutil.copytree(hosted, tmp_path / "my-heights")
@@ -99,7 +97,7 @@ def workspace(
     folder = tmp_path / "workspace"
     folder.mkdir()
     monkeypatch.chdir(folder)
-    shutil.copytree(titanic_data(), Path.home() / "Downloads" / "titanic")
+    shutil.copytree(data_of("titanic"), Path.home() / "Downloads" / "titanic")
     for arguments in (["digits"], ["titanic", "--data", Path.home() / "Downloads" / "titanic"]):
         assert tandem(*arguments, "--owner", kaggle.account, program="generate").code == 0
     shutil.copytree(folder / "kernels" / "titanic" / "train", folder / "path" / "to" / "kernel")
@@ -108,6 +106,12 @@ def workspace(
     shutil.copytree(tmp_path / "my-heights", folder / "my-heights")
     assert tandem("specimen", "titanic").code == 0
     return Workspace(folder)
+
+
+def add_birdclef(tandem: Callable[..., Outcome]) -> None:
+    """A pair of sounds with a specimen, of which the page of rehearsals speaks."""
+    assert tandem("birdclef", "--data", data_of("birdclef"), "--owner", "someone", program="generate").code == 0
+    assert tandem("specimen", "birdclef").code == 0
 
 
 @contextmanager
@@ -148,8 +152,8 @@ def listening(arguments: list[str], root: Path) -> Outcome:
 @pytest.mark.parametrize(
     "page",
     [
-        # It compiles and measures trainings, a minute or less each.
-        pytest.param(page, marks=[pytest.mark.slow] if page.name == "plan.md" else [], id=page.name)
+        # They compile, measure and rehearse trainings, for minutes.
+        pytest.param(page, marks=[pytest.mark.slow] if page.name in ("plan.md", "rehearse.md") else [], id=page.name)
         for page in PAGES
         if commands(page)
     ],
@@ -159,11 +163,14 @@ def test_every_command_on_a_page_works(
 ) -> None:
     if page.name == "tutorial.md":
         pytest.skip("test_tutorial.py executes it")
+    if page.name == "rehearse.md":
+        add_birdclef(tandem)
     for command in commands(page):
         typed = command.replace("YOUR-KAGGLE-NAME", kaggle.account).replace("~", str(Path.home()))
+        typed = typed.replace("/big/birdclef", str(data_of("birdclef")))
         program, *arguments = shlex.split(typed, comments=True)
         more, _ = next((how for start, how in NOT_AS_IT_STANDS.items() if command.startswith(start)), ([], ""))
-        arguments += ["--help"] if more is None else more
+        arguments += more
         if arguments[0] == "serve" and "--env" not in arguments:
             outcome = listening(arguments, workspace.root.parent / "another-kaggle")
         elif arguments[0] in ("run", "push"):
