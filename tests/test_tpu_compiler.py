@@ -301,6 +301,30 @@ open({str(number)!r}, "w").write(str(child.pid))
     assert FirstProcess.of(int(number.read_text())) is None
 
 
+@pytest.mark.skipif(not Path("/proc/self/oom_score_adj").exists(), reason="only Linux is told whom to end first")
+def test_a_notebook_that_takes_all_memory_is_ended_before_other_programs(
+    compiled: Callable[..., CompileReport],
+) -> None:
+    cell = "import subprocess\nraise ValueError(subprocess.getoutput('cat /proc/self/oom_score_adj'))"
+
+    assert [problem.sentence[-4:] for problem in compiled(cell).problems] == ["1000"]
+
+
+def test_names_with_line_ends_and_escapes_are_told_in_one_line(compiled: Callable[..., CompileReport]) -> None:
+    shown: list[str] = []
+    cell = """import jax, jax.numpy as jnp
+def step(w):
+    return w @ w
+step.__name__ = "train\\nstep\\x1b[2J"
+jax.jit(step)(jnp.zeros((8, 8)))
+"""
+    report = compiled(cell, metadata={"name": "a\nb\x1b[2J"}, progress=shown.append)
+
+    assert len(report.steps) == 1
+    assert [text for text in (report.steps[0].cell, *shown) if not text.isprintable()] == []
+    assert any("train\\nstep" in line for line in shown)
+
+
 def test_half_of_a_surrogate_pair_does_not_end_the_compiling(compiled: Callable[..., CompileReport]) -> None:
     report = compiled("text = '\ud800'", "raise ValueError(len(text))", options=ON_THE_CPU)
 

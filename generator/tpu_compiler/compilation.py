@@ -261,6 +261,9 @@ class Job:
                 pass_fds=(telling, asked),
                 start_new_session=True,
             )
+            # A notebook that takes all memory is what Linux ends, and no other program of the user's.
+            with suppress(OSError):
+                Path(f"/proc/{process.pid}/oom_score_adj").write_text("1000")
             reading = Thread(target=_read_end, args=(process.stdout, last_words), daemon=True)
             reading.start()
             os.close(telling)
