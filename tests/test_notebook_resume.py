@@ -125,28 +125,69 @@ def test_a_killed_training_ends_as_one_that_was_not_in_its_folder_and_with_its_o
     sessions.finished(infer, shops.parameters(infer))
 
 
-FREEZE = """
-        if model.layers[-1].trainable == (epoch < 3):
-            model.layers[-1].trainable = epoch >= 3
+# What people write above the line that trains for an epoch, so that some layers rest for the first two. It begins with
+# an array of the layers that rest, and ends with whether they are trained now.
+FREEZE = {
+    "keras": """
+        layer = next(each for each in model.layers if each.name.startswith("dense"))
+        if layer.trainable != (epoch >= 2):
+            layer.trainable = epoch >= 2
             model.compile(optimizer=make_optimizer(learning_rates), loss=loss)
             model.optimizer.build(model.trainable_variables)
+        kernel_of = lambda: np.array(layer.kernel)
+""",
+    "jax": """
+        from flax import nnx
+        wrt = nnx.Param if epoch >= 2 else nnx.All(nnx.Param, nnx.Not(nnx.PathContains("layers")))
+        if model["optimizer"].wrt != wrt:
+            model["optimizer"] = nnx.Optimizer(model["network"], make_optimizer(learning_rates), wrt=wrt)
+        kernel_of = lambda: np.array(model["network"].layers[0].kernel[...])
+""",
+    "torch": """
+        model["network"].layers.requires_grad_(epoch >= 2)
+        kernel_of = lambda: model["network"].layers[0].weight.detach().numpy().copy()
+""",
+    "torch with a new optimizer": """
+        model["network"].layers.requires_grad_(epoch >= 2)
+        trained = [weight for weight in model["network"].parameters() if weight.requires_grad]
+        if len(trained) != sum(len(group["params"]) for group in model["optimizer"].param_groups):
+            model["optimizer"] = make_optimizer(trained)
+            model["schedule"] = torch.optim.lr_scheduler.LambdaLR(
+                model["optimizer"], lambda at: float(learning_rates.take(at, mode="clip"))
+            )
+        kernel_of = lambda: model["network"].layers[0].weight.detach().numpy().copy()
+""",
+}
+OBSERVED = """
+        kernel = kernel_of()
         mean_loss = train_epoch(model, batches)
+        print("trained" if (kernel_of() != kernel).any() else "frozen")
 """
 
 
-@pytest.mark.parametrize("epoch", [2, 4])
-def test_a_training_that_freezes_layers_in_its_first_epochs_resumes(
-    sessions: Sessions, shops: Mirror, epoch: int
+@pytest.mark.parametrize(
+    "edit", [pytest.param(name, marks=[needs_torch] * name.startswith("torch")) for name in FREEZE]
+)
+def test_a_training_that_freezes_layers_in_its_first_epochs_resumes_after_each(
+    sessions: Sessions, shops: Mirror, edit: str
 ) -> None:
     write_shops(shops.competition)
-    edits = {"train": lambda cell: cell.replace("\n        mean_loss = train_epoch(model, batches)\n", FREEZE)}
-    train = of_shops("keras", "train", edits)
-    killed(sessions, shops, "keras", fold=0, epoch=epoch, edits=edits)
+    framework = edit.split(maxsplit=1)[0]
+    step = "\n        mean_loss = train_epoch(model, batches)\n"
+    edits = {"train": lambda cell: cell.replace(step, FREEZE[edit] + OBSERVED)}
+    for epoch in (1, 2, 3):
+        killed(sessions, shops, framework, fold=0, epoch=epoch, edits=edits)
+    train = of_shops(framework, "train", edits)
 
     ended = sessions.run(train, shops.parameters(train, **SETTINGS), look=LOOK)
 
     outcome(ended, shops)
-    assert epochs_in(ended)[0] == (0, epoch + 1)
+    assert epochs_in(ended)[0] == (0, 4)
+    assert re.findall("^(?:trained|frozen)$", ended.said("train"), re.MULTILINE) == [
+        *["trained"] * (EPOCHS - 3),
+        *["frozen"] * 2,
+        *["trained"] * (EPOCHS - 2),
+    ]
 
 
 @pytest.mark.parametrize("mount", ["notebooks/ada/shops-tensorflow-train", "shops-tensorflow-train"])
