@@ -16,7 +16,7 @@ from notebook_session import Mirror, Sessions, arrays_in, names_below, needs_tor
 pytestmark = pytest.mark.slow
 pytest_plugins = ("notebook_session",)
 
-EPOCHS = 6
+EPOCHS = 4
 SETTINGS = {"EPOCHS": EPOCHS, "N_FOLDS": 2}
 LOOK = "[[[epoch['loss'], epoch['score']] for epoch in history] for history in run.histories]"
 
@@ -102,14 +102,14 @@ def test_a_killed_training_ends_as_one_that_was_not_in_its_folder_and_with_its_o
     parameters = shops.parameters(train, **SETTINGS)
     expected = uninterrupted(framework, ema)
 
-    killed(sessions, shops, framework, fold=1, epoch=3, ema=ema)
+    killed(sessions, shops, framework, fold=1, epoch=2, ema=ema)
     mount = shops.output_of_training(framework)
     shutil.copytree(shops.working, mount)
     attached = {name: (mount / name).read_bytes() for name in names_below(mount)}
 
     here = sessions.run(train, parameters, look=LOOK)
     assert outcome(here, shops) == expected
-    assert epochs_in(here) == [(1, epoch) for epoch in range(4, EPOCHS + 1)]
+    assert epochs_in(here) == [(1, epoch) for epoch in range(3, EPOCHS + 1)]
     assert f"\nResuming from {shops.working}/checkpoints/" in "\n" + here.said("train")
     assert f"\nfold 0: skipped, finished ({EPOCHS} epochs)\n" in here.said("train")
 
@@ -190,22 +190,21 @@ def test_a_training_that_freezes_layers_in_its_first_epochs_resumes_after_each(
     ]
 
 
-@pytest.mark.parametrize("mount", ["notebooks/ada/shops-tensorflow-train", "shops-tensorflow-train"])
-def test_a_training_that_was_killed_between_two_folds_ends_as_one_that_was_not(
-    sessions: Sessions, shops: Mirror, uninterrupted: Callable[..., Any], mount: str
+def test_a_training_that_was_killed_between_two_folds_ends_as_one_that_was_not_with_a_mount_of_the_old_layout(
+    sessions: Sessions, shops: Mirror, uninterrupted: Callable[..., Any]
 ) -> None:
     write_shops(shops.competition)
     train = of_shops("tensorflow", "train")
     expected = uninterrupted("tensorflow", 0.0)
     killed(sessions, shops, "tensorflow", fold=0, epoch=EPOCHS)
-    (shops.input / mount).parent.mkdir(parents=True, exist_ok=True)
-    shops.working.rename(shops.input / mount)
+    mount = shops.input / "shops-tensorflow-train"
+    shops.working.rename(mount)
 
     ended = sessions.run(train, shops.parameters(train, **SETTINGS), look=LOOK)
 
     assert outcome(ended, shops) == expected
     assert epochs_in(ended) == [(1, epoch) for epoch in range(1, EPOCHS + 1)]
-    assert f"\nResuming from {shops.input / mount}/checkpoints/" in "\n" + ended.said("train")
+    assert f"\nResuming from {mount}/checkpoints/" in "\n" + ended.said("train")
 
 
 def test_a_session_ends_between_two_folds_where_a_fold_would_take_too_long(sessions: Sessions, shops: Mirror) -> None:
@@ -250,7 +249,7 @@ def test_checkpoints_of_other_settings_or_other_data_are_left_aside(sessions: Se
     competition = write_shops(shops.competition)
     train = of_shops("tensorflow", "train")
     parameters = shops.parameters(train, EPOCHS=3)
-    assert sessions.run(train, {**parameters, "SESSION_HOURS": 10 / 60}).is_done
+    assert sessions.run(train, {**parameters, "SESSION_HOURS": 10 / 60}, until="train").is_done
     mount = shops.output_of_training("tensorflow")
     here = shops.working / "checkpoints"
     (first,) = here.iterdir()
@@ -292,7 +291,7 @@ def test_other_checkpoints_in_the_folder_do_not_mix_with_those_that_are_attached
     write_shops(shops.competition)
     train = of_shops("tensorflow", "train")
     parameters = shops.parameters(train, EPOCHS=3, N_FOLDS=2)
-    assert sessions.run(train, {**parameters, "SESSION_HOURS": 10 / 60}).is_done
+    assert sessions.run(train, {**parameters, "SESSION_HOURS": 10 / 60}, until="train").is_done
     mount = shops.output_of_training("tensorflow")
     mount.parent.mkdir(parents=True)
     shops.working.rename(mount)
@@ -301,6 +300,22 @@ def test_other_checkpoints_in_the_folder_do_not_mix_with_those_that_are_attached
     ended = sessions.finished(train, parameters, until="train")
     epochs = re.findall(r"fold (\d), epoch +(\d)/3", ended.said("train"))
     assert epochs == [("0", "2"), ("0", "3"), ("1", "1"), ("1", "2"), ("1", "3")]
+
+
+@pytest.fixture(scope="module")
+def begun_once(sessions: Sessions, tmp_path_factory: pytest.TempPathFactory) -> Mirror:
+    """A training of three epochs that ended in time after the first."""
+    shops = Mirror(tmp_path_factory.mktemp("begun"), slug="shops")
+    write_shops(shops.competition)
+    train = of_shops("tensorflow", "train")
+    sessions.finished(train, shops.parameters(train, EPOCHS=3, SESSION_HOURS=10 / 60), until="train")
+    return shops
+
+
+@pytest.fixture
+def begun(begun_once: Mirror, tmp_path: Path) -> Mirror:
+    """A copy of it."""
+    return Mirror(shutil.copytree(begun_once.root, tmp_path / "begun"), slug="shops")
 
 
 @pytest.mark.parametrize(
@@ -333,13 +348,10 @@ def test_other_checkpoints_in_the_folder_do_not_mix_with_those_that_are_attached
     ],
 )
 def test_a_training_is_resumed_unless_code_that_it_depends_on_was_edited(
-    sessions: Sessions, shops: Mirror, edits: Mapping[str, Callable[[str], str]], changed: str
+    sessions: Sessions, begun: Mirror, edits: Mapping[str, Callable[[str], str]], changed: str
 ) -> None:
-    write_shops(shops.competition)
-    train = of_shops("tensorflow", "train")
-    parameters = shops.parameters(train, EPOCHS=3)
-    assert sessions.run(train, {**parameters, "SESSION_HOURS": 10 / 60}).is_done
-    (there,) = (shops.working / "checkpoints").iterdir()
+    parameters = begun.parameters(of_shops("tensorflow", "train"), EPOCHS=3)
+    (there,) = (begun.working / "checkpoints").iterdir()
     said = said_of_checkpoints(sessions, parameters, {name: edit for name, edit in edits.items() if name != "runtime"})
 
     if not changed:
@@ -349,12 +361,16 @@ def test_a_training_is_resumed_unless_code_that_it_depends_on_was_edited(
         assert changed.split(",", maxsplit=1)[0] in said[1]
 
 
-@pytest.mark.parametrize("text", [b"", b"=", b"\xff", b"[]", b'{"settings": []}'])
-def test_damaged_settings_of_another_run_start_afresh(sessions: Sessions, shops: Mirror, text: bytes) -> None:
+def test_damaged_settings_of_other_runs_start_afresh(sessions: Sessions, shops: Mirror) -> None:
     write_shops(shops.competition)
-    (shops.working / "checkpoints" / "other").mkdir(parents=True)
-    (shops.working / "checkpoints" / "other" / "run.json").write_bytes(text)
+    checkpoints = shops.working / "checkpoints"
+    for number, text in enumerate([b"", b"=", b"\xff", b"[]", b'{"settings": []}']):
+        (checkpoints / f"{number}").mkdir(parents=True)
+        (checkpoints / f"{number}" / "run.json").write_bytes(text)
 
     said = said_of_checkpoints(sessions, shops.parameters(of_shops("tensorflow", "train")))
 
     assert said[0].startswith("No matching checkpoint")
+    assert sorted(said[1:]) == [
+        f"{checkpoints}/{number} is of another run; changed: its run.json is damaged" for number in range(5)
+    ]
