@@ -364,7 +364,8 @@ def test_a_training_is_resumed_unless_code_that_it_depends_on_was_edited(
 def test_damaged_settings_of_other_runs_start_afresh(sessions: Sessions, shops: Mirror) -> None:
     write_shops(shops.competition)
     checkpoints = shops.working / "checkpoints"
-    for number, text in enumerate([b"", b"=", b"\xff", b"[]", b'{"settings": []}']):
+    texts = [b"", b"=", b"\xff", b"[]", b'{"settings": []}', b'{"settings": {}, "code": 3}']
+    for number, text in enumerate(texts):
         (checkpoints / f"{number}").mkdir(parents=True)
         (checkpoints / f"{number}" / "run.json").write_bytes(text)
 
@@ -372,5 +373,5 @@ def test_damaged_settings_of_other_runs_start_afresh(sessions: Sessions, shops: 
 
     assert said[0].startswith("No matching checkpoint")
     assert sorted(said[1:]) == [
-        f"{checkpoints}/{number} is of another run; changed: its run.json is damaged" for number in range(5)
+        f"{checkpoints}/{number} is of another run; changed: its run.json is damaged" for number in range(len(texts))
     ]
