@@ -51,6 +51,7 @@ def submitted(mirror: Mirror) -> dict[str, Any]:
     ("files", "answer"),
     [
         # ("path", "targets") is served below, "path" and "value" with sounds
+        ("path", "table"),
         ("list", "table"),
         ("column", "targets"),
         ("folder", "table"),

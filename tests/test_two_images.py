@@ -191,7 +191,8 @@ BACKBONE = {"BACKBONE": "MobileNetV2", "LEARNING_RATE": 0.001}
 CROSSINGS = {
     **{f"keras {family}": Crossing("keras", family) for family in SMALL_COMPETITIONS},
     "keras tabular": Crossing("keras", "tabular", inference=("tensorflow", "jax")),
-    "keras segmentation": Crossing("keras", "segmentation", choices=BACKBONE),  # its layers, and those of a U-Net
+    "keras segmentation": Crossing("keras", "segmentation"),
+    "a backbone of Keras": Crossing("keras", "segmentation", choices=BACKBONE),
     # The models are those of Keras; the training, and what inference makes of its weights, are other cells.
     "tensorflow image_classification": Crossing("tensorflow", "image_classification", training="tensorflow"),
 }
