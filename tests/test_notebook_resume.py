@@ -16,7 +16,7 @@ from notebook_session import Mirror, Sessions, arrays_in, names_below, needs_tor
 pytestmark = pytest.mark.slow
 pytest_plugins = ("notebook_session",)
 
-EPOCHS = 6
+EPOCHS = 4
 SETTINGS = {"EPOCHS": EPOCHS, "N_FOLDS": 2}
 LOOK = "[[[epoch['loss'], epoch['score']] for epoch in history] for history in run.histories]"
 
@@ -102,14 +102,14 @@ def test_a_killed_training_ends_as_one_that_was_not_in_its_folder_and_with_its_o
     parameters = shops.parameters(train, **SETTINGS)
     expected = uninterrupted(framework, ema)
 
-    killed(sessions, shops, framework, fold=1, epoch=3, ema=ema)
+    killed(sessions, shops, framework, fold=1, epoch=2, ema=ema)
     mount = shops.output_of_training(framework)
     shutil.copytree(shops.working, mount)
     attached = {name: (mount / name).read_bytes() for name in names_below(mount)}
 
     here = sessions.run(train, parameters, look=LOOK)
     assert outcome(here, shops) == expected
-    assert epochs_in(here) == [(1, epoch) for epoch in range(4, EPOCHS + 1)]
+    assert epochs_in(here) == [(1, epoch) for epoch in range(3, EPOCHS + 1)]
     assert f"\nResuming from {shops.working}/checkpoints/" in "\n" + here.said("train")
     assert f"\nfold 0: skipped, finished ({EPOCHS} epochs)\n" in here.said("train")
 
@@ -125,46 +125,86 @@ def test_a_killed_training_ends_as_one_that_was_not_in_its_folder_and_with_its_o
     sessions.finished(infer, shops.parameters(infer))
 
 
-FREEZE = """
-        if model.layers[-1].trainable == (epoch < 3):
-            model.layers[-1].trainable = epoch >= 3
+# What people write above the line that trains for an epoch, so that some layers rest for the first two. It begins with
+# an array of the layers that rest, and ends with whether they are trained now.
+FREEZE = {
+    "keras": """
+        layer = next(each for each in model.layers if each.name.startswith("dense"))
+        if layer.trainable != (epoch >= 2):
+            layer.trainable = epoch >= 2
             model.compile(optimizer=make_optimizer(learning_rates), loss=loss)
             model.optimizer.build(model.trainable_variables)
+        kernel_of = lambda: np.array(layer.kernel)
+""",
+    "jax": """
+        from flax import nnx
+        wrt = nnx.Param if epoch >= 2 else nnx.All(nnx.Param, nnx.Not(nnx.PathContains("layers")))
+        if model["optimizer"].wrt != wrt:
+            model["optimizer"] = nnx.Optimizer(model["network"], make_optimizer(learning_rates), wrt=wrt)
+        kernel_of = lambda: np.array(model["network"].layers[0].kernel[...])
+""",
+    "torch": """
+        model["network"].layers.requires_grad_(epoch >= 2)
+        kernel_of = lambda: model["network"].layers[0].weight.detach().numpy().copy()
+""",
+    "torch with a new optimizer": """
+        model["network"].layers.requires_grad_(epoch >= 2)
+        trained = [weight for weight in model["network"].parameters() if weight.requires_grad]
+        if len(trained) != sum(len(group["params"]) for group in model["optimizer"].param_groups):
+            model["optimizer"] = make_optimizer(trained)
+            model["schedule"] = torch.optim.lr_scheduler.LambdaLR(
+                model["optimizer"], lambda at: float(learning_rates.take(at, mode="clip"))
+            )
+        kernel_of = lambda: model["network"].layers[0].weight.detach().numpy().copy()
+""",
+}
+OBSERVED = """
+        kernel = kernel_of()
         mean_loss = train_epoch(model, batches)
+        print("trained" if (kernel_of() != kernel).any() else "frozen")
 """
 
 
-@pytest.mark.parametrize("epoch", [2, 4])
-def test_a_training_that_freezes_layers_in_its_first_epochs_resumes(
-    sessions: Sessions, shops: Mirror, epoch: int
+@pytest.mark.parametrize(
+    "edit", [pytest.param(name, marks=[needs_torch] * name.startswith("torch")) for name in FREEZE]
+)
+def test_a_training_that_freezes_layers_in_its_first_epochs_resumes_after_each(
+    sessions: Sessions, shops: Mirror, edit: str
 ) -> None:
     write_shops(shops.competition)
-    edits = {"train": lambda cell: cell.replace("\n        mean_loss = train_epoch(model, batches)\n", FREEZE)}
-    train = of_shops("keras", "train", edits)
-    killed(sessions, shops, "keras", fold=0, epoch=epoch, edits=edits)
+    framework = edit.split(maxsplit=1)[0]
+    step = "\n        mean_loss = train_epoch(model, batches)\n"
+    edits = {"train": lambda cell: cell.replace(step, FREEZE[edit] + OBSERVED)}
+    for epoch in (1, 2, 3):
+        killed(sessions, shops, framework, fold=0, epoch=epoch, edits=edits)
+    train = of_shops(framework, "train", edits)
 
     ended = sessions.run(train, shops.parameters(train, **SETTINGS), look=LOOK)
 
     outcome(ended, shops)
-    assert epochs_in(ended)[0] == (0, epoch + 1)
+    assert epochs_in(ended)[0] == (0, 4)
+    assert re.findall("^(?:trained|frozen)$", ended.said("train"), re.MULTILINE) == [
+        *["trained"] * (EPOCHS - 3),
+        *["frozen"] * 2,
+        *["trained"] * (EPOCHS - 2),
+    ]
 
 
-@pytest.mark.parametrize("mount", ["notebooks/ada/shops-tensorflow-train", "shops-tensorflow-train"])
-def test_a_training_that_was_killed_between_two_folds_ends_as_one_that_was_not(
-    sessions: Sessions, shops: Mirror, uninterrupted: Callable[..., Any], mount: str
+def test_a_training_that_was_killed_between_two_folds_ends_as_one_that_was_not_with_a_mount_of_the_old_layout(
+    sessions: Sessions, shops: Mirror, uninterrupted: Callable[..., Any]
 ) -> None:
     write_shops(shops.competition)
     train = of_shops("tensorflow", "train")
     expected = uninterrupted("tensorflow", 0.0)
     killed(sessions, shops, "tensorflow", fold=0, epoch=EPOCHS)
-    (shops.input / mount).parent.mkdir(parents=True, exist_ok=True)
-    shops.working.rename(shops.input / mount)
+    mount = shops.input / "shops-tensorflow-train"
+    shops.working.rename(mount)
 
     ended = sessions.run(train, shops.parameters(train, **SETTINGS), look=LOOK)
 
     assert outcome(ended, shops) == expected
     assert epochs_in(ended) == [(1, epoch) for epoch in range(1, EPOCHS + 1)]
-    assert f"\nResuming from {shops.input / mount}/checkpoints/" in "\n" + ended.said("train")
+    assert f"\nResuming from {mount}/checkpoints/" in "\n" + ended.said("train")
 
 
 def test_a_session_ends_between_two_folds_where_a_fold_would_take_too_long(sessions: Sessions, shops: Mirror) -> None:
@@ -209,7 +249,7 @@ def test_checkpoints_of_other_settings_or_other_data_are_left_aside(sessions: Se
     competition = write_shops(shops.competition)
     train = of_shops("tensorflow", "train")
     parameters = shops.parameters(train, EPOCHS=3)
-    assert sessions.run(train, {**parameters, "SESSION_HOURS": 10 / 60}).is_done
+    assert sessions.run(train, {**parameters, "SESSION_HOURS": 10 / 60}, until="train").is_done
     mount = shops.output_of_training("tensorflow")
     here = shops.working / "checkpoints"
     (first,) = here.iterdir()
@@ -251,7 +291,7 @@ def test_other_checkpoints_in_the_folder_do_not_mix_with_those_that_are_attached
     write_shops(shops.competition)
     train = of_shops("tensorflow", "train")
     parameters = shops.parameters(train, EPOCHS=3, N_FOLDS=2)
-    assert sessions.run(train, {**parameters, "SESSION_HOURS": 10 / 60}).is_done
+    assert sessions.run(train, {**parameters, "SESSION_HOURS": 10 / 60}, until="train").is_done
     mount = shops.output_of_training("tensorflow")
     mount.parent.mkdir(parents=True)
     shops.working.rename(mount)
@@ -260,6 +300,22 @@ def test_other_checkpoints_in_the_folder_do_not_mix_with_those_that_are_attached
     ended = sessions.finished(train, parameters, until="train")
     epochs = re.findall(r"fold (\d), epoch +(\d)/3", ended.said("train"))
     assert epochs == [("0", "2"), ("0", "3"), ("1", "1"), ("1", "2"), ("1", "3")]
+
+
+@pytest.fixture(scope="module")
+def begun_once(sessions: Sessions, tmp_path_factory: pytest.TempPathFactory) -> Mirror:
+    """A training of three epochs that ended in time after the first."""
+    shops = Mirror(tmp_path_factory.mktemp("begun"), slug="shops")
+    write_shops(shops.competition)
+    train = of_shops("tensorflow", "train")
+    sessions.finished(train, shops.parameters(train, EPOCHS=3, SESSION_HOURS=10 / 60), until="train")
+    return shops
+
+
+@pytest.fixture
+def begun(begun_once: Mirror, tmp_path: Path) -> Mirror:
+    """A copy of it."""
+    return Mirror(shutil.copytree(begun_once.root, tmp_path / "begun"), slug="shops")
 
 
 @pytest.mark.parametrize(
@@ -292,13 +348,10 @@ def test_other_checkpoints_in_the_folder_do_not_mix_with_those_that_are_attached
     ],
 )
 def test_a_training_is_resumed_unless_code_that_it_depends_on_was_edited(
-    sessions: Sessions, shops: Mirror, edits: Mapping[str, Callable[[str], str]], changed: str
+    sessions: Sessions, begun: Mirror, edits: Mapping[str, Callable[[str], str]], changed: str
 ) -> None:
-    write_shops(shops.competition)
-    train = of_shops("tensorflow", "train")
-    parameters = shops.parameters(train, EPOCHS=3)
-    assert sessions.run(train, {**parameters, "SESSION_HOURS": 10 / 60}).is_done
-    (there,) = (shops.working / "checkpoints").iterdir()
+    parameters = begun.parameters(of_shops("tensorflow", "train"), EPOCHS=3)
+    (there,) = (begun.working / "checkpoints").iterdir()
     said = said_of_checkpoints(sessions, parameters, {name: edit for name, edit in edits.items() if name != "runtime"})
 
     if not changed:
@@ -308,12 +361,17 @@ def test_a_training_is_resumed_unless_code_that_it_depends_on_was_edited(
         assert changed.split(",", maxsplit=1)[0] in said[1]
 
 
-@pytest.mark.parametrize("text", [b"", b"=", b"\xff", b"[]", b'{"settings": []}'])
-def test_damaged_settings_of_another_run_start_afresh(sessions: Sessions, shops: Mirror, text: bytes) -> None:
+def test_damaged_settings_of_other_runs_start_afresh(sessions: Sessions, shops: Mirror) -> None:
     write_shops(shops.competition)
-    (shops.working / "checkpoints" / "other").mkdir(parents=True)
-    (shops.working / "checkpoints" / "other" / "run.json").write_bytes(text)
+    checkpoints = shops.working / "checkpoints"
+    texts = [b"", b"=", b"\xff", b"[]", b'{"settings": []}', b'{"settings": {}, "code": 3}']
+    for number, text in enumerate(texts):
+        (checkpoints / f"{number}").mkdir(parents=True)
+        (checkpoints / f"{number}" / "run.json").write_bytes(text)
 
     said = said_of_checkpoints(sessions, shops.parameters(of_shops("tensorflow", "train")))
 
     assert said[0].startswith("No matching checkpoint")
+    assert sorted(said[1:]) == [
+        f"{checkpoints}/{number} is of another run; changed: its run.json is damaged" for number in range(len(texts))
+    ]

@@ -101,7 +101,7 @@ _LARGEST_LATITUDE, _LARGEST_LONGITUDE = 90, 180
 _FEWEST_PLACES, _MOST_PLACES = 2, 4
 
 
-def settle_coordinates(columns: Sequence[Column], found: Findings) -> None:
+def settle_coordinates(columns: Sequence[Column], findings: Findings) -> None:
     """Settles the latitudes and longitudes, in turns, of two places or more, between which there are distances.
 
     Raises:
@@ -110,10 +110,10 @@ def settle_coordinates(columns: Sequence[Column], found: Findings) -> None:
     places = _coordinate_pairs(columns)
     if len(places) < _FEWEST_PLACES:
         evidence = "no two places of a row are named and measured as latitude and longitude"
-        names = found.settle(_KEY, list[str](), evidence)
+        names = findings.settle(_KEY, list[str](), evidence)
     else:
         value = [column.name for place in places[:_MOST_PLACES] for column in place]
-        names = found.settle(_KEY, value, f"{listed(value)} are named and measured so")
+        names = findings.settle(_KEY, value, f"{listed(value)} are named and measured so")
     if len(names) % 2 or len(names) == _FEWEST_PLACES:
         wanted = "the latitude and the longitude of a place, then those of another, such as lat_a,lon_a,lat_b,lon_b"
         raise UnusableValueError(key=_KEY, value=", ".join(names), wanted=wanted)
@@ -164,41 +164,41 @@ _MANY_CATEGORIES = 64  # of which the notebooks encode one by one
 _FEW_ROWS, _NEARLY_ALL, _SOME = 3, 0.9, 0.1
 
 
-def settle_columns(features: Features, found: Findings, family: Family, *, group: str = "", order: str = "") -> None:
+def settle_columns(features: Features, findings: Findings, family: Family, *, group: str = "", order: str = "") -> None:
     """Settles which columns of a table the model does not see, and what the others are.
 
     What is neither dropped nor named by a finding is a number where it is one in the file, else a category.
 
     Args:
         features: The columns.
-        found: Takes the findings.
+        findings: Takes the findings.
         family: The family, which may read texts and coordinates or not.
         group: The column that groups rows, in a sequence or in the folds, which the model does not see either.
         order: The column that orders them, which it always sees.
     """
     columns = [column for column in features.columns if column.name != group]
-    short = _settle_short_texts(columns, features, found) if "short_text_columns" in family.task else []
+    short = _settle_short_texts(columns, features, findings) if "short_text_columns" in family.task else []
     columns = [column for column in columns if column.name not in short]
-    prose = _settle_texts(columns, features, found) if "text_columns" in family.task else []
-    dropped = _settle_dropped([column for column in columns if column.name not in prose], features, found, order)
+    prose = _settle_texts(columns, features, findings) if "text_columns" in family.task else []
+    dropped = _settle_dropped([column for column in columns if column.name not in prose], features, findings, order)
     left = [column for column in columns if column.name not in dropped]
     if "coordinate_columns" in family.task:
-        settle_coordinates(left, found)
-    codes = _settle_categories(left, found)
+        settle_coordinates(left, findings)
+    codes = _settle_categories(left, findings)
     others = [column for column in left if column.name not in codes]
-    known = {*_settle_numbers(others, features, found), *_settle_dates(others, features, found)}
+    known = {*_settle_numbers(others, features, findings), *_settle_dates(others, features, findings)}
     texts = [column.name for column in others if column.name not in known and numbers_of(column) is None]
     names = [*codes, *short, *texts]
     evidence = f"{listed(names)} are no numbers" if names else "every column is a number or a date"
-    found.settle("has_categories", bool(names), evidence)
+    findings.settle("has_categories", bool(names), evidence)
 
 
-def _settle_short_texts(columns: Sequence[Column], features: Features, found: Findings) -> list[str]:
+def _settle_short_texts(columns: Sequence[Column], features: Features, findings: Findings) -> list[str]:
     """Settles the columns of names and codes that are too many for categories, but have parts or values in common."""
-    named = {name for key in ("drop_columns", *COLUMN_KINDS) for name in found.decided_list(key)}
+    named = {name for key in ("drop_columns", *COLUMN_KINDS) for name in findings.decided_list(key)}
     names = [column.name for column in columns if column.name not in named and _is_short_text(column, features.train)]
     evidence = f"the rows share parts of {listed(names)}" if names else "no names and codes have parts in common"
-    return found.settle("short_text_columns", names, evidence)
+    return findings.settle("short_text_columns", names, evidence)
 
 
 def _is_short_text(column: Column, table: Table) -> bool:
@@ -226,22 +226,22 @@ def _is_repeated(column: Column, table: Table) -> bool:
     return _is_free_text(column, table) and repeated >= _SOME * len(column.present)
 
 
-def _settle_texts(columns: Sequence[Column], features: Features, found: Findings) -> list[str]:
+def _settle_texts(columns: Sequence[Column], features: Features, findings: Findings) -> list[str]:
     """Settles the columns of free text, which would be dropped otherwise: words are what they have in common."""
-    named = {name for key in ("drop_columns", *COLUMN_KINDS) for name in found.decided_list(key)}
+    named = {name for key in ("drop_columns", *COLUMN_KINDS) for name in findings.decided_list(key)}
     free = [column for column in columns if column.name not in named and _is_free_text(column, features.train)]
     texts = [column for column in free if _mean_words(column) >= _FEWEST_WORDS]
     means = joined([f"{_mean_words(column):.0f} words in {column.name}" for column in texts])
     evidence = f"on average {means}, too long or too varied for categories" if texts else "no column holds free text"
-    return found.settle("text_columns", [column.name for column in texts], evidence)
+    return findings.settle("text_columns", [column.name for column in texts], evidence)
 
 
 def _mean_words(column: Column) -> float:
     return sum(len(value.split()) for value in column.present) / len(column.present)
 
 
-def _settle_dropped(columns: Sequence[Column], features: Features, found: Findings, order: str) -> list[str]:
-    kept = {order, *(name for key in COLUMN_KINDS for name in found.decided_list(key))}
+def _settle_dropped(columns: Sequence[Column], features: Features, findings: Findings, order: str) -> list[str]:
+    kept = {order, *(name for key in COLUMN_KINDS for name in findings.decided_list(key))}
     free = [column for column in columns if column.name not in kept]
     constant = [column.name for column in free if _is_constant(column)]
     free = [column for column in free if column.name not in constant]
@@ -255,7 +255,7 @@ def _settle_dropped(columns: Sequence[Column], features: Features, found: Findin
     ]
     clauses = [clause.format(listed(names)) for names, clause in reasons if names]
     value = [*features.others, *constant, *unique, *texts]
-    return found.settle("drop_columns", value, "; ".join(clauses) or "every column may be of use")
+    return findings.settle("drop_columns", value, "; ".join(clauses) or "every column may be of use")
 
 
 def _is_constant(column: Column) -> bool:
@@ -291,16 +291,16 @@ def _different(column: Column, table: Table) -> float:
     return len(column.distinct) + times[1] * (times[1] - 1) / (2 * (times[2] + 1))
 
 
-def _settle_categories(columns: Sequence[Column], found: Findings) -> list[str]:
+def _settle_categories(columns: Sequence[Column], findings: Findings) -> list[str]:
     names = [column.name for column in columns if _is_category(column)]
     if len(names) <= _LONGEST_LIST:
         evidence = "whole numbers whose names say that they are codes" if names else "no number looks like a code"
     else:
         evidence = f"{len(names)} columns of whole numbers whose names say that they are codes"
-    return found.settle("category_columns", names, evidence, Confidence.LIKELY)
+    return findings.settle("category_columns", names, evidence, Confidence.LIKELY)
 
 
-def _settle_numbers(columns: Sequence[Column], features: Features, found: Findings) -> list[str]:
+def _settle_numbers(columns: Sequence[Column], features: Features, findings: Findings) -> list[str]:
     """Settles the numbers that are read as text: in training, or in the test table, which may have other marks."""
     names = []
     for column in columns:
@@ -309,7 +309,7 @@ def _settle_numbers(columns: Sequence[Column], features: Features, found: Findin
         if is_text and numbers_of(column) is not None:
             names.append(column.name)
     evidence = f"nearly all values of {listed(names)} are numbers" if names else "no text stands among numbers"
-    return found.settle("number_columns", names, evidence)
+    return findings.settle("number_columns", names, evidence)
 
 
 def _is_category(column: Column) -> bool:
@@ -320,12 +320,12 @@ def _is_category(column: Column) -> bool:
     return is_named and 1 < len(numbers.distinct) < len(numbers.present)
 
 
-def _settle_dates(columns: Sequence[Column], features: Features, found: Findings) -> list[str]:
+def _settle_dates(columns: Sequence[Column], features: Features, findings: Findings) -> list[str]:
     """Settles which columns are dates or times, and whether these begin with the day."""
     dates = [column.name for column in columns if are_dates(column)]
     evidence = f"the values of {listed(dates)} look like dates" if dates else "no text looks like dates"
-    names = found.settle("date_columns", dates, evidence)
-    found.settle("day_first", *_day_first([column for column in columns if column.name in names], features))
+    names = findings.settle("date_columns", dates, evidence)
+    findings.settle("day_first", *_day_first([column for column in columns if column.name in names], features))
     return names
 
 
@@ -396,9 +396,9 @@ class Groups:
     candidate: Candidate
 
 
-def find_groups(features: Features, found: Findings) -> Groups | None:
+def find_groups(features: Features, findings: Findings) -> Groups | None:
     """Finds a group column and an order column, or takes those that the user named; None if there are none."""
-    decided = _decided(features, found)
+    decided = _decided(features, findings)
     if decided is not None:
         return decided
     columns = features.train.columns[:_COLUMNS_COMPARED]
@@ -414,16 +414,16 @@ def find_groups(features: Features, found: Findings) -> Groups | None:
     return max(fitting, key=lambda groups: groups.candidate.weight, default=None)
 
 
-def settle_sequences(groups: Groups, features: Features, found: Findings, family: Family) -> None:
+def settle_sequences(groups: Groups, features: Features, findings: Findings, family: Family) -> None:
     """Settles the columns that make a sequence, and those that the model reads."""
     is_per_group = groups.group == features.id_column
     per = "the ids of the sample submission are groups" if is_per_group else "each row has an id"
-    settle_columns(features, found, family, group=groups.group, order=groups.order)
-    found.settle("group_column", groups.group, groups.candidate.evidence)
-    found.settle("order_column", groups.order, f"it grows within each {groups.group} and starts anew")
-    found.settle("prediction_per", "group" if is_per_group else "row", per)
+    settle_columns(features, findings, family, group=groups.group, order=groups.order)
+    findings.settle("group_column", groups.group, groups.candidate.evidence)
+    findings.settle("order_column", groups.order, f"it grows within each {groups.group} and starts anew")
+    findings.settle("prediction_per", "group" if is_per_group else "row", per)
     longest = f"the longest group seen has {groups.longest:,} rows"
-    found.settle("sequence_length", steps_length(groups.longest), longest)
+    findings.settle("sequence_length", steps_length(groups.longest), longest)
 
 
 def steps_length(longest: int) -> int:
@@ -431,9 +431,9 @@ def steps_length(longest: int) -> int:
     return min(_MOST_STEPS, -(-longest // _STEPS_MULTIPLE) * _STEPS_MULTIPLE)
 
 
-def _decided(features: Features, found: Findings) -> Groups | None:
-    group = features.train.column(found.decided("group_column"))
-    order = features.train.column(found.decided("order_column"))
+def _decided(features: Features, findings: Findings) -> Groups | None:
+    group = features.train.column(findings.decided("group_column"))
+    order = features.train.column(findings.decided("order_column"))
     if group is None or order is None:
         return None
     rows = _rows_of_a_group(group, order)
@@ -570,30 +570,30 @@ def find_text_columns(features: Features) -> TextColumns:
     )
 
 
-def settle_texts(texts: TextColumns, features: Features, examples: int, found: Findings) -> None:
+def settle_texts(texts: TextColumns, features: Features, examples: int, findings: Findings) -> None:
     """Settles the columns of text, those beside them, the length, and what the model starts from."""
     columns = texts.columns or tuple(column for column in features.columns if column.kind is ColumnKind.TEXT)[:1]
     mean = joined([f"{_mean_word_count(column):.0f} words in {column.name}" for column in columns])
     length = sequence_length(columns)
     more = f"; {listed(texts.left_out)} would be one too many" if texts.left_out else ""
     beside = "the numbers that training and test examples both have, ids apart"
-    found.settle("text_columns", [column.name for column in columns], f"on average {mean}{more}")
-    found.settle("number_columns", [column.name for column in features.measures], beside)
+    findings.settle("text_columns", [column.name for column in columns], f"on average {mean}{more}")
+    findings.settle("number_columns", [column.name for column in features.measures], beside)
     evidence = f"{length} tokens hold 95% of the sampled texts, or as much as is usual"
-    found.settle("sequence_length", length, evidence)
-    _settle_pretrained(columns, found)
-    _settle_counts(columns, found)
-    has_counts = "text_counts" in found and bool(found["text_counts"].value)
-    if examples <= (_FEW_COUNTED_TEXTS if has_counts else _FEW_TEXTS) and not found.text("pretrained"):
-        found.settle("linear_member", True, f"{examples:,} texts are few for a network alone")
+    findings.settle("sequence_length", length, evidence)
+    _settle_pretrained(columns, findings)
+    _settle_counts(columns, findings)
+    has_counts = "text_counts" in findings and bool(findings["text_counts"].value)
+    if examples <= (_FEW_COUNTED_TEXTS if has_counts else _FEW_TEXTS) and not findings.text("pretrained"):
+        findings.settle("linear_member", True, f"{examples:,} texts are few for a network alone")
 
 
-def _settle_pretrained(columns: Sequence[Column], found: Findings) -> None:
+def _settle_pretrained(columns: Sequence[Column], findings: Findings) -> None:
     """Settles the pretrained model of texts in a language, where the framework reads one."""
     language = _language(columns)
-    name = preset_for(str(found["family"].value), language=language, kinds=found.hints.models)
-    if name or "pretrained" in found.hints.overrides:
-        found.settle("pretrained", name, f"the texts are in {language}" if name else "nothing else was said")
+    name = preset_for(str(findings["family"].value), language=language, kinds=findings.hints.models)
+    if name or "pretrained" in findings.hints.overrides:
+        findings.settle("pretrained", name, f"the texts are in {language}" if name else "nothing else was said")
 
 
 def _language(columns: Sequence[Column]) -> str:
@@ -608,18 +608,18 @@ def _language(columns: Sequence[Column]) -> str:
     return "other languages" if others >= _OTHER_LETTERS else ""
 
 
-def _settle_counts(columns: Sequence[Column], found: Findings) -> None:
+def _settle_counts(columns: Sequence[Column], findings: Findings) -> None:
     """Settles whether counts of the texts are learned from: for grades and other numbers, and for several texts."""
-    metric = METRICS.get(str(found["metric"].value)) if "metric" in found else None
-    is_graded = found.member("target_kind", TargetKind) is TargetKind.NUMBER or (metric and metric.is_ordinal)
+    metric = METRICS.get(str(findings["metric"].value)) if "metric" in findings else None
+    is_graded = findings.member("target_kind", TargetKind) is TargetKind.NUMBER or (metric and metric.is_ordinal)
     sizes = [_mean_word_count(column) for column in columns]  # a keyword beside a text is no second text
-    is_of_several = sum(size > max(sizes) / 4 for size in sizes) > 1 and not found.text("pretrained")
+    is_of_several = sum(size > max(sizes) / 4 for size in sizes) > 1 and not findings.text("pretrained")
     if is_graded or is_of_several:
         counted = "what several texts share" if len(columns) > 1 else "how long and how careful a text is"
         what = "a grade or another number" if is_graded else "a class"
-        found.settle("text_counts", True, f"{counted} can tell much of {what}")
-    elif "text_counts" in found.hints.overrides:
-        found.settle("text_counts", False, "nothing in the files says otherwise")
+        findings.settle("text_counts", True, f"{counted} can tell much of {what}")
+    elif "text_counts" in findings.hints.overrides:
+        findings.settle("text_counts", False, "nothing in the files says otherwise")
 
 
 def sequence_length(columns: Sequence[Column]) -> int:

@@ -689,24 +689,24 @@ class ExampleFiles:
         return known[(len(known) - 1) // 2] if known else None
 
 
-def find_example_files(survey: Survey, tables: Tables, id_column: str, found: Findings) -> ExampleFiles | None:
+def find_example_files(survey: Survey, tables: Tables, id_column: str, findings: Findings) -> ExampleFiles | None:
     """Finds the files of the examples; None if the tables have everything, or if the user says so.
 
     Raises:
         UnusableValueError: What the user says of names of files says no label.
     """
-    family = families().get(found.decided("family"))
+    family = families().get(findings.decided("family"))
     if family is not None and not family.medium.is_files:
         return None
     least = 0 if tables.train is None else _LEAST_BESIDE_A_TABLE
     ways = [
         (medium, way)
-        for medium, way in label_sources(survey, tables, _decided_pattern(found))
+        for medium, way in label_sources(survey, tables, _decided_pattern(findings))
         if way.candidate.weight > least
     ]
     if not ways:
         return None
-    decided = found.decided("labels_from")
+    decided = findings.decided("labels_from")
     medium, source = max(ways, key=lambda pair: (pair[1].labels_from == decided, pair[1].candidate.weight))
     # Another column that names the same files is no other way.
     different = {
@@ -733,9 +733,9 @@ def find_example_files(survey: Survey, tables: Tables, id_column: str, found: Fi
     )
 
 
-def _decided_pattern(found: Findings) -> str:
+def _decided_pattern(findings: Findings) -> str:
     """Where the user says that the label is in the name of a file; "" if nothing is said."""
-    pattern = found.decided("label_in_name")
+    pattern = findings.decided("label_in_name")
     try:
         groups = re.compile(pattern).groups if pattern else 1
     except re.error:
@@ -746,30 +746,30 @@ def _decided_pattern(found: Findings) -> str:
     return pattern
 
 
-def describe_files(files: ExampleFiles, found: Findings, *, is_served: bool) -> None:
+def describe_files(files: ExampleFiles, findings: Findings, *, is_served: bool) -> None:
     """Settles where the files of the examples are and what they are called.
 
     Args:
         files: The files.
-        found: Takes the findings.
+        findings: Takes the findings.
         is_served: Whether an inference server hands out the test files.
     """
     source, test, records, medium = files.source, files.test_match, files.records, files.medium
     path = records[0].path if records else source.train.path if source.train is not None else ""
     is_needed = not is_served and source.labels_from not in ("records", "pixels")
-    found.choose("labels_from", files.rivals)
+    findings.choose("labels_from", files.rivals)
     if source.pattern:
         classes = ", ".join(map(printable, source.classes[:_CLASSES_SHOWN]))
-        found.settle("label_in_name", source.pattern, f"its group is the label, such as {classes}")
-    found.settle(f"{medium}_column", source.column, _column_evidence(source))
-    found.settle("train_folder", path, source.candidate.evidence)
+        findings.settle("label_in_name", source.pattern, f"its group is the label, such as {classes}")
+    findings.settle(f"{medium}_column", source.column, _column_evidence(source))
+    findings.settle("train_folder", path, source.candidate.evidence)
     confidence = Confidence.THIN if is_needed and test is None else Confidence.SURE
-    found.settle("test_folder", *_test_folder(test, records), confidence)
-    found.settle(f"{medium}_suffix", *_suffix(source.match or test))
+    findings.settle("test_folder", *_test_folder(test, records), confidence)
+    findings.settle(f"{medium}_suffix", *_suffix(source.match or test))
     if records:
-        found.settle("record_id", *id_feature(records[0]), Confidence.LIKELY)
-        found.settle("record_image", source.column, _column_evidence(source))
-        found.settle("record_label", source.label, "the feature that the test records lack")
+        findings.settle("record_id", *id_feature(records[0]), Confidence.LIKELY)
+        findings.settle("record_image", source.column, _column_evidence(source))
+        findings.settle("record_label", source.label, "the feature that the test records lack")
 
 
 def _owns_several(id_column: str, source: LabelSource, tables: Tables) -> bool:

@@ -37,7 +37,7 @@ _ALIKE_SHARE, _ID_HEAD = 0.9, 20  # rows that were only estimated
 _MADE_NAMES = ("row", "row_number", "number_of_row", "position_of_row")
 
 
-def find_id(tables: Tables, server: InferenceServer | None, found: Findings) -> str:
+def find_id(tables: Tables, server: InferenceServer | None, findings: Findings) -> str:
     """Finds the id column of the sample submission, else that of the test or the training examples.
 
     Where no column of a sample tells which test row its rows are about, the notebooks give both an id, whose column is
@@ -51,8 +51,8 @@ def find_id(tables: Tables, server: InferenceServer | None, found: Findings) -> 
     """
     table = tables.sample or tables.test or tables.train
     if table is None:
-        return found.settle(_ID_COLUMN_KEY, "id", "the ids are the names of the test files", Confidence.LIKELY)
-    decided = found.decided(_ID_COLUMN_KEY)
+        return findings.settle(_ID_COLUMN_KEY, "id", "the ids are the names of the test files", Confidence.LIKELY)
+    decided = findings.decided(_ID_COLUMN_KEY)
     named = table.column(decided) if decided else None
     if decided and named is None:
         raise MissingColumnError(key=_ID_COLUMN_KEY, column=decided, table=table.path, columns=table.column_names)
@@ -61,24 +61,24 @@ def find_id(tables: Tables, server: InferenceServer | None, found: Findings) -> 
     if of_masks is not None:
         image, kind = of_masks
         evidence = f"{table.name} has a row for each {image.name} and each {kind.name}"
-        return found.settle(_ID_COLUMN_KEY, image.name, evidence)
+        return findings.settle(_ID_COLUMN_KEY, image.name, evidence)
     of_batches = server if tables.sample is None else None
     candidates = [weighed(each.name, _reasons(each, table, tables, of_batches)) for each in columns]
     best = table.column(str(best_first(candidates)[0].value)) if candidates else None
     if named is None and table is tables.sample and best is not None and _has_no_ids(best, tables):
         test = tables.test.name if tables.test is not None else ""
         evidence = f"no column of {table.name} is an id, and it has as many rows as {test}"
-        found.settle("has_sample_ids", value=False, evidence=evidence)
-        return found.settle(_ID_COLUMN_KEY, _free_name(tables), evidence)
+        findings.settle("has_sample_ids", value=False, evidence=evidence)
+        return findings.settle(_ID_COLUMN_KEY, _free_name(tables), evidence)
     both = _unique_together(columns) if table is tables.sample and named is None else ()
     if both and tables.test is not None and _has_rows(tables.test, both, table):
         evidence = f"no column of {table.name} is an id, {both[0].name} and {both[1].name} tell its rows apart"
-        found.settle("has_sample_ids", value=False, evidence=evidence)
-        return found.settle(_ID_COLUMN_KEY, _free_name(tables), evidence)
+        findings.settle("has_sample_ids", value=False, evidence=evidence)
+        return findings.settle(_ID_COLUMN_KEY, _free_name(tables), evidence)
     # Of a test without a sample, the id that the user names may be that of a group.
     if named is None or (table is tables.sample and not named.is_unique):
         _check_that_one_is_unique(table, columns, is_sample=table is tables.sample)
-    return str(found.choose(_ID_COLUMN_KEY, candidates))
+    return str(findings.choose(_ID_COLUMN_KEY, candidates))
 
 
 def parts_of(ids: Sequence[str], names: Collection[str] = ()) -> tuple[str, ...]:
@@ -227,14 +227,14 @@ _MOST_COLUMNS_COMPARED = 200
 _ROUNDED = 0.01
 
 
-def answer_columns(tables: Tables, id_column: str, classes: Sequence[str], found: Findings) -> tuple[Column, ...]:
+def answer_columns(tables: Tables, id_column: str, classes: Sequence[str], findings: Findings) -> tuple[Column, ...]:
     """Returns the columns of the sample that are neither the id nor context, and settles which are context.
 
     Args:
         tables: The tables.
         id_column: The column with the ids.
         classes: The classes that folders or names of files say.
-        found: Takes the finding, where there is context.
+        findings: Takes the finding, where there is context.
 
     Raises:
         MissingColumnError: The user named a column that the sample does not have.
@@ -245,8 +245,8 @@ def answer_columns(tables: Tables, id_column: str, classes: Sequence[str], found
     of_masks = class_column(sample, tables.train)
     apart = {id_column, of_masks.name if of_masks is not None else ""}
     beside = [column for column in sample.columns if column.name not in apart]
-    if _CONTEXT_COLUMNS_KEY in found.hints.overrides:
-        decided = found.decided_list(_CONTEXT_COLUMNS_KEY)
+    if _CONTEXT_COLUMNS_KEY in findings.hints.overrides:
+        decided = findings.decided_list(_CONTEXT_COLUMNS_KEY)
         for name in decided:
             if name not in {column.name for column in beside}:
                 raise MissingColumnError(
@@ -257,7 +257,7 @@ def answer_columns(tables: Tables, id_column: str, classes: Sequence[str], found
         answers = _answers(beside, tables, id_column, classes)
     context = [column.name for column in beside if column not in answers]
     if context:
-        found.settle(
+        findings.settle(
             _CONTEXT_COLUMNS_KEY, context, f"columns of {sample.name} that are neither the id nor to be predicted"
         )
     return tuple(answers)

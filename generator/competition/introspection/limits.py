@@ -140,16 +140,16 @@ def _unreadable_suffixes(folder: Folder) -> Iterator[str]:
             yield suffix
 
 
-def check_that_there_are_templates(seen: Observations, hints: Hints) -> None:
+def check_that_there_are_templates(observations: Observations, hints: Hints) -> None:
     """Stops where boxes around objects are asked for, unless the user says what it is.
 
     Raises:
         IntrospectionError: There is no family for such a task.
     """
-    if seen.files is None or hints.overrides.keys() & {"family", "target_kind", "targets"}:
+    if observations.files is None or hints.overrides.keys() & {"family", "target_kind", "targets"}:
         return
-    answers = [column.name for column in seen.targets.answers if words(column.name) >= _PREDICTION_STRING]
-    named = [column for column in seen.targets.columns if column.present and words(column.name) & _BOX_NAMES]
+    answers = [column.name for column in observations.targets.answers if words(column.name) >= _PREDICTION_STRING]
+    named = [column for column in observations.targets.columns if column.present and words(column.name) & _BOX_NAMES]
     boxes = [column.name for column in named if all(map(_BOX.fullmatch, column.distinct))]
     if boxes or answers:
         evidence = f"the cells of {boxes[0]} are boxes" if boxes else f"the sample submission has a column {answers[0]}"
@@ -159,13 +159,13 @@ def check_that_there_are_templates(seen: Observations, hints: Hints) -> None:
         )
 
 
-def check_that_targets_can_be_learned(kind: TargetKind, seen: Observations, hints: Hints) -> None:
+def check_that_targets_can_be_learned(kind: TargetKind, observations: Observations, hints: Hints) -> None:
     """Refuses cells that are lists of numbers, and texts that are to be written.
 
     Raises:
         IntrospectionError: The targets are such; not if the user decided what kind of targets they are.
     """
-    columns, train = seen.targets.columns, seen.tables.train
+    columns, train = observations.targets.columns, observations.tables.train
     if "target_kind" in hints.overrides or not columns or kind in (TargetKind.MASK, TargetKind.IMAGE):
         return
     listed_cells = (each for each in columns if each.present and all(map(_is_series, each.present[:_FEWEST_CELLS])))
@@ -185,17 +185,17 @@ def check_that_targets_can_be_learned(kind: TargetKind, seen: Observations, hint
     )
 
 
-def check_that_answers_can_be_written(kind: TargetKind, seen: Observations, hints: Hints) -> None:
+def check_that_answers_can_be_written(kind: TargetKind, observations: Observations, hints: Hints) -> None:
     """Refuses labels with a confidence behind each, which would be read as two labels.
 
     Raises:
         IntrospectionError: The sample has such cells; not if the user decided what a submission says.
     """
-    answers, sample = seen.targets.answers, seen.tables.sample
+    answers, sample = observations.targets.answers, observations.tables.sample
     if kind is not TargetKind.CLASS or "submission" in hints.overrides or len(answers) != 1 or sample is None:
         return
     (cells,) = (answer.present for answer in answers)
-    known = {name for column in seen.targets.columns for name in column.distinct}
+    known = {name for column in observations.targets.columns for name in column.distinct}
     is_rated = bool(cells) and all(map(_LABEL_AND_CONFIDENCE.fullmatch, cells))
     if is_rated and not known & {confidence for cell in cells for confidence in cell.split()[1::2]}:
         raise IntrospectionError(
@@ -299,22 +299,22 @@ def check_that_there_are_data(survey: Survey, tables: Tables, files: ExampleFile
             )
 
 
-def check_that_rows_have_targets(kind: TargetKind, seen: Observations) -> None:
+def check_that_rows_have_targets(kind: TargetKind, observations: Observations) -> None:
     """Refuses a table hardly any of whose rows can be learned from.
 
     Raises:
         IntrospectionError: Those that have every target are too few for folds.
     """
-    missing, table = seen.unlabelled(kind), seen.tables.labelled
-    if missing and table is not None and len(seen.targets.columns[0].values) - missing < _FEWEST_ROWS:
-        flag = "--labels" if table is seen.tables.labels else "--train"
+    missing, table = observations.unlabelled(kind), observations.tables.labelled
+    if missing and table is not None and len(observations.targets.columns[0].values) - missing < _FEWEST_ROWS:
+        flag = "--labels" if table is observations.tables.labels else "--train"
         raise IntrospectionError(
-            f"{seen.unlabelled_in_words(kind)}, and Tandem trains on rows that have every target: fill in what "
+            f"{observations.unlabelled_in_words(kind)}, and Tandem trains on rows that have every target: fill in what "
             f"is missing in a table beside it, and name that with {flag}."
         )
 
 
-def check_decisions(survey: Survey, seen: Observations, found: Findings) -> None:
+def check_decisions(survey: Survey, observations: Observations, findings: Findings) -> None:
     """Checks the decisions on details; those on files, ids and targets were checked when they were used.
 
     Raises:
@@ -323,39 +323,45 @@ def check_decisions(survey: Survey, seen: Observations, found: Findings) -> None
         MissingFileError: There is no such folder.
         UnusableValueError: The files show that it is otherwise.
     """
-    _check_against_labels(seen, found)
-    folders, train = sorted(set(_folders(survey))), seen.tables.train
-    for key in found.hints.overrides:
-        if key not in found:
-            raise UnknownKeyError(key=key, family=str(found["family"].value), keys=found)
+    _check_against_labels(observations, findings)
+    folders, train = sorted(set(_folders(survey))), observations.tables.train
+    for key in findings.hints.overrides:
+        if key not in findings:
+            raise UnknownKeyError(key=key, family=str(findings["family"].value), keys=findings)
         is_column = key.endswith(("_column", "_columns")) and key not in _CHECKED_BEFORE
-        for name in filter(None, found.decided_list(key)):
+        for name in filter(None, findings.decided_list(key)):
             if key.endswith("_folder") and name not in folders:
                 raise MissingFileError(key=key, path=name, paths=folders)
             if is_column and train is not None and train.column(name) is None:
                 columns = train.column_names
                 raise MissingColumnError(key=key, column=name, table=train.path, columns=columns)
-            if is_column and key.endswith("_columns") and name in (*seen.targets.names, found["id_column"].value):
+            if (
+                is_column
+                and key.endswith("_columns")
+                and name in (*observations.targets.names, findings["id_column"].value)
+            ):
                 raise UnusableValueError(
                     key=key, value=name, wanted="a column to learn from, neither the id nor a target"
                 )
-    features, dropped = seen.features, found.decided_list("drop_columns")
+    features, dropped = observations.features, findings.decided_list("drop_columns")
     if dropped and features is not None and {column.name for column in features.columns} <= set(dropped):
         wanted = "fewer columns, as none would be left to learn from"
         raise UnusableValueError(key="drop_columns", value=listed(dropped), wanted=wanted)
 
 
-def _check_against_labels(seen: Observations, found: Findings) -> None:
+def _check_against_labels(observations: Observations, findings: Findings) -> None:
     """That names are not to be learned as numbers, and that there are as many classes as were decided on."""
-    named = [column for column in seen.targets.columns if column.kind in (ColumnKind.TEXT, ColumnKind.DATE)]
-    if named and found.decided("target_kind") == TargetKind.NUMBER:
+    named = [column for column in observations.targets.columns if column.kind in (ColumnKind.TEXT, ColumnKind.DATE)]
+    if named and findings.decided("target_kind") == TargetKind.NUMBER:
         wanted = f'one for values such as "{named[0].present[0]}" in {named[0].name}'
         raise UnusableValueError(key="target_kind", value=TargetKind.NUMBER, wanted=wanted)
-    labelled, decided = seen.tables.labelled, found.decided("class_count")
-    is_whole = seen.targets.are_classes_asked or (labelled is not None and labelled.is_complete)
-    count = int(str(found["class_count"].value)) if decided and "class_count" in found else 0
-    if seen.classes and count and (count < seen.classes or (is_whole and count > seen.classes)):
-        raise UnusableValueError(key="class_count", value=decided, wanted=f"{seen.classes}, as so many were seen")
+    labelled, decided = observations.tables.labelled, findings.decided("class_count")
+    is_whole = observations.targets.are_classes_asked or (labelled is not None and labelled.is_complete)
+    count = int(str(findings["class_count"].value)) if decided and "class_count" in findings else 0
+    if observations.classes and count and (count < observations.classes or (is_whole and count > observations.classes)):
+        raise UnusableValueError(
+            key="class_count", value=decided, wanted=f"{observations.classes}, as so many were seen"
+        )
 
 
 def _nothing(there: str, survey: Survey, *, remedy: str) -> IntrospectionError:
@@ -399,33 +405,44 @@ _ANY_ANSWER |= {"estimate", "forecast", "solution", "likelihood", "p", "proba", 
 _ANY_ANSWER |= {"answer", "result", "output", "value", "values", "probability", "prob", "tag", "tags", "rle", "mask"}
 
 
-def warnings_of(survey: Survey, known: Mapping[str, Finding], seen: Observations, hints: Hints) -> tuple[str, ...]:
+def warnings_of(
+    survey: Survey, known: Mapping[str, Finding], observations: Observations, hints: Hints
+) -> tuple[str, ...]:
     """The sentences, each of which names the flag that settles its matter, or what the user can do."""
     # What could not be read is left out, where examples seem to be in it and there is no other form of them.
-    has_examples = seen.files is not None and (seen.files.has_test or seen.files.source.labels_from == "pixels")
+    has_examples = observations.files is not None and (
+        observations.files.has_test or observations.files.source.labels_from == "pixels"
+    )
     return (
         *(_guess(finding) for finding in known.values() if finding.confidence is Confidence.THIN),
-        *warnings_of_stages(seen.tables.stage, is_decided=bool(hints.overrides.keys() & _STAGE_KEYS)),
-        *_about_files(known, seen),
-        *_about_further_files(known, seen, hints),
-        *_about_targets(seen, hints),
-        *_about_missing_targets(known, seen),
-        *(unclear_null_words(seen.tables.labelled, seen.targets.columns, seen.targets.asked, seen.targets.answers)),
-        *_about_copies(known, seen),
-        *_about_words_among_numbers(known, seen, hints),
-        *_about_unseen_classes(known, seen),
-        *_about_labels(known, seen),
-        *_about_ids(known, seen),
-        *_about_absent_ids(known, seen),
-        *differences(seen.tables),
+        *warnings_of_stages(observations.tables.stage, is_decided=bool(hints.overrides.keys() & _STAGE_KEYS)),
+        *_about_files(known, observations),
+        *_about_further_files(known, observations, hints),
+        *_about_targets(observations, hints),
+        *_about_missing_targets(known, observations),
+        *(
+            unclear_null_words(
+                observations.tables.labelled,
+                observations.targets.columns,
+                observations.targets.asked,
+                observations.targets.answers,
+            )
+        ),
+        *_about_copies(known, observations),
+        *_about_words_among_numbers(known, observations, hints),
+        *_about_unseen_classes(known, observations),
+        *_about_labels(known, observations),
+        *_about_ids(known, observations),
+        *_about_absent_ids(known, observations),
+        *differences(observations.tables),
         *(unsupported_files(survey) if not has_examples else ()),
-        *_other_parts(survey, seen.tables),
+        *_other_parts(survey, observations.tables),
     )
 
 
-def unclear_keys(known: Mapping[str, Finding], seen: Observations, hints: Hints) -> tuple[str, ...]:
+def unclear_keys(known: Mapping[str, Finding], observations: Observations, hints: Hints) -> tuple[str, ...]:
     """The keys of values that are hardly more than a guess, or warned of, in the order in which they were settled."""
-    is_warned_of = {"targets": any(_about_targets(seen, hints))}
+    is_warned_of = {"targets": any(_about_targets(observations, hints))}
     return tuple(
         key for key, finding in known.items() if finding.confidence is Confidence.THIN or is_warned_of.get(key)
     )
@@ -440,11 +457,11 @@ def _guess(finding: Finding) -> str:
     )
 
 
-def _about_files(known: Mapping[str, Finding], seen: Observations) -> Iterator[str]:
-    tables = seen.tables
+def _about_files(known: Mapping[str, Finding], observations: Observations) -> Iterator[str]:
+    tables = observations.tables
     is_served = "inference_server" in known and bool(known["inference_server"].value)
     if tables.sample is None and is_served:
-        asked = _shown(list(seen.targets.names))
+        asked = _shown(list(observations.targets.names))
         yield f"There is no sample submission; the gateway is answered with a column for each target, {asked}."
     elif tables.sample is None:
         where = tables.test.path if tables.test is not None else "the test files"
@@ -452,26 +469,26 @@ def _about_files(known: Mapping[str, Finding], seen: Observations) -> Iterator[s
             f"There is no sample submission; the submission is built from the ids of {printable(where)}, "
             "--sample names one."
         )
-    match = seen.files.source.match if seen.files is not None else None
+    match = observations.files.source.match if observations.files is not None else None
     if match is not None and match.is_seen and match.folder.known == 1 and match.share < 1 and not match.parts:
         yield (
             f"{1 - match.share:.0%} of the sampled training examples have no file in {printable(match.folder.path)}, "
             "and training stops at such: put the missing files there, or leave these rows out of the table."
         )
-    if _has_rows_for_parts(seen) and tables.train is not None:
+    if _has_rows_for_parts(observations) and tables.train is not None:
         yield (
             f"A file has several rows in {printable(tables.train.path)}, one for each part that its ids end in; "
             "the notebooks need a table with one row for each file, --train names it."
         )
 
 
-def _about_further_files(known: Mapping[str, Finding], seen: Observations, hints: Hints) -> Iterator[str]:
+def _about_further_files(known: Mapping[str, Finding], observations: Observations, hints: Hints) -> Iterator[str]:
     """That an example has further numbered files, its other slices or views, which are not read."""
-    match = seen.files.source.match if seen.files is not None else None
-    if seen.files is None or match is None:
+    match = observations.files.source.match if observations.files is not None else None
+    if observations.files is None or match is None:
         return
-    key = f"{seen.files.medium}_suffix"
-    read_too = {part.suffix for part in (seen.masks, seen.target_images) if part is not None}
+    key = f"{observations.files.medium}_suffix"
+    read_too = {part.suffix for part in (observations.masks, observations.target_images) if part is not None}
     others = [ending for ending in match.others if ending not in read_too and any(map(str.isdigit, ending))]
     is_chosen = key in hints.overrides or "channel_suffixes" in known
     if others and key in known and not is_chosen:
@@ -482,9 +499,9 @@ def _about_further_files(known: Mapping[str, Finding], seen: Observations, hints
         )
 
 
-def _about_targets(seen: Observations, hints: Hints) -> Iterator[str]:
+def _about_targets(observations: Observations, hints: Hints) -> Iterator[str]:
     """That the only answer asked for is called as nothing in training is, where no name would do."""
-    targets, sample = seen.targets, seen.tables.sample
+    targets, sample = observations.targets, observations.tables.sample
     if sample is None or len(targets.asked) != 1 or len(targets.columns) != 1 or "targets" in hints.overrides:
         return
     asked, column = targets.asked[0], targets.columns[0]
@@ -499,22 +516,26 @@ def _about_targets(seen: Observations, hints: Hints) -> Iterator[str]:
     )
 
 
-def _about_missing_targets(known: Mapping[str, Finding], seen: Observations) -> Iterator[str]:
+def _about_missing_targets(known: Mapping[str, Finding], observations: Observations) -> Iterator[str]:
     """That training rows lack what is to be learned."""
     kind = TargetKind(str(known["target_kind"].value))
-    if seen.unlabelled(kind):
+    if observations.unlabelled(kind):
         is_whole = "prediction_per" in known and known["prediction_per"].value == "row"
         done = "the notebooks need a table without them" if is_whole else "training leaves them out"
-        yield f"{seen.unlabelled_in_words(kind)}; {done}."
+        yield f"{observations.unlabelled_in_words(kind)}; {done}."
 
 
-def _about_copies(known: Mapping[str, Finding], seen: Observations) -> Iterator[str]:
+def _about_copies(known: Mapping[str, Finding], observations: Observations) -> Iterator[str]:
     """That an input column mostly is the answer, or that nearly every row has another class."""
-    targets, kind, features = seen.targets, known["target_kind"].value, seen.features
+    targets, kind, features = observations.targets, known["target_kind"].value, observations.features
     if len(targets.columns) != 1 or kind not in (TargetKind.CLASS, TargetKind.NUMBER):
         return
     (target,) = targets.columns
-    if len(target.distinct) <= _FEW_ANSWERS or seen.tables.labelled is not seen.tables.train or features is None:
+    if (
+        len(target.distinct) <= _FEW_ANSWERS
+        or observations.tables.labelled is not observations.tables.train
+        or features is None
+    ):
         return
     pairs = {column.name: zip(column.values, target.values, strict=True) for column in features.columns}
     equal = {name: sum(cell is not None and cell == answer for cell, answer in rows) for name, rows in pairs.items()}
@@ -538,11 +559,11 @@ def _about_copies(known: Mapping[str, Finding], seen: Observations) -> Iterator[
         )
 
 
-def _about_words_among_numbers(known: Mapping[str, Finding], seen: Observations, hints: Hints) -> Iterator[str]:
+def _about_words_among_numbers(known: Mapping[str, Finding], observations: Observations, hints: Hints) -> Iterator[str]:
     """That a column of numbers has so many other cells that it is read as text, or left out."""
-    if seen.features is None or "number_columns" not in known or hints.overrides.keys() & COLUMN_KINDS:
+    if observations.features is None or "number_columns" not in known or hints.overrides.keys() & COLUMN_KINDS:
         return
-    for column in seen.features.columns:
+    for column in observations.features.columns:
         numbers = numbers_of(column, MOST) if numbers_of(column) is None else None
         if numbers is None or len(numbers.distinct) <= _FEW_ANSWERS:
             continue
@@ -558,9 +579,9 @@ def _about_words_among_numbers(known: Mapping[str, Finding], seen: Observations,
         )
 
 
-def _about_unseen_classes(known: Mapping[str, Finding], seen: Observations) -> Iterator[str]:
+def _about_unseen_classes(known: Mapping[str, Finding], observations: Observations) -> Iterator[str]:
     """That the sample asks for classes that no training example has."""
-    sample, targets, submission = seen.tables.sample, seen.targets, known["submission"].value
+    sample, targets, submission = observations.tables.sample, observations.targets, known["submission"].value
     if sample is not None and "unseen_columns" in known and known["unseen_columns"].value:
         yield (
             f"{printable(sample.path)} asks for {_shown(known['unseen_columns'].value)}, and "
@@ -569,7 +590,7 @@ def _about_unseen_classes(known: Mapping[str, Finding], seen: Observations) -> I
     texts = [answer for answer in targets.answers if answer.kind is ColumnKind.TEXT]
     if sample is None or submission != SubmissionKind.LABEL or len(targets.answers) != 1 or not texts:
         return
-    asked, classes = texts[0].distinct, classes_seen(seen)
+    asked, classes = texts[0].distinct, classes_seen(observations)
     unseen = sorted(asked - classes)
     if classes and unseen and asked & classes:
         yield (
@@ -578,9 +599,9 @@ def _about_unseen_classes(known: Mapping[str, Finding], seen: Observations) -> I
         )
 
 
-def _about_labels(known: Mapping[str, Finding], seen: Observations) -> Iterator[str]:
+def _about_labels(known: Mapping[str, Finding], observations: Observations) -> Iterator[str]:
     """That the sample names its classes otherwise than training does: by numbers, or by words that it never has."""
-    targets, sample, files = seen.targets, seen.tables.sample, seen.files
+    targets, sample, files = observations.targets, observations.tables.sample, observations.files
     is_named = known["target_kind"].value in _NAMED_KINDS and known["submission"].value in _OF_NAMES
     if not is_named or "answers_are_flags" in known or sample is None or len(targets.answers) != 1:
         return
@@ -589,7 +610,7 @@ def _about_labels(known: Mapping[str, Finding], seen: Observations) -> Iterator[
         *(files.source.classes if files is not None else ()),
         *(value for each in targets.columns for value in each.present),
     ]
-    split = {part.strip() for value in classes for part in value.split(seen.labels.separator or None)}
+    split = {part.strip() for value in classes for part in value.split(observations.labels.separator or None)}
     parts = {part for cell in answer.distinct for part in cell.split()}
     known_cells = (answer.distinct | parts) & {*classes, *split, *targets.names, *targets.row_labels}
     is_asked = answer.kind is ColumnKind.TEXT and len(answer.distinct | parts) > 1 and not known_cells
@@ -604,15 +625,15 @@ def _about_labels(known: Mapping[str, Finding], seen: Observations) -> Iterator[
         )
 
 
-def _about_ids(known: Mapping[str, Finding], seen: Observations) -> Iterator[str]:
+def _about_ids(known: Mapping[str, Finding], observations: Observations) -> Iterator[str]:
     """Test rows in no order, several for an id, are none of sequences, and the notebooks would refuse them."""
     name = str(known["id_column"].value)
-    if families()[str(known["family"].value)].medium not in _ROWS or not _has_row_for_each_id(known, seen):
+    if families()[str(known["family"].value)].medium not in _ROWS or not _has_row_for_each_id(known, observations):
         return
-    asked = {table.path: table for table in (seen.tables.test, seen.tables.sample) if table is not None}
+    asked = {table.path: table for table in (observations.tables.test, observations.tables.sample) if table is not None}
     for path, table in asked.items():
         ids = table.column(name)
-        if ids is None or not _repeat(ids) or table is seen.tables.train:
+        if ids is None or not _repeat(ids) or table is observations.tables.train:
             continue
         if _repeat(ids, _NEARLY_ONE_EACH):
             yield (
@@ -628,13 +649,20 @@ def _about_ids(known: Mapping[str, Finding], seen: Observations) -> Iterator[str
         )
 
 
-def _about_absent_ids(known: Mapping[str, Finding], seen: Observations) -> Iterator[str]:
+def _about_absent_ids(known: Mapping[str, Finding], observations: Observations) -> Iterator[str]:
     """That the sample asks for rows that the test table, of which all rows were seen, does not have."""
-    test, sample, name = seen.tables.test, seen.tables.sample, str(known["id_column"].value)
+    test, sample, name = observations.tables.test, observations.tables.sample, str(known["id_column"].value)
     there, asked = (table.column(name) if table is not None else None for table in (test, sample))
     is_files = families()[str(known["family"].value)].medium.is_files
-    is_told = seen.tables.stage is not None and bool(seen.tables.stage.parts)
-    if is_files or is_told or test is None or there is None or asked is None or not _has_row_for_each_id(known, seen):
+    is_told = observations.tables.stage is not None and bool(observations.tables.stage.parts)
+    if (
+        is_files
+        or is_told
+        or test is None
+        or there is None
+        or asked is None
+        or not _has_row_for_each_id(known, observations)
+    ):
         return
     absent = next((value for value in asked.present if value not in there.distinct), None)
     if absent is not None and test.is_complete:
@@ -644,9 +672,11 @@ def _about_absent_ids(known: Mapping[str, Finding], seen: Observations) -> Itera
         )
 
 
-def _has_row_for_each_id(known: Mapping[str, Finding], seen: Observations) -> bool:
+def _has_row_for_each_id(known: Mapping[str, Finding], observations: Observations) -> bool:
     """True if the ids of the sample are those of the test rows, which are read from a table."""
-    return "inference_server" not in known and not seen.targets.are_keyed and seen.targets.lookup is None
+    return (
+        "inference_server" not in known and not observations.targets.are_keyed and observations.targets.lookup is None
+    )
 
 
 def _repeat(ids: Column, share: float = 1.0) -> bool:
@@ -654,10 +684,10 @@ def _repeat(ids: Column, share: float = 1.0) -> bool:
     return len(ids.distinct) < share * len(ids.present)
 
 
-def _has_rows_for_parts(seen: Observations) -> bool:
+def _has_rows_for_parts(observations: Observations) -> bool:
     """True if training rows are for parts of examples; run-length codes of masks may be."""
-    match = seen.files.source.match if seen.files is not None else None
-    is_understood = seen.labels.is_run_length or bool(seen.targets.row_labels)
+    match = observations.files.source.match if observations.files is not None else None
+    is_understood = observations.labels.is_run_length or bool(observations.targets.row_labels)
     return match is not None and match.parts > 0 and not is_understood
 
 

@@ -49,7 +49,7 @@ class RowIds:
     evidence: str
 
 
-def find_row_ids(tables: Tables, targets: Targets, id_column: str, found: Findings) -> RowIds | None:
+def find_row_ids(tables: Tables, targets: Targets, id_column: str, findings: Findings) -> RowIds | None:
     """Finds how the ids of the sample submission are made from the test rows; None if they are not.
 
     Raises:
@@ -58,12 +58,12 @@ def find_row_ids(tables: Tables, targets: Targets, id_column: str, found: Findin
             which.
     """
     sample, test = tables.sample, tables.test
-    if sample is not None and test is not None and "has_sample_ids" in found:
-        return _of_sample_without_ids(sample, test, found)
+    if sample is not None and test is not None and "has_sample_ids" in findings:
+        return _of_sample_without_ids(sample, test, findings)
     asked = sample.column(id_column) if sample is not None else None
     if sample is None or test is None or asked is None or targets.lookup is not None:
         return None
-    names = _decided_columns(test, found)
+    names = _decided_columns(test, findings)
     if test.column(id_column) is not None and not names:
         return None
     ids = without_labels(asked.present, targets.names) if targets.are_keyed else asked.present
@@ -71,7 +71,7 @@ def find_row_ids(tables: Tables, targets: Targets, id_column: str, found: Findin
     # The pieces that were sampled of two long tables are the same only at their beginnings.
     known = ids if is_whole else ids[:_ROW_HEAD]
     first = _first_number(ids, sample, test)
-    for parts, separator in islice(_ways(known, test, names, found), _MOST_TRIED):
+    for parts, separator in islice(_ways(known, test, names, findings), _MOST_TRIED):
         is_other = first is not None and len(parts) == 1 and not looks_like_id(parts[0].name)
         if not is_other and _are_made(known, parts, separator):
             few = " and ".join(part.name for part in parts)
@@ -88,9 +88,9 @@ def find_row_ids(tables: Tables, targets: Targets, id_column: str, found: Findin
     )
 
 
-def _of_sample_without_ids(sample: Table, test: Table, found: Findings) -> RowIds:
+def _of_sample_without_ids(sample: Table, test: Table, findings: Findings) -> RowIds:
     """How rows are told apart where the sample has no ids: by their position, or by columns that both tables have."""
-    names, is_whole = _decided_columns(test, found), sample.is_complete and test.is_complete
+    names, is_whole = _decided_columns(test, findings), sample.is_complete and test.is_complete
     both = [(column, same) for column in sample.columns if (same := test.column(column.name)) and same.present]
     length = None if is_whole else _ROW_HEAD
     if not names and all(column.values[:length] == same.values[:length] for column, same in both):
@@ -116,27 +116,27 @@ def _keys(columns: Sequence[Column | None]) -> list[tuple[str | None, ...]]:
     return list(zip(*there, strict=True)) if len(there) == len(columns) else []
 
 
-def settle_row_ids(row_ids: RowIds | None, tables: Tables, targets: Targets, found: Findings) -> None:
+def settle_row_ids(row_ids: RowIds | None, tables: Tables, targets: Targets, findings: Findings) -> None:
     """Settles how the test rows get their ids, where they have no column of them.
 
     Raises:
         IntrospectionError: Nothing leads from the test rows to the ids that are asked for.
     """
     if row_ids is not None and row_ids.columns:
-        found.settle("id_columns", list(row_ids.columns), row_ids.evidence)
-        found.settle("id_separator", row_ids.separator, row_ids.evidence)
+        findings.settle("id_columns", list(row_ids.columns), row_ids.evidence)
+        findings.settle("id_separator", row_ids.separator, row_ids.evidence)
         return
     if row_ids is not None:
-        found.settle("first_id", row_ids.first, row_ids.evidence)
+        findings.settle("first_id", row_ids.first, row_ids.evidence)
         return
-    sample, test, name = tables.sample, tables.test, str(found["id_column"].value)
+    sample, test, name = tables.sample, tables.test, str(findings["id_column"].value)
     asked = sample.column(name) if sample is not None else None
     if sample is None or test is None or asked is None or targets.lookup is not None:
         return
     ids = test.column(name)
     is_whole = sample.is_complete and test.is_complete and not targets.are_keyed
     are_others = ids is None or (is_whole and not ids.distinct & asked.distinct)
-    if are_others or "id_columns" in found.hints.overrides:
+    if are_others or "id_columns" in findings.hints.overrides:
         raise IntrospectionError(
             f'The ids of {printable(sample.path)}, such as "{printable(asked.values[0] or "")}", are not in '
             f"{printable(test.path)}, nor are they made of the values of two or three of its columns: name those with "
@@ -157,8 +157,8 @@ def _first_number(ids: Sequence[str], sample: Table, test: Table) -> int | None:
     return numbers[0] if is_growing and fewer >= _AS_MANY * more else None
 
 
-def _decided_columns(test: Table, found: Findings) -> list[str]:
-    names = found.decided_list("id_columns")
+def _decided_columns(test: Table, findings: Findings) -> list[str]:
+    names = findings.decided_list("id_columns")
     for name in names:
         if test.column(name) is None:
             columns = test.column_names
@@ -167,10 +167,10 @@ def _decided_columns(test: Table, found: Findings) -> list[str]:
 
 
 def _ways(
-    ids: Sequence[str], test: Table, names: Sequence[str], found: Findings
+    ids: Sequence[str], test: Table, names: Sequence[str], findings: Findings
 ) -> Iterator[tuple[tuple[Column, ...], str]]:
     """Yields columns, and what may stand between their values, that can make the first ids."""
-    decided = found.hints.overrides.get("id_separator")
+    decided = findings.hints.overrides.get("id_separator")
     separators = _SEPARATORS if decided is None else (str(decided),)
     if names:
         parts = tuple(column for name in names for column in test.columns if column.name == name)
@@ -207,7 +207,7 @@ _UTF_8, _MARKED_UTF_8 = "utf-8", "utf-8-sig"
 _OF_ASCII = frozenset((_UTF_8, _MARKED_UTF_8, "cp1252", "latin-1"))  # plain letters are the same bytes in all of them
 
 
-def settle_format(tables: Tables, id_column: str, targets: Targets, found: Findings) -> None:
+def settle_format(tables: Tables, id_column: str, targets: Targets, findings: Findings) -> None:
     """Settles how the tables and the sample are written, and which tables have the id column.
 
     Words that pandas takes for missing, such as None, are kept where ids and labels are such words.
@@ -219,29 +219,29 @@ def settle_format(tables: Tables, id_column: str, targets: Targets, found: Findi
     first = examples[0] if examples else None
     with_comma = next((table for table in examples if table.decimal == ","), first)
     encoded = _first_that_tells(texts)
-    _check_decided(examples, texts, found)
+    _check_decided(examples, texts, findings)
     for key, table, usual in (("separator", first, ","), ("encoding", encoded, _UTF_8), ("decimal", with_comma, ".")):
         value = usual if table is None else str(getattr(table, key))
-        found.settle(key, value, "usual" if table is None else f"as {table.name} is written")
+        findings.settle(key, value, "usual" if table is None else f"as {table.name} is written")
     ended = next((table for table in texts if table.has_trailing_separator), None)
     evidence = f"rows of {ended.name} end in a separator" if ended is not None else "no row ends in a separator"
-    found.settle("trailing_separator", ended is not None, evidence)
-    found.settle(NULL_WORDS_KEY, *_keeps_null_words(texts, id_column, targets))
-    _settle_formatted(tables, id_column, targets.names, found)
+    findings.settle("trailing_separator", ended is not None, evidence)
+    findings.settle(NULL_WORDS_KEY, *_keeps_null_words(texts, id_column, targets))
+    _settle_formatted(tables, id_column, targets.names, findings)
     for key, table in (("has_training_ids", tables.train), ("has_test_ids", tables.test)):
         if table is not None:
             has_ids = table.column(id_column) is not None
-            found.settle(key, has_ids, f"{table.name} has {'the' if has_ids else 'no'} column {id_column}")
+            findings.settle(key, has_ids, f"{table.name} has {'the' if has_ids else 'no'} column {id_column}")
 
 
-def _settle_formatted(tables: Tables, id_column: str, targets: Collection[str], found: Findings) -> None:
+def _settle_formatted(tables: Tables, id_column: str, targets: Collection[str], findings: Findings) -> None:
     """Settles the columns whose numbers are written with separators of thousands, a currency or a unit."""
-    classes = set() if found["target_kind"].value == TargetKind.NUMBER else {*targets}
+    classes = set() if findings["target_kind"].value == TargetKind.NUMBER else {*targets}
     apart = {id_column, *classes}
     for key in ("category_columns", "short_text_columns", "text_columns", "drop_columns"):
-        value = found[key].value if key in found else []
+        value = findings[key].value if key in findings else []
         apart |= {*value} if isinstance(value, list) else set()
-    decided = {*found.decided_list("number_columns"), *(targets if found.decided("target_kind") else ())}
+    decided = {*findings.decided_list("number_columns"), *(targets if findings.decided("target_kind") else ())}
     known = (table for table in (tables.train, tables.labels, tables.test) if table is not None)
     columns = [column for table in known for column in table.columns if column.name not in apart]
     pairs = [(column, as_number(column, is_decided=column.name in decided)) for column in columns]
@@ -256,11 +256,11 @@ def _settle_formatted(tables: Tables, id_column: str, targets: Collection[str], 
     evidence = "numbers are written plainly"
     if formatted:
         evidence = f'the numbers of {listed(names)} are written like "{quoted(_longest(formatted[0][0]))}"'
-    found.settle("formatted_columns", names, evidence)
-    others = [name for name in names if signs[name] != found["decimal"].value]
+    findings.settle("formatted_columns", names, evidence)
+    others = [name for name in names if signs[name] != findings["decimal"].value]
     if others:
         evidence = f"the numbers of {listed(others)} have another decimal sign than those of the file"
-        found.settle("other_decimal_columns", others, evidence)
+        findings.settle("other_decimal_columns", others, evidence)
 
 
 def _longest(column: Column) -> str:
@@ -304,9 +304,9 @@ def _keeps_null_words(texts: Sequence[Table], id_column: str, targets: Targets) 
     return bool(evidence), evidence or "no id and no label is such a word"
 
 
-def _check_decided(examples: Iterable[Table], texts: Iterable[Table], found: Findings) -> None:
+def _check_decided(examples: Iterable[Table], texts: Iterable[Table], findings: Findings) -> None:
     """That the tables have the separator, and can be read in the encoding; which one of several was meant, may be."""
-    separator, encoding = found.decided("separator"), found.decided("encoding")
+    separator, encoding = findings.decided("separator"), findings.decided("encoding")
     for table in examples if separator else ():
         if len(table.columns) > 1 and separator != table.separator and not _divides(separator, table):
             wanted = f"{table.separator!a}, which {table.path} has"

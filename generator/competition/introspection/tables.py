@@ -208,32 +208,32 @@ class Tables:
         return self.labels or self.train
 
 
-def find_tables(survey: Survey, found: Findings) -> Tables:
+def find_tables(survey: Survey, findings: Findings) -> Tables:
     """Tells the tables apart by their names, by the columns that they share, and by their ids.
 
     Raises:
         MissingFileError: The user named a table that does not exist.
     """
     for key in _ROLES:
-        _check_decided(key, survey, found)
+        _check_decided(key, survey, findings)
     samples = [weighed(table.path, _sample_reasons(table, survey)) for table in survey.tables]
-    stage = _matching_stage(samples, survey, found)
+    stage = _matching_stage(samples, survey, findings)
     if stage is not None:
         samples = _with(samples, stage.sample, f"its ids are those of {stage.test or 'the test files'}")
-    sample = _role("sample_submission", samples, _SAMPLE_NEEDS, survey, found)
+    sample = _role("sample_submission", samples, _SAMPLE_NEEDS, survey, findings)
     tests = [weighed(table.path, _test_reasons(table, sample)) for table in _others(survey, sample)]
     if stage is not None and sample is not None and sample.path == stage.sample:
         tests = _with(tests, stage.test, f"it is the latest that has the ids of {sample.name}")
-    test = _role("test_table", tests, _TEST_NEEDS, survey, found)
+    test = _role("test_table", tests, _TEST_NEEDS, survey, findings)
     rest = _others(survey, sample, test)
     most = max((table.rows for table in rest), default=0)
     trains = [weighed(table.path, _train_reasons(table, sample, test, most)) for table in rest]
-    train = _role("train_table", trains, _TRAIN_NEEDS, survey, found)
+    train = _role("train_table", trains, _TRAIN_NEEDS, survey, findings)
     if test is None and train is not None and _is_partly_labelled(train, sample):
         evidence = f"the rows of {train.name} without a label are those that the sample submission asks for"
-        found.settle("test_table", train.path, evidence)
+        findings.settle("test_table", train.path, evidence)
         test = train
-    labels = _labels(survey, (sample, test, train), found)
+    labels = _labels(survey, (sample, test, train), findings)
     return Tables(sample=sample, test=test, train=train, labels=labels, stage=stage)
 
 
@@ -283,16 +283,16 @@ def _others(survey: Survey, *taken: Table | None) -> list[Table]:
     return [table for table in survey.tables if not any(table is other for other in taken)]
 
 
-def _matching_stage(samples: Sequence[Candidate], survey: Survey, found: Findings) -> Stage | None:
+def _matching_stage(samples: Sequence[Candidate], survey: Survey, findings: Findings) -> Stage | None:
     """The sample and the test table that belong together, among those that their names allow, or the user's."""
     fitting = {str(one.value): one for one in best_first(samples) if one.weight >= _SAMPLE_NEEDS}
-    decided = found.decided("sample_submission")
+    decided = findings.decided("sample_submission")
     possible = [table for path in fitting if (table := survey.table(path)) is not None]
     named = [table for table in possible if words(table.path) & SAMPLE]
     chosen = [table for table in named if table.path == decided] if decided else named
     tests = [table for table in survey.tables if _weight_as_test(table) > 0 and table not in named]
     tests.sort(key=_weight_as_test, reverse=True)
-    decided = found.decided("test_table")
+    decided = findings.decided("test_table")
     return find_stage(survey, chosen, [table for table in tests if table.path == decided] if decided else tests)
 
 
@@ -310,21 +310,21 @@ def _with(candidates: Sequence[Candidate], path: str, evidence: str) -> list[Can
     ]
 
 
-def _check_decided(key: str, survey: Survey, found: Findings) -> None:
-    decided, paths = found.decided(key), [table.path for table in survey.tables]
+def _check_decided(key: str, survey: Survey, findings: Findings) -> None:
+    decided, paths = findings.decided(key), [table.path for table in survey.tables]
     if decided and decided not in paths:
         raise MissingFileError(key=key, path=decided, paths=paths)
 
 
-def _role(key: str, candidates: Sequence[Candidate], least: float, survey: Survey, found: Findings) -> Table | None:
+def _role(key: str, candidates: Sequence[Candidate], least: float, survey: Survey, findings: Findings) -> Table | None:
     """The best candidate; none if even that weighs too little."""
-    overrides = found.hints.overrides
+    overrides = findings.hints.overrides
     elsewhere = {str(decided) for role, decided in overrides.items() if role in _ROLES and role != key}
     fitting = [one for one in candidates if one.weight >= least and one.value not in elsewhere]
     if fitting or key in overrides:
-        path = found.choose(key, fitting or [Candidate("", "", 0.0)])
+        path = findings.choose(key, fitting or [Candidate("", "", 0.0)])
     else:
-        path = found.settle(key, "", "no table looks like it", Confidence.LIKELY)
+        path = findings.settle(key, "", "no table looks like it", Confidence.LIKELY)
     return survey.table(str(path))
 
 
@@ -410,14 +410,14 @@ def _is_partly_labelled(table: Table, sample: Table | None) -> bool:
     return fits > _OVERLAP * sum(without) > 0 and fits == sum(is_asked)
 
 
-def _labels(survey: Survey, roles: tuple[Table | None, ...], found: Findings) -> Table | None:
+def _labels(survey: Survey, roles: tuple[Table | None, ...], findings: Findings) -> Table | None:
     sample, test, train = roles
     key = "labels_table"
-    if train is None or key in found.hints.overrides or _is_labelled(train, sample, test):
+    if train is None or key in findings.hints.overrides or _is_labelled(train, sample, test):
         evidence = f"the labels are in {train.name}" if train is not None else "there is no table to train on"
-        return survey.table(found.settle(key, "", evidence))
+        return survey.table(findings.settle(key, "", evidence))
     candidates = [weighed(t.path, _labels_reasons(t, train, sample)) for t in _others(survey, *roles)]
-    return _role(key, candidates, _LABELS_NEED, survey, found)
+    return _role(key, candidates, _LABELS_NEED, survey, findings)
 
 
 def _is_labelled(train: Table, sample: Table | None, test: Table | None) -> bool:

@@ -99,15 +99,15 @@ class Observations:
         return f"{rows} of {printable(table.path if table else '')} {what}"
 
 
-def observe(survey: Survey, tables: Tables, files: ExampleFiles | None, found: Findings) -> Observations:
+def observe(survey: Survey, tables: Tables, files: ExampleFiles | None, findings: Findings) -> Observations:
     """Looks at everything, once it is known what the tables are, which column is the id, and where files are.
 
     Raises:
         IntrospectionError: There is nothing to learn from.
         UnknownMetricError: The user decided on a metric that the kit does not have.
     """
-    id_column = str(found["id_column"].value)
-    targets = find_targets(survey, tables, files, id_column, found)
+    id_column = str(findings["id_column"].value)
+    targets = find_targets(survey, tables, files, id_column, findings)
     features = find_features(tables, targets, id_column)
     masks = _paired_folder(survey, files, MASKS, frozenset())
     return Observations(
@@ -117,11 +117,11 @@ def observe(survey: Survey, tables: Tables, files: ExampleFiles | None, found: F
         target_images=_paired_folder(survey, files, OUTPUTS, MASKS),
         targets=targets,
         labels=label_statistics(targets.columns, files.source.classes if files is not None else ()),
-        metric=known_metric(found.hints),
+        metric=known_metric(findings.hints),
         features=features,
         texts=find_text_columns(features) if features is not None else TextColumns(()),
-        groups=find_groups(features, found) if features is not None else None,
-        row_ids=find_row_ids(tables, targets, id_column, found) if files is None else None,
+        groups=find_groups(features, findings) if features is not None else None,
+        row_ids=find_row_ids(tables, targets, id_column, findings) if files is None else None,
     )
 
 
@@ -159,29 +159,29 @@ class _Rows:
     confidence: Confidence = Confidence.SURE
 
 
-def settle_masks(seen: Observations, found: Findings) -> None:
+def settle_masks(observations: Observations, findings: Findings) -> None:
     """Settles the files of masks or their column, and what they are masks of."""
     folder, suffix, files = "", "", "there are no mask files"
-    if seen.masks is not None:
-        folder, suffix = seen.masks.folder.path, seen.masks.suffix
+    if observations.masks is not None:
+        folder, suffix = observations.masks.folder.path, observations.masks.suffix
         files = f'a mask is named "<id>{suffix}" in {folder}'
-    column = seen.targets.columns[0].name if seen.targets.columns else ""
-    rows = _rows_of(seen)
+    column = observations.targets.columns[0].name if observations.targets.columns else ""
+    rows = _rows_of(observations)
     named = ", ".join(rows.classes)
     why = f"a mask can be of {named}" if rows.classes else "an image has one mask"
     where = f"{rows.class_column} says it" if rows.class_column else "no column says it"
-    found.settle("mask_folder", folder, files)
-    found.settle("mask_suffix", suffix, files)
-    found.settle("mask_column", column, "its cells are run-length codes" if column else "no column has codes")
-    found.settle("mask_rows", rows.kind, rows.evidence, rows.confidence)
-    found.settle("mask_classes", list(rows.classes), why)
-    found.settle("class_column", rows.class_column, where)
+    findings.settle("mask_folder", folder, files)
+    findings.settle("mask_suffix", suffix, files)
+    findings.settle("mask_column", column, "its cells are run-length codes" if column else "no column has codes")
+    findings.settle("mask_rows", rows.kind, rows.evidence, rows.confidence)
+    findings.settle("mask_classes", list(rows.classes), why)
+    findings.settle("class_column", rows.class_column, where)
 
 
-def _rows_of(seen: Observations) -> _Rows:
-    tables, files, parts = seen.tables, seen.files, seen.targets.parts
+def _rows_of(observations: Observations) -> _Rows:
+    tables, files, parts = observations.tables, observations.files, observations.targets.parts
     sample, train = tables.sample, tables.train
-    if seen.masks is not None or files is None or sample is None or train is None:
+    if observations.masks is not None or files is None or sample is None or train is None:
         return _Rows("image", "an image has one mask")
     column = class_column(sample, train)
     if column is not None:
@@ -220,32 +220,35 @@ def _in_order(classes: Sequence[str] | frozenset[str]) -> tuple[str, ...]:
 _FEW_CLASSES, _MANY_NUMBERS = 20, 50
 
 
-def find_target_kind(seen: Observations, found: Findings) -> TargetKind:
+def find_target_kind(observations: Observations, findings: Findings) -> TargetKind:
     """Weighs the kinds of target."""
     by_kind = {
-        TargetKind.CLASS: _for_class(seen),
-        TargetKind.LABELS: _for_labels(seen),
-        TargetKind.NUMBER: _for_number(seen),
-        TargetKind.MASK: _for_mask(seen),
-        TargetKind.IMAGE: [Reason(6 * (seen.target_images is not None), _further(seen.target_images))],
+        TargetKind.CLASS: _for_class(observations),
+        TargetKind.LABELS: _for_labels(observations),
+        TargetKind.NUMBER: _for_number(observations),
+        TargetKind.MASK: _for_mask(observations),
+        TargetKind.IMAGE: [Reason(6 * (observations.target_images is not None), _further(observations.target_images))],
     }
-    found.choose(
+    findings.choose(
         "target_kind",
-        [weighed(kind, [*why, *_as_said(kind, seen, found.decided("family"))]) for kind, why in by_kind.items()],
+        [
+            weighed(kind, [*why, *_as_said(kind, observations, findings.decided("family"))])
+            for kind, why in by_kind.items()
+        ],
     )
-    return found.member("target_kind", TargetKind)
+    return findings.member("target_kind", TargetKind)
 
 
-def _as_said(kind: TargetKind, seen: Observations, decided: str) -> list[Reason]:
+def _as_said(kind: TargetKind, observations: Observations, decided: str) -> list[Reason]:
     """The reasons that metric and family give, where they are known."""
-    metric, family = seen.metric, families().get(decided)
+    metric, family = observations.metric, families().get(decided)
     alike = (other for other in families().values() if family is not None and other.medium is family.medium)
     # A family says what is predicted where others of its medium predict something else.
     says = family is not None and {kind for other in alike for kind in other.targets} > set(family.targets)
     is_allowed, named = family is not None and kind in family.targets, f"the family is {family.name if family else ''}"
-    fits = metric.fits(kind, classes=seen.classes)
+    fits = metric.fits(kind, classes=observations.classes)
     is_exact = metric.facts is not None and kind in metric.facts.target_kinds
-    has_files = seen.files is not None or kind not in (TargetKind.MASK, TargetKind.IMAGE)
+    has_files = observations.files is not None or kind not in (TargetKind.MASK, TargetKind.IMAGE)
     return [
         Reason(-8 * (not has_files), "there are no images"),
         Reason(4 * is_exact, f"{metric.name} is computed for it"),
@@ -255,8 +258,8 @@ def _as_said(kind: TargetKind, seen: Observations, decided: str) -> list[Reason]
     ]
 
 
-def _for_class(seen: Observations) -> list[Reason]:
-    targets, labels, files = seen.targets, seen.labels, seen.files
+def _for_class(observations: Observations) -> list[Reason]:
+    targets, labels, files = observations.targets, observations.labels, observations.files
     has_few = not labels.is_text and not labels.is_measured and 1 < labels.distinct <= _FEW_CLASSES
     is_said_by_files = files is not None and bool(files.source.classes or files.records)
     is_column = len(targets.names) == 1
@@ -269,30 +272,30 @@ def _for_class(seen: Observations) -> list[Reason]:
         Reason(4 * labels.is_one_hot, "exactly one of the columns is 1 in each row"),
         Reason(4 * (is_column and labels.is_binary and not labels.is_measured), "there are two different values"),
         Reason(3 * (is_column and has_few and not labels.is_binary), f"there are {labels.distinct} whole numbers"),
-        Reason(3 * _asks_for_names(seen), "the sample submission has names, or several labels in a cell"),
-        Reason(-1.5 * _asks_for_measures(seen), "the sample submission has fractions"),
+        Reason(3 * _asks_for_names(observations), "the sample submission has names, or several labels in a cell"),
+        Reason(-1.5 * _asks_for_measures(observations), "the sample submission has fractions"),
         Reason(-4 * (labels.is_measured and labels.distinct > _FEW_CLASSES), "its values have fractions"),
         Reason(-4 * are_rows, "a row is for one label of several"),
         Reason(-2 * labels.is_different_everywhere, "no label occurs twice"),
     ]
 
 
-def _asks_for_measures(seen: Observations) -> bool:
+def _asks_for_measures(observations: Observations) -> bool:
     """True if the sample has numbers with a point where the labels are more than two whole numbers."""
-    targets, labels = seen.targets, seen.labels
+    targets, labels = observations.targets, observations.labels
     has_points = any(column.kind is ColumnKind.NUMBER for column in targets.answers)
     return len(targets.asked) == 1 and has_points and not labels.is_text and not labels.is_binary
 
 
-def _asks_for_names(seen: Observations) -> bool:
+def _asks_for_names(observations: Observations) -> bool:
     """True if the sample has text where the labels are whole numbers: the k best of them, most likely."""
-    targets, labels = seen.targets, seen.labels
+    targets, labels = observations.targets, observations.labels
     has_text = any(column.kind is ColumnKind.TEXT for column in targets.answers)
     return len(targets.asked) == 1 and has_text and not (labels.is_text or labels.is_measured or labels.is_run_length)
 
 
-def _for_labels(seen: Observations) -> list[Reason]:
-    targets, labels = seen.targets, seen.labels
+def _for_labels(observations: Observations) -> list[Reason]:
+    targets, labels = observations.targets, observations.labels
     many = len(targets.names)
     is_list = bool(labels.separator) and not labels.is_run_length
     rows = len(targets.row_labels)
@@ -304,30 +307,30 @@ def _for_labels(seen: Observations) -> list[Reason]:
     ]
 
 
-def _for_number(seen: Observations) -> list[Reason]:
-    targets, labels, files = seen.targets, seen.labels, seen.files
+def _for_number(observations: Observations) -> list[Reason]:
+    targets, labels, files = observations.targets, observations.labels, observations.files
     is_number = bool(targets.columns) and not labels.is_text and labels.distinct > 0
     is_counted = is_number and not labels.is_measured and labels.distinct > _FEW_CLASSES
-    is_ordinal = seen.metric.facts is not None and seen.metric.facts.is_ordinal
+    is_ordinal = observations.metric.facts is not None and observations.metric.facts.is_ordinal
     return [
         Reason(4 * (is_number and labels.is_measured), "its values have fractions"),
         Reason(2 * is_counted, f"there are {labels.distinct} different numbers among the sampled ones"),
         Reason(1 * (is_counted and labels.distinct > _MANY_NUMBERS), "that is too many for classes"),
         Reason(1 * (is_number and not labels.is_binary and not labels.are_flags), "its values are numbers"),
         Reason(3 * (is_ordinal and labels.is_uneven), "its metric counts by how much numbers differ, unlike classes"),
-        Reason(1 * (is_number and _asks_for_measures(seen)), "the sample submission has fractions"),
+        Reason(1 * (is_number and _asks_for_measures(observations)), "the sample submission has fractions"),
         Reason(-1 * (files is not None and bool(files.source.classes)), "the files say a class"),
-        Reason(-3 * _asks_for_names(seen), "the sample submission has no numbers"),
+        Reason(-3 * _asks_for_names(observations), "the sample submission has no numbers"),
     ]
 
 
-def _for_mask(seen: Observations) -> list[Reason]:
-    targets, files = seen.targets, seen.files
+def _for_mask(observations: Observations) -> list[Reason]:
+    targets, files = observations.targets, observations.files
     asks = files is not None and any(is_run_length(column) or not column.present for column in targets.answers)
     asks = asks and len(targets.answers) == 1
-    are_codes = files is not None and seen.labels.is_run_length
+    are_codes = files is not None and observations.labels.is_run_length
     return [
-        Reason(4 * (seen.masks is not None), _further(seen.masks)),
+        Reason(4 * (observations.masks is not None), _further(observations.masks)),
         Reason(2 * (asks and (are_codes or not targets.columns)), "run-length codes are asked for"),
         Reason(4 * are_codes, "its labels are run-length codes"),
     ]
@@ -347,29 +350,29 @@ _FLAGS = frozenset(("0", "1", "0.0", "1.0"))
 _CERTAIN = 4
 
 
-def settle_positive_class(submission: SubmissionKind, seen: Observations, found: Findings) -> None:
+def settle_positive_class(submission: SubmissionKind, observations: Observations, findings: Findings) -> None:
     """Settles it where it is not clearly the last class in order, which the notebooks take.
 
     Raises:
         UnusableValueError: The user decided on something that is none of the classes.
     """
-    decided = found.hints.overrides.get(_POSITIVE_CLASS_KEY)
-    names = _names(seen)
+    decided = findings.hints.overrides.get(_POSITIVE_CLASS_KEY)
+    names = _names(observations)
     if decided is not None and names and decided not in names:
         raise UnusableValueError(
             key=_POSITIVE_CLASS_KEY, value=str(decided), wanted=f"one of the classes, {listed(names)}"
         )
     if len(names) != 2:  # noqa: PLR2004 - yes and no
         return
-    flag = _flag_asked(names, seen) if submission is SubmissionKind.LABEL else ""
+    flag = _flag_asked(names, observations) if submission is SubmissionKind.LABEL else ""
     if flag:
         evidence = (
             f'the cells of the sample submission are like "{flag}", and the classes are {names[0]} and {names[1]}'
         )
-        found.settle(_FLAGS_KEY, value=True, evidence=evidence)
+        findings.settle(_FLAGS_KEY, value=True, evidence=evidence)
     elif not (decided or submission is SubmissionKind.PROBABILITY):
         return
-    asked = seen.targets.asked[0] if len(seen.targets.asked) == 1 else ""
+    asked = observations.targets.asked[0] if len(observations.targets.asked) == 1 else ""
     last, first = names[::-1]
     is_named = {name: class_in(asked, names) == name for name in names}
     candidates = [
@@ -387,7 +390,7 @@ def settle_positive_class(submission: SubmissionKind, seen: Observations, found:
     ]
     best = best_first(candidates)[0]
     if decided or best.value != last or best.weight < _CERTAIN:
-        found.choose(_POSITIVE_CLASS_KEY, candidates)
+        findings.choose(_POSITIVE_CLASS_KEY, candidates)
 
 
 def class_in(column: str, classes: Sequence[str]) -> str | None:
@@ -410,18 +413,18 @@ def _says_yes(name: str, other: str) -> bool:
     return name.lower() in _YES or other.lower() in _NO
 
 
-def _flag_asked(names: Sequence[str], seen: Observations) -> str:
+def _flag_asked(names: Sequence[str], observations: Observations) -> str:
     """A cell of the sample that is 0 or 1, or true or false, where the classes are other words; "" if none is."""
-    if len(seen.targets.answers) != 1 or not seen.targets.answers[0].present:
+    if len(observations.targets.answers) != 1 or not observations.targets.answers[0].present:
         return ""
-    (answer,) = seen.targets.answers
+    (answer,) = observations.targets.answers
     is_flag = answer.kind is ColumnKind.BOOLEAN or answer.distinct <= _FLAGS
     kinds = {answer.kind, kind_of(names)}
     return answer.present[0] if is_flag and len(kinds) > 1 and not kinds <= NUMBERS else ""
 
 
-def _names(seen: Observations) -> list[str]:
+def _names(observations: Observations) -> list[str]:
     """The classes in the notebooks' order, as far as they were seen."""
-    columns, files = seen.targets.columns, seen.files
+    columns, files = observations.targets.columns, observations.files
     names = {*columns[0].distinct} if len(columns) == 1 else {*(files.source.classes if files is not None else ())}
     return sorted(names, key=int if all(map(str.isdecimal, names)) else str)

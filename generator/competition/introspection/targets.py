@@ -63,12 +63,12 @@ _MOST_FILES = 8
 _ANSWER = "served_answer"
 
 
-def settle_serving(server: InferenceServer | None, found: Findings, *, columns: int) -> bool:
+def settle_serving(server: InferenceServer | None, findings: Findings, *, columns: int) -> bool:
     """Settles what the inference notebook has to know to serve, after what the family needs to know.
 
     Args:
         server: The competition's inference server.
-        found: Takes the findings.
+        findings: Takes the findings.
         columns: How many columns a row of the submission has to be filled in.
 
     Returns:
@@ -78,18 +78,18 @@ def settle_serving(server: InferenceServer | None, found: Findings, *, columns: 
         UnusableValueError: The user wants a single value for several columns.
     """
     # No notebook serves where a table of the public test says what is asked for.
-    if server is None or ("lookup_table" in found and found["lookup_table"].value):
+    if server is None or ("lookup_table" in findings and findings["lookup_table"].value):
         return False
-    found.settle("inference_server", server.module, f"kaggle_evaluation/{server.module}.py hands out the test data")
+    findings.settle("inference_server", server.module, f"kaggle_evaluation/{server.module}.py hands out the test data")
     paths = [(path or joined).strip("/") or "." for path, joined in _MOUNTED.findall(server.gateway)]
     # What `run_local_gateway` is given: the paths that the gateway would take by itself, in their order.
     files = [path for path in dict.fromkeys(paths) if ".." not in path.split("/")][:_MOST_FILES]
     evidence = f"the paths in its {server.gateway_name}" if files else "its gateway finds the files by itself"
-    found.settle("gateway_files", files, evidence)
-    if columns > 1 and found.decided(_ANSWER) == ServedAnswer.VALUE:
+    findings.settle("gateway_files", files, evidence)
+    if columns > 1 and findings.decided(_ANSWER) == ServedAnswer.VALUE:
         wanted = f"targets or table, for an answer has {columns} columns"
         raise UnusableValueError(key=_ANSWER, value="value", wanted=wanted)
-    found.settle(_ANSWER, *_answer(server, found, columns))
+    findings.settle(_ANSWER, *_answer(server, findings, columns))
     return True
 
 
@@ -107,9 +107,9 @@ def served_target(server: InferenceServer | None) -> str:
     return said[2] if said else ""
 
 
-def _answer(server: InferenceServer, found: Findings, columns: int) -> tuple[str, str, Confidence]:
+def _answer(server: InferenceServer, findings: Findings, columns: int) -> tuple[str, str, Confidence]:
     """The form of an answer: a gateway that brings the ids wants none, and one that names the target a bare value."""
-    if "mask_rows" in found and found["mask_rows"].value == "piece":
+    if "mask_rows" in findings and findings["mask_rows"].value == "piece":
         return ServedAnswer.TABLE, "an image has as many rows as its mask has pieces", Confidence.SURE
     if not server.gateway:
         return ServedAnswer.TABLE, "the usual answer; its gateway was not seen", Confidence.THIN
@@ -179,7 +179,7 @@ def _named(decided: str) -> str:
 
 
 def settle_metric(
-    known: KnownMetric, submission: SubmissionKind, kind: TargetKind, found: Findings, *, sizes: tuple[int, int]
+    known: KnownMetric, submission: SubmissionKind, kind: TargetKind, findings: Findings, *, sizes: tuple[int, int]
 ) -> None:
     """Settles the metric.
 
@@ -187,20 +187,20 @@ def settle_metric(
         known: What is said of it.
         submission: What a row of the submission says.
         kind: What is predicted.
-        found: Takes the finding; knows the wording of a metric that the kit does not have.
+        findings: Takes the finding; knows the wording of a metric that the kit does not have.
         sizes: How many classes there are, and how many labels a cell of the sample submission has.
 
     Raises:
         UnusableValueError: The user decided on a metric that is not computed for such targets.
     """
     classes, best = sizes
-    text = found.hints.metric_text
+    text = findings.hints.metric_text
     usual = _usual(text, submission, kind, classes=classes, best=best)
     # The user's metric is known by now, in the form that suits the target.
     if known.name and known.fits(kind, classes=classes):
         suited = suited_metric(known.name, kind, classes=classes)
-        found[_METRIC_KEY] = certain(_METRIC_KEY, _with_k(suited, best), known.evidence)
-    elif _METRIC_KEY in found.hints.overrides:
+        findings[_METRIC_KEY] = certain(_METRIC_KEY, _with_k(suited, best), known.evidence)
+    elif _METRIC_KEY in findings.hints.overrides:
         wanted = f"a metric of {kind} targets, such as {usual}, unless {option_of('target_kind')} says otherwise"
         raise UnusableValueError(key=option_of(_METRIC_KEY), value=known.name, wanted=wanted)
     else:
@@ -210,7 +210,7 @@ def settle_metric(
             evidence = f'the kit does not have "{text[:_SHOWN]}"; this is the nearest'
         else:
             evidence = "nothing says it; this is usual for such a submission"
-        found.settle(_METRIC_KEY, usual, evidence, Confidence.THIN)
+        findings.settle(_METRIC_KEY, usual, evidence, Confidence.THIN)
 
 
 def _with_k(metric: str, best: int) -> str:
@@ -314,7 +314,7 @@ class _Question:
 
 
 def find_targets(
-    survey: Survey, tables: Tables, files: ExampleFiles | None, id_column: str, found: Findings
+    survey: Survey, tables: Tables, files: ExampleFiles | None, id_column: str, findings: Findings
 ) -> Targets:
     """Finds the columns to learn from.
 
@@ -325,22 +325,22 @@ def find_targets(
         UnusableValueError: The user named the id.
     """
     classes = files.source.classes if files is not None else ()
-    answers = answer_columns(tables, id_column, classes, found)
+    answers = answer_columns(tables, id_column, classes, findings)
     asked = tuple(column.name for column in answers)
     parts = _parts(tables, id_column)
     labelled = tables.labelled
     lookup = find_lookup(survey, tables, id_column)
     if labelled is None or (files is not None and not files.source.is_table):
-        found.settle(_TARGETS_KEY, *_of_files(survey, files, asked))
+        findings.settle(_TARGETS_KEY, *_of_files(survey, files, asked))
     else:
         column = files.source.column if files is not None else ""
-        _of_table(_Question(labelled, tables, id_column, asked, parts, column, lookup, survey.server), found)
-    value = found[_TARGETS_KEY].value
+        _of_table(_Question(labelled, tables, id_column, asked, parts, column, lookup, survey.server), findings)
+    value = findings[_TARGETS_KEY].value
     names = tuple(value) if isinstance(value, list) else (str(value),)
     wanted = set(names)
     columns = tuple(column for column in labelled.columns if column.name in wanted) if labelled is not None else ()
-    columns = tuple(_measured(column, found) for column in columns)
-    columns = tuple(as_labels(column, answers, found.decided(NULL_WORDS_KEY)) for column in columns)
+    columns = tuple(_measured(column, findings) for column in columns)
+    columns = tuple(as_labels(column, answers, findings.decided(NULL_WORDS_KEY)) for column in columns)
     answers = tuple(as_answers(answer, columns) for answer in answers)
     return Targets(
         names=names,
@@ -355,9 +355,9 @@ def find_targets(
     )
 
 
-def _measured(column: Column, found: Findings) -> Column:
+def _measured(column: Column, findings: Findings) -> Column:
     """Return a target such as `$1,200` as numbers, unless there are so few of them that they may be classes."""
-    decided = found.decided("target_kind")
+    decided = findings.decided("target_kind")
     numbers = as_number(column, is_decided=bool(decided)) if decided in ("", TargetKind.NUMBER) else None
     return numbers if numbers is not None and (decided or len(numbers.distinct) > _FEW_COLUMN_CLASSES) else column
 
@@ -407,16 +407,16 @@ def _of_files(survey: Survey, files: ExampleFiles | None, asked: Sequence[str]) 
     return [_FOLDER_TARGET], "the files themselves say the class, no column does"
 
 
-def _of_table(question: _Question, found: Findings) -> None:
-    is_decided = _TARGETS_KEY in found.hints.overrides
+def _of_table(question: _Question, findings: Findings) -> None:
+    is_decided = _TARGETS_KEY in findings.hints.overrides
     if is_decided:
-        _check_decided(found.decided_list(_TARGETS_KEY), question)
+        _check_decided(findings.decided_list(_TARGETS_KEY), question)
     candidates = [*_named_elsewhere(question)]
     if not candidates:
-        candidates = [_only_in_training(column, question, found.hints) for column in question.only_in_training]
+        candidates = [_only_in_training(column, question, findings.hints) for column in question.only_in_training]
         if not is_decided:
             _check_that_there_is_one(candidates, question)
-    found.choose(_TARGETS_KEY, candidates or [Candidate([], "", 0.0)])
+    findings.choose(_TARGETS_KEY, candidates or [Candidate([], "", 0.0)])
 
 
 def _named_elsewhere(question: _Question) -> Iterator[Candidate]:

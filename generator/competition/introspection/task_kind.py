@@ -96,46 +96,46 @@ _OF_EITHER_COLOUR = frozenset(_CALLED)
 _OF_TENSORFLOW = _OF_EITHER_COLOUR | {ImageEncoding.GIF, ImageEncoding.BMP}  # which it does not make grey
 
 
-def settle_images(seen: Observations, files: ExampleFiles, found: Findings) -> None:
+def settle_images(observations: Observations, files: ExampleFiles, findings: Findings) -> None:
     """Settles size and channels of the images, and what their targets ask for."""
-    train, targets, lists = seen.tables.train, seen.targets, files.source.lists
+    train, targets, lists = observations.tables.train, observations.targets, files.source.lists
     form = files.images
     if files.source.labels_from == "pixels" and train is not None:
         form = _pixel_format(train, lists)
     channels = 1 if form is not None and form.mode in _GREY_MODES else _RGB
-    has_backbone = are_photographs(channels, _LARGEST, found.member("target_kind", TargetKind))
+    has_backbone = are_photographs(channels, _LARGEST, findings.member("target_kind", TargetKind))
     largest = _LARGEST_PHOTOGRAPH if has_backbone else _LARGEST
     size = image_size(form.width, form.height, largest=largest) if form is not None else _USUAL
-    if "target_folder" in found:  # images that become images are cut into tiles
+    if "target_folder" in findings:  # images that become images are cut into tiles
         size = min(size, _LARGEST_TILE)
     shown = f"{form.width} x {form.height} pixels" if form is not None else "unknown"
     sure = Confidence.SURE if form is not None else Confidence.THIN
     mode = f'the images are of mode "{form.mode}"' if form is not None else "no image could be read"
-    found.settle("image_size", size, f"the images are {shown}", sure)
-    found.settle("channels", channels, mode, sure)
-    _settle_flip(files, targets, form, found)
+    findings.settle("image_size", size, f"the images are {shown}", sure)
+    findings.settle("channels", channels, mode, sure)
+    _settle_flip(files, targets, form, findings)
     if are_coordinates(targets.names):
         evidence = f"{targets.names[0]} and the others are coordinates, which would move with the image"
-        found.settle("has_fixed_places", True, evidence, Confidence.LIKELY)
+        findings.settle("has_fixed_places", True, evidence, Confidence.LIKELY)
     if lists is not None:
-        found.settle("pixel_lists", list(lists.columns), files.source.candidate.evidence)
-        found.settle("pixel_low", lists.low, "as the sampled values are")
-        found.settle("pixel_high", lists.high, "as the sampled values are")
+        findings.settle("pixel_lists", list(lists.columns), files.source.candidate.evidence)
+        findings.settle("pixel_low", lists.low, "as the sampled values are")
+        findings.settle("pixel_high", lists.high, "as the sampled values are")
     if targets.lookup is not None:
         evidence = f"{targets.lookup.path} says what each row of the submission asks for"
-        found.settle("lookup_table", targets.lookup.path, evidence)
-        found.settle("example_column", targets.lookup.example_column, "it names the test examples there")
-        found.settle("part_column", targets.lookup.part_column, "it names the targets there")
+        findings.settle("lookup_table", targets.lookup.path, evidence)
+        findings.settle("example_column", targets.lookup.example_column, "it names the test examples there")
+        findings.settle("part_column", targets.lookup.part_column, "it names the targets there")
 
 
-def settle_encoding(files: ExampleFiles, target_images: FolderMatch | None, found: Findings) -> None:
+def settle_encoding(files: ExampleFiles, target_images: FolderMatch | None, findings: Findings) -> None:
     """Settles what has to decode the images, and those that they are to become; nothing where a table has the pixels.
 
     To how many channels the notebooks bring them has been settled before.
     """
     if files.source.labels_from == "pixels":
         return
-    channels = 1 if "channel_suffixes" in found else int(str(found["channels"].value))
+    channels = 1 if "channel_suffixes" in findings else int(str(findings["channels"].value))
     folders = [files.source.train, files.test, target_images.folder if target_images is not None else None]
     seen = [
         _encodings(part)
@@ -148,9 +148,9 @@ def settle_encoding(files: ExampleFiles, target_images: FolderMatch | None, foun
         seen = [each.image.encodings if each.image is not None else frozenset() for each in files.records]
     no_test = files.test is not None and not any(part.images for part in files.test.folders)
     if no_test or not files.has_test:
-        found.settle("image_encoding", _ANY, "no test image was seen")
+        findings.settle("image_encoding", _ANY, "no test image was seen")
     else:
-        found.settle("image_encoding", *_encoding(seen, channels))
+        findings.settle("image_encoding", *_encoding(seen, channels))
 
 
 def _encoding(seen: Sequence[frozenset[ImageEncoding]], channels: int) -> tuple[str, str]:
@@ -175,7 +175,7 @@ def _encodings(folder: Folder) -> frozenset[ImageEncoding]:
     return found | {ImageEncoding.OTHER} if unseen else found
 
 
-def settle_channels(files: ExampleFiles, found: Findings) -> None:
+def settle_channels(files: ExampleFiles, findings: Findings) -> None:
     """Settles of which grey files an image is made, such as `<id>_red.png` and `<id>_green.png`; nothing of others."""
     endings = _channel_endings(files)
     if len(endings) < _RGB:
@@ -185,19 +185,19 @@ def settle_channels(files: ExampleFiles, found: Findings) -> None:
     left_out = [ending for ending in endings if ending not in taken]
     evidence = f"an image has {len(endings)} grey files, of which three become its red, green and blue"
     evidence += f", {listed(left_out)} is left out" if left_out else ""
-    found.settle("channel_suffixes", taken, evidence)
-    found.settle("channels", _RGB, evidence)
+    findings.settle("channel_suffixes", taken, evidence)
+    findings.settle("channels", _RGB, evidence)
 
 
-def settle_owners(files: ExampleFiles, train: Table | None, found: Findings) -> None:
+def settle_owners(files: ExampleFiles, train: Table | None, findings: Findings) -> None:
     """Settles that ids have several images each, whose predictions are averaged; nothing where they do not."""
     owner = files.owner_column
     if not owner:
         return
     evidence = f"a {owner} has several images, and the submission a row for each {owner}"
-    found.settle("has_several_images", True, evidence)
+    findings.settle("has_several_images", True, evidence)
     if train is not None and train.column(owner) is not None:
-        found.settle("group_column", owner, f"the images of a {owner} are alike")
+        findings.settle("group_column", owner, f"the images of a {owner} are alike")
 
 
 def _channel_endings(files: ExampleFiles) -> tuple[str, ...]:
@@ -226,12 +226,12 @@ def image_size(width: int, height: int, *, largest: int = _LARGEST) -> int:
     return max(_TINY, min(largest, round(side / _SIZE_MULTIPLE) * _SIZE_MULTIPLE))
 
 
-def tiles_of_an_image(files: ExampleFiles, found: Findings) -> int:
+def tiles_of_an_image(files: ExampleFiles, findings: Findings) -> int:
     """How many tiles the notebooks cut an image into that is to become another; they overlap by an eighth."""
     form = files.images
-    if form is None or "target_folder" not in found:
+    if form is None or "target_folder" not in findings:
         return 1
-    size = int(str(found["image_size"].value))
+    size = int(str(findings["image_size"].value))
     overlap = size // 8
     return math.prod(-(-max(side - overlap, 1) // (size - overlap)) for side in (form.width, form.height))
 
@@ -245,37 +245,37 @@ def _pixel_format(train: Table, lists: PixelLists | None) -> ImageFormat:
     return ImageFormat(mode=mode, width=lists.side, height=lists.side, is_uniform=True)
 
 
-def _settle_flip(files: ExampleFiles, targets: Targets, form: ImageFormat | None, found: Findings) -> None:
+def _settle_flip(files: ExampleFiles, targets: Targets, form: ImageFormat | None, findings: Findings) -> None:
     if are_coordinates(targets.names):
-        found.settle("flip", False, "the targets are places in the image")
+        findings.settle("flip", False, "the targets are places in the image")
         return
     classes = files.source.classes or (sorted(targets.columns[0].distinct) if len(targets.columns) == 1 else ())
-    is_said = bool(words(found.hints.slug) & _CHARACTER_WORDS)
+    is_said = bool(words(findings.hints.slug) & _CHARACTER_WORDS)
     is_scan = form is not None and (form.mode in _GREY_MODES or max(form.width, form.height) <= _SMALL_SCAN)
     are_digits = set(classes) >= _DIGITS and len(classes) == len(_DIGITS) and is_scan
     letters = [name for name in classes if len(name) == 1 and name.isalpha()]
     are_letters = len(letters) >= _FEWEST_LETTERS and len(letters) > len(classes) / 2
     if is_said or are_digits or are_letters:
-        found.settle("flip", False, "a mirrored digit or letter is another one or none")
+        findings.settle("flip", False, "a mirrored digit or letter is another one or none")
     else:
-        found.settle("flip", True, "a mirrored image means the same", Confidence.LIKELY)
+        findings.settle("flip", True, "a mirrored image means the same", Confidence.LIKELY)
 
 
-def settle_target_images(seen: Observations, found: Findings) -> None:
+def settle_target_images(observations: Observations, findings: Findings) -> None:
     """Settles where the images are that the training images are to become.
 
     Raises:
         NotPixelsError: The submission has something else than the pixels of grey images.
     """
-    _check_that_pixels_are_asked_for(seen)
-    folder = seen.target_images.folder.path if seen.target_images is not None else ""
-    found.settle("target_folder", folder, "it has an image for each training image")
+    _check_that_pixels_are_asked_for(observations)
+    folder = observations.target_images.folder.path if observations.target_images is not None else ""
+    findings.settle("target_folder", folder, "it has an image for each training image")
 
 
-def _check_that_pixels_are_asked_for(seen: Observations) -> None:
-    sample, files = seen.tables.sample, seen.files
+def _check_that_pixels_are_asked_for(observations: Observations) -> None:
+    sample, files = observations.tables.sample, observations.files
     columns = sample.columns if sample is not None else ()
-    ids = next((column for column in columns if column.name not in seen.targets.asked), None)
+    ids = next((column for column in columns if column.name not in observations.targets.asked), None)
     if sample is None or ids is None or not ids.present:
         raise NotPixelsError(sample="", example="", problem="there is no sample submission with ids of pixels")
     strange = next((value for value in ids.present if not _PIXEL.fullmatch(value)), None)
@@ -298,26 +298,26 @@ _HIGHEST_RATE, _USUAL_RATE = 32_000, 32_000
 _SHORTEST, _LONGEST, _USUAL_SECONDS = 1.0, 30.0, 5.0
 
 
-def settle_audio(seen: Observations, files: ExampleFiles, found: Findings) -> None:
+def settle_audio(observations: Observations, files: ExampleFiles, findings: Findings) -> None:
     """Settles what there is to know of the sounds."""
-    form, sample = files.audio, seen.tables.sample
+    form, sample = files.audio, observations.tables.sample
     rate = min(form.sample_rate, _HIGHEST_RATE) if form is not None and form.sample_rate else _USUAL_RATE
     heard = f"the sounds have {form.sample_rate:,} samples a second" if form is not None else "no sound could be read"
     sure = Confidence.SURE if form is not None else Confidence.THIN
     ids = key_column(sample)
-    step = _seconds_per_part(seen.targets.parts) or _seconds_per_part(_ends(ids))
+    step = _seconds_per_part(observations.targets.parts) or _seconds_per_part(_ends(ids))
     seconds = form.seconds if form is not None and form.seconds else _USUAL_SECONDS
     length = step or round(min(_LONGEST, max(_SHORTEST, seconds)), 1)
     evidence = "the ids end in seconds, so far apart" if step else f"the median is {seconds:.1f} s"
-    found.settle("sample_rate", rate, heard, sure)
-    found.settle("seconds", length, evidence, sure)
-    found.settle("part_seconds", step, evidence if step else "the ids name whole sounds")
-    found.settle("are_wav", *_are_wav(files))
+    findings.settle("sample_rate", rate, heard, sure)
+    findings.settle("seconds", length, evidence, sure)
+    findings.settle("part_seconds", step, evidence if step else "the ids name whole sounds")
+    findings.settle("are_wav", *_are_wav(files))
     if files.test is None or files.test.names:
-        found.settle("hidden_test", False, "there are test sounds, or no folder for them")
+        findings.settle("hidden_test", False, "there are test sounds, or no folder for them")
     else:
         evidence = f"{files.test.path} has no sounds; they are there when the notebook is scored"
-        found.settle("hidden_test", True, evidence)
+        findings.settle("hidden_test", True, evidence)
 
 
 def _are_wav(files: ExampleFiles) -> tuple[bool, str]:
@@ -369,76 +369,80 @@ _KINDS = {
 }
 
 
-def find_submission(kind: TargetKind, seen: Observations, found: Findings) -> SubmissionKind:
+def find_submission(kind: TargetKind, observations: Observations, findings: Findings) -> SubmissionKind:
     """Weighs the shapes that a submission for such targets can have.
 
     Raises:
         UnusableValueError: The user decided on another one.
     """
-    targets = seen.targets
+    targets = observations.targets
     few = len(targets.asked) or len(targets.names)
     if kind is TargetKind.IMAGE:
-        found.settle(_SUBMISSION_KEY, SubmissionKind.KEYED_ROWS, "each row is one pixel of an image, named by its id")
+        findings.settle(
+            _SUBMISSION_KEY, SubmissionKind.KEYED_ROWS, "each row is one pixel of an image, named by its id"
+        )
     elif kind is TargetKind.MASK:
-        found.settle(_SUBMISSION_KEY, SubmissionKind.RUN_LENGTH, "masks are asked for as run-length codes")
+        findings.settle(_SUBMISSION_KEY, SubmissionKind.RUN_LENGTH, "masks are asked for as run-length codes")
     elif targets.are_keyed:
-        found.settle(
+        findings.settle(
             _SUBMISSION_KEY, SubmissionKind.KEYED_ROWS, f"ids are <id>_<part>, with {len(targets.parts)} parts for each"
         )
     elif kind is TargetKind.LABELS and (len(targets.names) > 1 or len(targets.asked) > 1):
-        found.settle(_SUBMISSION_KEY, SubmissionKind.NUMBERS, f"a probability in each of {few} columns")
+        findings.settle(_SUBMISSION_KEY, SubmissionKind.NUMBERS, f"a probability in each of {few} columns")
     elif kind is TargetKind.LABELS:
-        found.settle(_SUBMISSION_KEY, SubmissionKind.LABEL_SET, "all labels of an example stand in one column")
+        findings.settle(_SUBMISSION_KEY, SubmissionKind.LABEL_SET, "all labels of an example stand in one column")
     else:
-        reasons = _for_number(seen) if kind is TargetKind.NUMBER else _for_class(seen)
-        found.choose(_SUBMISSION_KEY, [weighed(value, because) for value, because in reasons.items()])
-    submission = found.member(_SUBMISSION_KEY, SubmissionKind)
-    if found.decided(_SUBMISSION_KEY):
+        reasons = _for_number(observations) if kind is TargetKind.NUMBER else _for_class(observations)
+        findings.choose(_SUBMISSION_KEY, [weighed(value, because) for value, because in reasons.items()])
+    submission = findings.member(_SUBMISSION_KEY, SubmissionKind)
+    if findings.decided(_SUBMISSION_KEY):
         _check_decided(submission, kind, targets)
     return submission
 
 
-def settle_unseen_columns(kind: TargetKind, submission: SubmissionKind, seen: Observations, found: Findings) -> None:
+def settle_unseen_columns(
+    kind: TargetKind, submission: SubmissionKind, observations: Observations, findings: Findings
+) -> None:
     """Settles which columns of the sample, or labels in its ids, are for classes without a training example."""
-    targets, labels = seen.targets, seen.labels
+    targets, labels = observations.targets, observations.labels
     is_list = kind is TargetKind.LABELS and len(targets.names) == 1 and bool(labels.separator)
     asked = targets.parts if submission is SubmissionKind.KEYED_ROWS else targets.asked
     if submission is not SubmissionKind.CLASS_COLUMNS and not (is_list and len(asked) > 1):
         return
-    classes = classes_seen(seen)
+    classes = classes_seen(observations)
     beside = [name for name in classes if name not in asked]
     unseen = [name for name in asked if name not in classes and not any(map(name.endswith, beside))]
     if unseen and len(asked) - len(unseen) >= 2:  # noqa: PLR2004 - else the columns are called otherwise
-        is_whole = seen.tables.labelled is None or seen.tables.labelled.is_complete
+        is_whole = observations.tables.labelled is None or observations.tables.labelled.is_complete
         evidence = f"no {'' if is_whole else 'sampled '}training example is of {listed(unseen)}"
-        found.settle("unseen_columns", unseen, evidence)
+        findings.settle("unseen_columns", unseen, evidence)
 
 
-def classes_seen(seen: Observations) -> set[str]:
+def classes_seen(observations: Observations) -> set[str]:
     """The classes or labels that training examples have."""
-    columns, separator = seen.targets.columns, seen.labels.separator
+    columns, separator = observations.targets.columns, observations.labels.separator
     if len(columns) > 1:
         return {column.name for column in columns if any(value.strip().lower() in ONES for value in column.distinct)}
     cells = [value for column in columns for value in column.distinct]
     split = {label.strip() for cell in cells for label in cell.split(separator)} if separator else set(cells)
-    return split | set(seen.files.source.classes if seen.files is not None else ())
+    return split | set(observations.files.source.classes if observations.files is not None else ())
 
 
-def settle_submission_file(sample: Table | None, server: InferenceServer | None, found: Findings) -> None:
+def settle_submission_file(sample: Table | None, server: InferenceServer | None, findings: Findings) -> None:
     """Settles the name of the file, and of a text with another separator than the comma that and its decimal sign.
 
     Args:
         sample: The sample submission, if there is one.
         server: What hands out the test data and writes the submission, if something does.
-        found: Takes the findings.
+        findings: Takes the findings.
     """
-    promised = format_of(found.settle("submission_file", *_file_name(sample, server, found)))
+    promised = format_of(findings.settle("submission_file", *_file_name(sample, server, findings)))
     key, separator = "submission_separator", _separator(sample)
     is_text = promised.format in (TableFormat.CSV, None) and not promised.separator
-    if key in found.hints.overrides or (is_text and separator != ","):
-        found.settle(key, separator, f"as {sample.name} is written" if sample is not None else "usual")
+    if key in findings.hints.overrides or (is_text and separator != ","):
+        findings.settle(key, separator, f"as {sample.name} is written" if sample is not None else "usual")
     if is_text and sample is not None and sample.decimal == "," and separator != ",":
-        found.settle("submission_decimal", sample.decimal, f"as {sample.name} is written")
+        findings.settle("submission_decimal", sample.decimal, f"as {sample.name} is written")
 
 
 def labels_per_cell(targets: Targets) -> int:
@@ -464,8 +468,8 @@ def _check_decided(submission: SubmissionKind, kind: TargetKind, targets: Target
         raise UnusableValueError(key=option_of(_SUBMISSION_KEY), value=submission, wanted=wanted)
 
 
-def _for_number(seen: Observations) -> dict[SubmissionKind, list[Reason]]:
-    answers, metric = seen.targets.answers, seen.metric
+def _for_number(observations: Observations) -> dict[SubmissionKind, list[Reason]]:
+    answers, metric = observations.targets.answers, observations.metric
     wants_labels = metric.facts is not None and metric.facts.wants is Wants.LABELS
     answers_whole = bool(answers) and all(column.kind is ColumnKind.INTEGER for column in answers)
     return {
@@ -477,14 +481,14 @@ def _for_number(seen: Observations) -> dict[SubmissionKind, list[Reason]]:
     }
 
 
-def _for_class(seen: Observations) -> dict[SubmissionKind, list[Reason]]:
-    targets, labels, metric = seen.targets, seen.labels, seen.metric
+def _for_class(observations: Observations) -> dict[SubmissionKind, list[Reason]]:
+    targets, labels, metric = observations.targets, observations.labels, observations.metric
     wants = metric.facts.wants if metric.facts is not None else None
     answer = targets.answers[0] if len(targets.answers) == 1 else None
     best = labels_per_cell(targets)
     is_one = len(targets.names) == 1 and len(targets.asked) <= 1
     are_columns = targets.are_classes_asked or (labels.is_one_hot and len(targets.asked) > 1)
-    ranks = answer is not None and answer.kind is ColumnKind.TEXT and best > 1 and not _is_spaced(seen)
+    ranks = answer is not None and answer.kind is ColumnKind.TEXT and best > 1 and not _is_spaced(observations)
     is_fraction = answer is not None and answer.kind is ColumnKind.NUMBER
     suits_probability = is_one and labels.distinct <= 2  # noqa: PLR2004 - yes and no
     return {
@@ -506,10 +510,10 @@ def _for_class(seen: Observations) -> dict[SubmissionKind, list[Reason]]:
     }
 
 
-def _is_spaced(seen: Observations) -> bool:
+def _is_spaced(observations: Observations) -> bool:
     """True if the classes themselves are of several words."""
-    said = seen.files.source.classes if seen.files is not None else ()
-    named = (value for column in seen.targets.columns for value in column.distinct)
+    said = observations.files.source.classes if observations.files is not None else ()
+    named = (value for column in observations.targets.columns for value in column.distinct)
     return any(" " in value.strip() for value in (*said, *named))
 
 
@@ -519,9 +523,9 @@ def _cells(answer: Column | None) -> str:
     return f'the cells of {answer.name} in the sample submission are like "{answer.present[0][:40]}"'
 
 
-def _file_name(sample: Table | None, server: InferenceServer | None, found: Findings) -> tuple[str, str]:
+def _file_name(sample: Table | None, server: InferenceServer | None, findings: Findings) -> tuple[str, str]:
     """The name that pages demand, else that which a server's gateway writes, else the usual one with a suffix."""
-    said = found.hints.file_name or read_rules({"evaluation": found.hints.evaluation_text}).file_name
+    said = findings.hints.file_name or read_rules({"evaluation": findings.hints.evaluation_text}).file_name
     if said is not None:
         return said.value, said.evidence
     if server is not None:
@@ -557,7 +561,7 @@ _DISJOINT = 0.05
 def settle_folds(
     features: Features,
     keys: Collection[str],
-    found: Findings,
+    findings: Findings,
     *,
     of_ids: Collection[str] = (),
     repeated: tuple[Column, str] | None = None,
@@ -567,7 +571,7 @@ def settle_folds(
     Args:
         features: The columns.
         keys: The keys that say by which columns folds are made.
-        found: Takes the findings.
+        findings: Takes the findings.
         of_ids: A column whose values the ids begin with: it names what several rows are of.
         repeated: The column of ids that several training rows have, and the evidence; None if there is none.
     """
@@ -579,12 +583,12 @@ def settle_folds(
             name, evidence = repeated[0].name, repeated[1]
             if is_forecast:  # which folds of time are honest about
                 name, evidence = "", f"test examples have the same {name}, at later times"
-        found.settle("group_column", name, evidence, Confidence.LIKELY if name else Confidence.SURE)
+        findings.settle("group_column", name, evidence, Confidence.LIKELY if name else Confidence.SURE)
     if "time_column" in keys:
         name = later
         evidence = f"all sampled values of {name} are later in the test examples"
         evidence = evidence if name else "the test examples are not from a later time"
-        name = found.settle("time_column", name, evidence, Confidence.LIKELY if name else Confidence.SURE)
+        name = findings.settle("time_column", name, evidence, Confidence.LIKELY if name else Confidence.SURE)
         column = features.train.column(name)
         if column is not None:
             order = date_order(column.present)
@@ -593,7 +597,7 @@ def settle_folds(
                 if len(order) > 1
                 else f"the order of day and month in {name} is unknown"
             )
-            found.settle("day_first", order == "day", evidence, Confidence.THIN if order == "?" else Confidence.SURE)
+            findings.settle("day_first", order == "day", evidence, Confidence.THIN if order == "?" else Confidence.SURE)
 
 
 def _group(features: Features, of_ids: Collection[str]) -> tuple[str, str]:
@@ -729,42 +733,42 @@ def text_budget(examples: int, tokens: int, *, has_linear_member: bool) -> tuple
     return folds, max(_FEWEST_EPOCHS_OF_TEXTS, min(epochs(examples), possible[folds]))
 
 
-def settle_budget(family: str, examples: int, found: Findings, *, tiles: int = 1) -> None:
+def settle_budget(family: str, examples: int, findings: Findings, *, tiles: int = 1) -> None:
     """Settles both, and the folds of photographs and texts: a pretrained model of texts needs fewer epochs.
 
     Batches are of the tiles that examples are cut into.
     """
     size, times, usual = batch_size(examples * tiles), epochs(examples), f"usual for {examples:,} examples"
-    channels, pixels = (found[key].value if key in found else None for key in ("channels", "image_size"))
-    if are_photographs(channels, pixels, found.member("target_kind", TargetKind)):
+    channels, pixels = (findings[key].value if key in findings else None for key in ("channels", "image_size"))
+    if are_photographs(channels, pixels, findings.member("target_kind", TargetKind)):
         times, usual = photograph_epochs(examples), f"usual for fine-tuning with {examples:,} examples"
         size = min(size, _BATCH_OF_LARGE) if are_large_photographs(pixels) else size
         hours = photograph_hours(examples, times, int(str(pixels)))
         trained = f"{_FOLDS_OF_PHOTOGRAPHS} models train about {duration(3600 * hours)} on a TPU v5e-8"
         evidence = f"{trained}, which Kaggle lends for 20 hours a week"
-        found.settle("fold_count", _FOLDS_OF_PHOTOGRAPHS if hours <= _MOST_HOURS else 1, evidence)
-    elif preset := preset_of(family, found.text("pretrained")):
-        length = int(found.text("sequence_length"))
+        findings.settle("fold_count", _FOLDS_OF_PHOTOGRAPHS if hours <= _MOST_HOURS else 1, evidence)
+    elif preset := preset_of(family, findings.text("pretrained")):
+        length = int(findings.text("sequence_length"))
         size, times = preset.batch_size(size, length), preset.epochs(times)
         usual = f"usual for {examples:,} examples and a pretrained model"
         if examples * length * times * (_USUAL_FOLDS - 1) <= _MOST_TOKENS:
-            found.settle("fold_count", _USUAL_FOLDS, "five models take at most half an hour of a TPU")
+            findings.settle("fold_count", _USUAL_FOLDS, "five models take at most half an hour of a TPU")
     elif families()[family].medium is Medium.TEXT:
-        times, usual = _settle_folds_of_texts(examples, times, usual, found)
+        times, usual = _settle_folds_of_texts(examples, times, usual, findings)
     steps = max(1, int(examples * tiles * _SHARE_TRAINED_ON) // (_REPLICAS * size))
     unit, cut = "step" if steps == 1 else "steps", f" of {tiles} tiles" if tiles > 1 else ""
-    found.settle("batch_size", size, f"with 8 replicas, {examples:,} examples{cut} are {steps:,} {unit} an epoch")
-    found.settle("epochs", times, usual)
+    findings.settle("batch_size", size, f"with 8 replicas, {examples:,} examples{cut} are {steps:,} {unit} an epoch")
+    findings.settle("epochs", times, usual)
 
 
-def _settle_folds_of_texts(examples: int, times: int, usual: str, found: Findings) -> tuple[int, str]:
+def _settle_folds_of_texts(examples: int, times: int, usual: str, findings: Findings) -> tuple[int, str]:
     """Settles the folds of texts; returns the epochs, and why."""
-    has_linear_member = "linear_member" in found and bool(found["linear_member"].value)
-    tokens = int(str(found["sequence_length"].value))
+    has_linear_member = "linear_member" in findings and bool(findings["linear_member"].value)
+    tokens = int(str(findings["sequence_length"].value))
     folds, fitting = text_budget(examples, tokens, has_linear_member=has_linear_member)
     why = "a linear model is mixed in by what other folds say" if has_linear_member else "as many as ten minutes allow"
     if has_linear_member or (folds > 1 and examples <= _FEW_TEXTS):
-        found.settle("fold_count", folds, why)
+        findings.settle("fold_count", folds, why)
     if examples > _FEW_TEXTS or fitting == times:
         return times, usual
     return fitting, f"for {examples:,} texts about ten minutes on two cores, with N_FOLDS = {folds}"
@@ -777,96 +781,98 @@ _FAMILY_KEY = "family"
 _EACH_NUMBER, _MOST_FOR_NUMBERS = 0.2, 3.0
 
 
-def find_family(kind: TargetKind, seen: Observations, found: Findings) -> Family:
+def find_family(kind: TargetKind, observations: Observations, findings: Findings) -> Family:
     """Weighs the families.
 
     Raises:
         IntrospectionError: There is nothing to predict from.
         UnusableValueError: The user decided on a family that the files do not allow.
     """
-    candidates = [*_of_files(kind, seen.files), *_of_table(seen)]
+    candidates = [*_of_files(kind, observations.files), *_of_table(observations)]
     if not candidates:
-        tables = seen.tables
+        tables = observations.tables
         train, test = tables.train.path if tables.train else "", tables.test.path if tables.test else "the test data"
         raise IntrospectionError(
             f"There is nothing to predict from: {printable(train)} and {printable(test)} share no column beside the "
             "id, and no files belong to their rows; name other tables with --train or --test."
         )
-    decided, possible = found.decided(_FAMILY_KEY), [str(candidate.value) for candidate in candidates]
-    if decided and decided not in possible and not _can_be_read_as_text(decided, seen):
+    decided, possible = findings.decided(_FAMILY_KEY), [str(candidate.value) for candidate in candidates]
+    if decided and decided not in possible and not _can_be_read_as_text(decided, observations):
         raise UnusableValueError(
             key=_FAMILY_KEY, value=decided, wanted=f"what the files allow, {' or '.join(possible)}"
         )
-    return families()[str(found.choose(_FAMILY_KEY, candidates))]
+    return families()[str(findings.choose(_FAMILY_KEY, candidates))]
 
 
-def settle_details(family: Family, seen: Observations, found: Findings, *, is_served: bool) -> None:
+def settle_details(family: Family, observations: Observations, findings: Findings, *, is_served: bool) -> None:
     """Settles what a family needs to know, then what every family needs.
 
     Args:
         family: The family.
-        seen: What was seen.
-        found: Takes the findings.
+        observations: What was seen.
+        findings: Takes the findings.
         is_served: Whether an inference server hands out the test data.
 
     Raises:
         IntrospectionError: Nothing leads from the test rows to the ids that are asked for.
         UnknownKeyError: The user said what ids are made of where they name files.
     """
-    files = seen.files if family.medium.is_files else None
-    features, groups, train = seen.features, seen.groups, seen.tables.train
+    files = observations.files if family.medium.is_files else None
+    features, groups, train = observations.features, observations.groups, observations.tables.train
     has_table = files is None or files.source.is_table
     examples = files.examples if files is not None else train.rows if train is not None else 0
-    tiles, folds = 1, Findings(found.hints)
+    tiles, folds = 1, Findings(findings.hints)
     if features is not None and has_table:
-        of_ids = seen.row_ids.columns[:1] if seen.row_ids else ()
-        repeated = _repeated_ids(family, seen, found)
+        of_ids = observations.row_ids.columns[:1] if observations.row_ids else ()
+        repeated = _repeated_ids(family, observations, findings)
         settle_folds(features, family.folds_by, folds, of_ids=of_ids, repeated=repeated)
     if files is not None:
-        examples //= len(seen.targets.row_labels) or 1
+        examples //= len(observations.targets.row_labels) or 1
         if files.source.train is not None:  # a mask of each class may have a row of its own
             examples = min(examples, files.source.train.files)
-        _settle_files(family, seen, files, found, is_served=is_served)
-        tiles = tiles_of_an_image(files, found)
+        _settle_files(family, observations, files, findings, is_served=is_served)
+        tiles = tiles_of_an_image(files, findings)
     elif family.medium is Medium.TEXT and features is not None:
-        settle_texts(seen.texts, features, examples, found)
-        missing = sorted({word for column in seen.targets.columns for word in column.null_words - column.distinct})
+        settle_texts(observations.texts, features, examples, findings)
+        missing = sorted(
+            {word for column in observations.targets.columns for word in column.null_words - column.distinct}
+        )
         evidence = f"{listed(missing)} is no label" if missing else "no such word is in a target"
-        found.settle("missing_words", missing, evidence)
+        findings.settle("missing_words", missing, evidence)
     elif family.medium is Medium.SEQUENCE and groups is not None and features is not None:
-        settle_sequences(groups, features, found, family)
+        settle_sequences(groups, features, findings, family)
         examples = max(1, round(examples / groups.rows))
     elif features is not None:
         group = str(folds["group_column"].value) if "group_column" in folds else ""
-        settle_columns(features, found, family, group=group)
-    found.update({key: finding for key, finding in folds.items() if key not in found})
-    settle_budget(family.name, examples, found, tiles=tiles)
-    _settle_label_cells(seen, found)
-    tables = seen.tables if has_table else replace(seen.tables, train=None, labels=None)
-    settle_format(tables, str(found["id_column"].value), seen.targets, found)
+        settle_columns(features, findings, family, group=group)
+    findings.update({key: finding for key, finding in folds.items() if key not in findings})
+    settle_budget(family.name, examples, findings, tiles=tiles)
+    _settle_label_cells(observations, findings)
+    tables = observations.tables if has_table else replace(observations.tables, train=None, labels=None)
+    settle_format(tables, str(findings["id_column"].value), observations.targets, findings)
     if files is None:
-        settle_row_ids(seen.row_ids, seen.tables, seen.targets, found)
-    elif "has_sample_ids" in found:
-        sample = seen.tables.sample.path if seen.tables.sample is not None else ""
+        settle_row_ids(observations.row_ids, observations.tables, observations.targets, findings)
+    elif "has_sample_ids" in findings:
+        sample = observations.tables.sample.path if observations.tables.sample is not None else ""
         raise IntrospectionError(
             f"{printable(sample)} has no column of ids, by which the notebooks find the file of a row: put one into a "
             "copy of it, and name that with --sample."
         )
-    elif "id_columns" in found.hints.overrides:
-        raise UnknownKeyError(key="id_columns", family=family.name, keys=found)
+    elif "id_columns" in findings.hints.overrides:
+        raise UnknownKeyError(key="id_columns", family=family.name, keys=findings)
 
 
-def _repeated_ids(family: Family, seen: Observations, found: Findings) -> tuple[Column, str] | None:
+def _repeated_ids(family: Family, observations: Observations, findings: Findings) -> tuple[Column, str] | None:
     """The ids that several rows have; None for sequences and masks, of which an example usually has several rows."""
     has_pictures = TargetKind.MASK in family.targets or TargetKind.IMAGE in family.targets
-    if family.medium is Medium.SEQUENCE or has_pictures or seen.targets.row_labels:
+    if family.medium is Medium.SEQUENCE or has_pictures or observations.targets.row_labels:
         return None
-    files = seen.files.source.column if family.medium.is_files and seen.files is not None else ""
-    return find_repeated_ids(seen.tables, (str(found["id_column"].value), files), seen.targets.names)
+    files = observations.files.source.column if family.medium.is_files and observations.files is not None else ""
+    return find_repeated_ids(observations.tables, (str(findings["id_column"].value), files), observations.targets.names)
 
 
-def _can_be_read_as_text(name: str, seen: Observations) -> bool:
-    family, features = families().get(name), seen.features
+def _can_be_read_as_text(name: str, observations: Observations) -> bool:
+    family, features = families().get(name), observations.features
     has_text = features is not None and any(column.kind is ColumnKind.TEXT for column in features.columns)
     return family is not None and family.medium is Medium.TEXT and has_text
 
@@ -883,8 +889,8 @@ def _of_files(kind: TargetKind, files: ExampleFiles | None) -> list[Candidate]:
     return [weighed(family.name, reasons) for family in fitting]
 
 
-def _of_table(seen: Observations) -> list[Candidate]:
-    features, text, groups = seen.features, seen.texts.best, seen.groups
+def _of_table(observations: Observations) -> list[Candidate]:
+    features, text, groups = observations.features, observations.texts.best, observations.groups
     if features is None or not features.columns:
         return []
     numbers = _EACH_NUMBER * len(features.measures)
@@ -900,33 +906,38 @@ def _of_table(seen: Observations) -> list[Candidate]:
     return [weighed(each.name, why) for medium, why in reasons.items() for each in known if each.medium is medium]
 
 
-def _settle_files(family: Family, seen: Observations, files: ExampleFiles, found: Findings, *, is_served: bool) -> None:
+def _settle_files(
+    family: Family, observations: Observations, files: ExampleFiles, findings: Findings, *, is_served: bool
+) -> None:
     if not files.source.is_table:
         for key in ("train_table", "labels_table"):
-            found.settle(key, "", f"the labels come from {files.source.labels_from}, not from a table")
-    describe_files(files, found, is_served=is_served)
+            findings.settle(key, "", f"the labels come from {files.source.labels_from}, not from a table")
+    describe_files(files, findings, is_served=is_served)
     if family.medium is Medium.AUDIO:
-        settle_audio(seen, files, found)
+        settle_audio(observations, files, findings)
         return
     predicts_masks, predicts_images = TargetKind.MASK in family.targets, TargetKind.IMAGE in family.targets
     if predicts_masks:
-        settle_masks(seen, found)
+        settle_masks(observations, findings)
     elif predicts_images:
-        settle_target_images(seen, found)
-    settle_images(seen, files, found)
+        settle_target_images(observations, findings)
+    settle_images(observations, files, findings)
     if not predicts_masks and not predicts_images:
-        settle_channels(files, found)
-        settle_owners(files, seen.tables.train, found)
-    settle_encoding(files, seen.target_images if predicts_images else None, found)
+        settle_channels(files, findings)
+        settle_owners(files, observations.tables.train, findings)
+    settle_encoding(files, observations.target_images if predicts_images else None, findings)
 
 
-def _settle_label_cells(seen: Observations, found: Findings) -> None:
+def _settle_label_cells(observations: Observations, findings: Findings) -> None:
     """Settles how labels are written: one in a cell, several in a cell, or several rows for an example."""
-    separator, labels = "" if seen.labels.is_run_length else seen.labels.separator, seen.targets.row_labels
+    separator, labels = (
+        "" if observations.labels.is_run_length else observations.labels.separator,
+        observations.targets.row_labels,
+    )
     lists = f'cells are lists, separated by "{separator}"' if separator else "a cell is one label"
     rows = "a row of the training table is an example"
     if labels:
         separator, lists = ",", "the labels of an example are put into one cell"
         rows = f"training rows are <id>_<label>, with {len(labels)} labels for each, as those of the sample submission"
-    found.settle("label_separator", separator, lists)
-    found.settle("label_rows", bool(labels), rows)
+    findings.settle("label_separator", separator, lists)
+    findings.settle("label_rows", bool(labels), rows)
