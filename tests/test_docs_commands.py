@@ -104,7 +104,6 @@ def workspace(
     shutil.copytree(folder / "kernels" / "titanic" / "infer", folder / "other" / "notebooks")
     shutil.copy(folder / "kernels" / "digits" / "infer" / "infer.ipynb", folder / "notebook.ipynb")
     shutil.copytree(tmp_path / "my-heights", folder / "my-heights")
-    assert tandem("specimen", "titanic").code == 0
     return Workspace(folder)
 
 
@@ -163,6 +162,8 @@ def test_every_command_on_a_page_works(
 ) -> None:
     if page.name == "tutorial.md":
         pytest.skip("test_tutorial.py executes it")
+    if page.name in ("plan.md", "rehearse.md"):
+        assert tandem("specimen", "titanic").code == 0
     if page.name == "rehearse.md":
         add_birdclef(tandem)
     for command in commands(page):
