@@ -30,7 +30,7 @@ from generator.cli.terminal import complain, is_interactive, table, warn
 from generator.competition import builtin
 from generator.competition.facts import Medium, Value
 from generator.competition.metrics import METRICS, metric_named
-from generator.competition.schema import Family, Key, Preset, called, common, families, keys_of, preset_of
+from generator.competition.schema import Family, Preset, Setting, called, common, families, keys_of, preset_of
 from generator.errors import CompetitionError, TandemError, did_you_mean
 from generator.files import read_bytes
 from generator.pair import generation
@@ -393,7 +393,7 @@ _Command = Callable[..., Any]
 _DECIDING = ("data", "to", "inference_hours", "settings", "assignments", "owner", "name", "explain")
 
 
-def _keys_with_flags(section: str) -> dict[str, Key]:
+def _keys_with_flags(section: str) -> dict[str, Setting]:
     return {key: rule for key, rule in common()[section].items() if rule.flag}
 
 
@@ -412,7 +412,7 @@ def _competitions(context: click.Context) -> set[str]:
     return {*builtin.known(), *(path.name for path in here.glob("*/"))}
 
 
-def _words(key: str, rule: Key, _: click.Context) -> Iterable[str]:
+def _words(key: str, rule: Setting, _: click.Context) -> Iterable[str]:
     """What a shell completes the option of a key with."""
     if key == "metric":
         return [facts.spelled(facts.parameter_default) for facts in METRICS.values()]

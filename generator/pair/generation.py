@@ -56,7 +56,7 @@ from generator.pair.folder import (
     read_choices,
     write_pair,
 )
-from generator.pair.notebook import FIXED, Cell, ParameterError, knob_name, parse_assignment, value_of
+from generator.pair.notebook import Cell, ParameterError, is_fixed, knob_name, parse_assignment, value_of
 from generator.pair.rendering import default_parameters, kernel_files, metadata_text, render_kernels, rendered_cells
 from generator.pair.spec import (
     PairSpec,
@@ -368,7 +368,7 @@ def read_assignments(settings: Sequence[str], assignments: Sequence[str], kept: 
     assignments = [_with_key(text, knob_name(_key_of(text))) for text in assignments]
     settings = [_with_key(text, _key_in_small_letters(_key_of(text))) for text in settings]
     for text in assignments:
-        if _key_of(text) in FIXED:
+        if is_fixed(_key_of(text)):
             raise ParameterError(
                 f"{printable(_key_of(text))} is no knob: by it the notebooks find their inputs and one another."
             )

@@ -33,15 +33,12 @@ from generator.competition.schema import (
 )
 from generator.competition.tables.formats import TableFormat, format_of
 from generator.errors import PairError, did_you_mean
-from generator.kit_files import SUFFIX, all_sections, template_folder
+from generator.kit_files import SUFFIX, template_folder
 from generator.pair.choices import Choice, Choices
 from generator.pair.workspace import KernelName, Role, dataset_beside, kernel_name
 from generator.text import printable
 
 # The frameworks, families and submissions that a folder of templates offers.
-
-
-_PARAMETER = re.compile(r"^([A-Z][A-Z0-9_]*) = ", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -93,12 +90,6 @@ def frameworks() -> dict[str, Framework]:
         name: Framework(name, **({"streams_with": name} | extended.get(name, {}) | said))
         for name, said in sorted(described.items())
     }
-
-
-def knob_names() -> set[str]:
-    """The names in the parameters cells of all templates."""
-    texts = [text for name, text in all_sections(template_folder()).items() if "parameters" in name]
-    return {name for text in texts for name in _PARAMETER.findall(text)}
 
 
 def check_tpu(*, framework: str, platform: str, accelerator: AcceleratorKind) -> None:
