@@ -627,8 +627,9 @@ def _check_all(workspace: Workspace, *, as_json: bool) -> int:
     from generator.cli.main import EXIT_ERROR
     from generator.pair import generation as reference_pairs
 
-    diffs = reference_pairs.differences(workspace)
-    edited = reference_pairs.edits_of(workspace, reference_pairs.rendered(workspace)) if diffs else {}
+    files = reference_pairs.rendered(workspace)
+    diffs = reference_pairs.differences(workspace, files)
+    edited = reference_pairs.edits_of(workspace, files) if diffs else {}
     if as_json:
         report = {
             "differs": {path.as_posix(): diff for path, diff in diffs.items()},

@@ -60,8 +60,8 @@ from generator.pair.notebook import Cell, ParameterError, is_fixed, knob_name, p
 from generator.pair.rendering import default_parameters, kernel_files, metadata_text, render_kernels, rendered_cells
 from generator.pair.spec import (
     PairSpec,
+    check,
     check_offered,
-    check_tpu,
     frameworks,
     is_model,
     spec_of,
@@ -472,7 +472,7 @@ def _is_from_scratch(text: str, choices: Choices) -> bool:
     if _key_of(text) != _PRETRAINED:
         return False
     model = {"pretrained": Choice(_text_of(text), MadeBy.FLAG)}
-    spec_of(replace(choices, task={**choices.task, **model})).check_model()
+    check(spec_of(replace(choices, task={**choices.task, **model})))
     return True
 
 
@@ -740,14 +740,14 @@ def _rendered_with_knobs(
     choices: Choices, said: Assignments, folder: PairFolder
 ) -> tuple[Choices, dict[Role, list[Cell]]]:
     """The choices with the knobs that were set now, and the cells that they render to."""
-    own = read_own_cells(folder)
-    cells = rendered_cells(choices, own=own)
-    made = with_knobs(choices, said, cells, path=folder.choices)
-    check_storable(made, path=folder.choices)
-    # An accelerator has another name and other hours.
-    spec = spec_of(made)
-    check_tpu(framework=spec.framework, platform=spec.platform, accelerator=spec.accelerator)
-    return made, cells if made == choices else rendered_cells(made, own=own)
+    # Of all knobs, templates read only the accelerator, which has another name and other hours.
+    named = [text for text in said.knobs if "=" in text and _key_of(text) == "ACCELERATOR"]
+    accelerator = {_key_of(text): Choice(_text_of(text), MadeBy.FLAG) for text in named}
+    with_accelerator = replace(choices, parameters={**choices.parameters, **accelerator})
+    cells = rendered_cells(with_accelerator, own=read_own_cells(folder))
+    choices = with_knobs(choices, said, cells, path=folder.choices)
+    check_storable(choices, path=folder.choices)
+    return choices, cells
 
 
 def _as_it_says_now(folder: PairFolder) -> dict[Path, bytes]:
@@ -821,18 +821,22 @@ def rendered(workspace: Workspace) -> dict[Path, bytes]:
     return files
 
 
-def differences(workspace: Workspace) -> dict[Path, str]:
+def differences(workspace: Workspace, files: Mapping[Path, bytes]) -> dict[Path, str]:
     """Compares every file with what it should hold.
+
+    Args:
+        workspace: The workspace.
+        files: What was rendered.
 
     Returns:
         A unified diff, from the file to what it should hold, for each file that differs.
     """
-    diffs: dict[Path, str] = {}
-    for path, content in rendered(workspace).items():
-        existing = _existing(workspace.root / path)
-        if existing != content:
-            diffs[path] = _diff(path, existing or b"", content)
-    return diffs
+    existing = {path: _existing(workspace.root / path) for path in files}
+    return {
+        path: _diff(path, existing[path] or b"", content)
+        for path, content in files.items()
+        if existing[path] != content
+    }
 
 
 def edits_of(workspace: Workspace, files: Mapping[Path, bytes]) -> dict[Path, Edits]:
