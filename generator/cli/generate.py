@@ -251,7 +251,7 @@ def _text_on_a_cpu(workspace: Workspace, draft: Draft, preset: Preset) -> list[s
 
 def _training_rows(workspace: Workspace, draft: Draft) -> int:
     """The rows of the training table, as far as they were seen; 0 where nothing is known of them."""
-    chosen, survey = draft.choices.task.get("train_table"), draft.proposal.known.survey
+    chosen, survey = draft.choices.task.get("train_table"), draft.proposal.facts.survey
     if chosen is None:
         return 0
     table = survey.table(str(chosen.value)) if survey is not None else None
@@ -574,7 +574,7 @@ def _bring_data(workspace: Workspace, draft: Draft) -> None:
     """Puts the competition's files where the notebooks look for them: writes or links them, if they are not there."""
     competition = draft.proposal.competition.slug
     mounted = workspace.competition_data(competition)
-    data = draft.proposal.known.folder
+    data = draft.proposal.facts.folder
     if draft.proposal.is_built_in:
         built_in = builtin.require(competition)
         if not has_data(built_in, workspace):
