@@ -536,7 +536,8 @@ class GenerateOptions:
     force: bool = False
 
 
-Ask = Callable[[GenerateOptions, Callable[[GenerateOptions], Proposal]], GenerateOptions]
+Infer = Callable[[GenerateOptions], Proposal]
+Ask = Callable[[GenerateOptions, Infer], GenerateOptions]
 
 
 @dataclass(frozen=True)
