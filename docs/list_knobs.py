@@ -1,20 +1,20 @@
 """Lists every knob of the notebooks in docs/knobs.md: `python docs/list_knobs.py`; `--check` compares only.
 
-Names, defaults and comments are those of the parameters cells in `templates/`; knobs.toml says when to change one.
+Names, defaults and comments are those of the parameters cells in `templates/`, advice is that of
+`templates/families/parameters.toml`.
 """
 
 import re
 import sys
-import tomllib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from generator.competition.schema import extended_names, families
+from generator.competition.schema import extended_names, families, parameters
 from generator.kit_files import all_sections, places
 
 ROOT = Path(__file__).resolve().parent.parent
-TEMPLATES, PAGE, ADVICE = ROOT / "templates", ROOT / "docs/knobs.md", ROOT / "docs/knobs.toml"
+TEMPLATES, PAGE = ROOT / "templates", ROOT / "docs/knobs.md"
 BEGINNING, END = "<!-- listed by docs/list_knobs.py -->\n", "<!-- end of the list -->\n"
 LINE = re.compile(r"(?P<name>[A-Z][A-Z0-9_]*) = (?P<value>.+?)(?:  # (?P<comment>.+))?")
 CHOSEN = re.compile(r"\{\{task\.(\w+) \| py\}\}|\{\{.*\}\}")
@@ -52,23 +52,23 @@ def knobs(names: Iterable[str]) -> Iterator[Knob]:
                 yield from knobs([below[1]])
 
 
-def table(title: str, found: Iterable[Knob], advice: dict[str, dict[str, Any]]) -> list[str]:
+def table(title: str, found: Iterable[Knob]) -> list[str]:
     """Return a section of the page: what to tune as a table, and what says how the data are read as a list."""
     by_name: dict[str, list[Knob]] = {}
     for knob in found:
         by_name.setdefault(knob.name, []).append(knob)
     rows, data = [], []
     for name, same in by_name.items():
-        said = advice.get(name, {})
-        said = {**said, **said.get(title.strip("`"), {})}
-        if "when" not in said:
+        setting = parameters()[name]
+        words = {**vars(setting), **setting.sections.get(title.strip("`"), {})}
+        if not words["advice"]:
             data.append(f"`{name}`")
             continue
-        default = " or ".join(dict.fromkeys(knob.default or said.get("default", "from the data") for knob in same))
-        meaning = said.get("meaning") or next((knob.comment for knob in same if knob.comment), "")
+        default = " or ".join(dict.fromkeys(knob.default or words["default_text"] or "from the data" for knob in same))
+        meaning = words["help"] or next((knob.comment for knob in same if knob.comment), "")
         keys = {knob.key for knob in same if knob.key}
         cell = default + "".join(f", `--set {key}=`" for key in sorted(keys))
-        rows.append(f"| `{name}` | {cell} | {meaning} | {said['when']} |".replace("||", "| |"))
+        rows.append(f"| `{name}` | {cell} | {meaning} | {words['advice']} |".replace("||", "| |"))
     head = ["| knob | default | meaning | change it |", "|---|---|---|---|"] if rows else []
     facts = f"How the data are read, by flags or keys of `pair.toml`: {', '.join(data)}." if data else ""
     return [f"## {title}", "", *head, *rows, *([""] if rows else []), *([facts, ""] if facts else [])]
@@ -76,13 +76,16 @@ def table(title: str, found: Iterable[Knob], advice: dict[str, dict[str, Any]]) 
 
 def listing() -> str:
     """Return every section, one family after the other."""
-    advice = tomllib.loads(ADVICE.read_text(encoding="utf-8"))
-    read = set(advice.pop("data")["names"])
     found = {title: list(knobs(paths)) for title, paths in SECTIONS.items()}
     names = {knob.name for same in found.values() for knob in same}
-    if wrong := (names - read - set(advice)) | (set(advice) - names) | (read - names):
-        sys.exit(f"docs/knobs.toml has to say when to change each knob, and nothing of others: {sorted(wrong)}")
-    return "\n".join(line for title, same in found.items() for line in table(title, same, advice))
+    without_advice = {name for name, setting in parameters().items() if not (setting.advice or setting.sections)}
+    in_data = {name for name, setting in parameters().items() if setting.group in ("data", "fixed")}
+    if wrong := (names ^ set(parameters())) | (without_advice ^ in_data):
+        sys.exit(
+            "templates/families/parameters.toml has to declare each parameter of the templates and no other, with "
+            f"advice on all but those of the data: {', '.join(sorted(wrong))}"
+        )
+    return "\n".join(line for title, same in found.items() for line in table(title, same))
 
 
 def main() -> None:

@@ -126,7 +126,7 @@ def test_any_title_survives_the_file(title: str) -> None:
         ("[pair]\nframework = '../../etc'\n", "must be a name that `tandem generate --list` shows"),
         ("[task]\nepochs = '3'\n", "task.epochs is '3', but it must be a whole number"),
         ("[task]\nepochs = true\n", "task.epochs is True, but it must be a whole number"),
-        ("[task]\nepochs = 0\n", "task.epochs is 0, but it must be 1 or more"),
+        ("[task]\nepochs = 0\n", "task.epochs is 0, but it must be at least 1"),
         ("[task]\nflip = 1\n", "task.flip is 1, but it must be true or false"),
         ("[task]\nmetric = 'acuracy'\n", 'must be a metric that can be computed. There is no metric "acuracy"'),
         ("[task]\ntrain_folder = '/etc'\n", "must be a path inside of the competition's folder"),

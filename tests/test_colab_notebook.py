@@ -14,6 +14,7 @@ from standin_colab import StandInColab
 from generator.cli.main import main
 from generator.competition import builtin
 from generator.competition.facts import Value
+from generator.errors import PairError
 from generator.pair.choices import Choice, Choices, MadeBy, merged, proposed
 from generator.pair.rendering import render_kernels
 
@@ -154,6 +155,11 @@ def test_a_platform_that_is_none_or_does_not_have_the_framework_is_refused(
 ) -> None:
     assert main(["generate", "--competition", "digits", "--workspace", str(tmp_path), "--dry-run", *options]) == 1
     assert said in capsys.readouterr().err
+
+
+def test_a_pair_toml_edited_by_hand_is_refused_as_the_command_line_is() -> None:
+    with pytest.raises(PairError, match="cannot use the TPU of Colab"):
+        rendered("colab", "tensorflow")
 
 
 def test_a_runtime_installs_timm_before_it_is_imported_and_only_where_photographs_need_it() -> None:

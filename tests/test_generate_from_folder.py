@@ -148,7 +148,7 @@ def test_the_json_has_warnings_and_candidates(tandem: Tandem, workspace: Workspa
         (("--metric", "acuracy"), 'There is no metric "acuracy"'),
         (("--set", "epoch=3"), 'Did you mean "epochs"?'),
         (("--set", "epochs=many"), "epochs must be a whole number"),
-        (("--set", "epochs=0"), "epochs must be 1 or more"),
+        (("--set", "epochs=0"), "epochs must be at least 1"),
         (("--id-column", "PassengerID"), 'Did you mean "PassengerId"?'),
         (("--test", "tst.csv"), "tst.csv"),
         (("--family", "tabula"), "tabula"),

@@ -48,3 +48,12 @@ def test_a_competition_as_it_stands_on_kaggle_is_understood(layout: Layout) -> N
 def test_what_would_fail_in_a_notebook_is_refused_before(layout: Layout) -> None:
     with pytest.raises(IntrospectionError, match=layout.refused):
         layout.read()
+
+
+def test_evidence_is_the_same_in_every_process() -> None:
+    layout = next(layout for layout in KAGGLE if layout.name == "house-prices-advanced-regression-techniques")
+
+    evidence = layout.read().task.evidence["formatted_columns"]
+
+    # The first of the longest in the alphabet; a set has them in another order in each process.
+    assert evidence == 'the numbers of HouseStyle are written like "1Story"'

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from miniature import Outcome
 
+from generator.pair import rendering
+from generator.pair.spec import PairSpec
 from generator.pair.workspace import PairFolder, Role, Workspace
 
 METRIC = '''"""Balanced accuracy."""
@@ -30,6 +32,20 @@ def generate(
     """Generates a pair of `digits` in the current folder."""
     monkeypatch.chdir(workspace_with_data.root)
     return partial(tandem, "generate", "--competition", "digits")
+
+
+@pytest.fixture
+def notebooks(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The notebooks that templates were rendered for, in their order."""
+    rendered: list[str] = []
+    render_text = rendering.render_text
+
+    def noted(spec: PairSpec, role: Role) -> str:
+        rendered.append(role)
+        return render_text(spec, role)
+
+    monkeypatch.setattr(rendering, "render_text", noted)
+    return rendered
 
 
 @pytest.fixture
@@ -69,6 +85,18 @@ def test_a_model_of_ones_own_is_the_same_in_both_notebooks(generate: Callable[..
     assert "return keras.Model(**arguments)" in model
     assert "def activate(" in model, "the other parts of the cell stay"
     assert cells(pair, Role.INFER)["define-model"] == model
+
+
+def test_notebooks_are_rendered_once_whatever_is_set_and_whichever_cells_are_ones_own(
+    generate: Callable[..., Outcome], pair: PairFolder, notebooks: list[str]
+) -> None:
+    (pair.path / "metric.py").write_text(METRIC)
+    notebooks.clear()
+
+    assert generate("-P", "ACCELERATOR=gpu", "-P", "DROPOUT=0.3", "-P", "EPOCHS=2").code == 0
+
+    assert notebooks == ["train", "infer"]
+    assert 'ACCELERATOR = "gpu"' in cells(pair, Role.TRAIN)["parameters"]
 
 
 def test_a_whole_cell_of_ones_own_takes_the_place_of_all_its_parts(

@@ -86,13 +86,13 @@ def test_the_default_says_how_a_value_is_read(text: str, name: str, value: objec
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("EPOCHS=3.5", "takes a whole number, as its default 30, and not 3.5"),
-        ("EPOCHS=true", "takes a whole number, as its default 30, and not 'true'"),
-        ("DEBUG=1", "takes true or false, as its default False, and not '1'"),
-        ("LEARNING_RATE=nan", "takes a number, as its default 0.004, and not nan"),
-        ("SIZES=1,2", "takes a list, such as"),
-        ('SIZES={"a": 1}', "takes a list, such as"),
-        ("SIZES=[1", "takes a list, such as"),
+        ("EPOCHS=3.5", "must be a whole number, as its default 30 is, and not 3.5"),
+        ("EPOCHS=true", "must be a whole number, as its default 30 is, and not 'true'"),
+        ("DEBUG=1", "must be true or false, as its default False is, and not '1'"),
+        ("LEARNING_RATE=nan", "must be a number, as its default 0.004 is, and not nan"),
+        ("SIZES=1,2", "must be a list, such as"),
+        ('SIZES={"a": 1}', "must be a list, such as"),
+        ("SIZES=[1", "must be a list, such as"),
     ],
 )
 def test_a_value_of_another_type_is_refused(text: str, expected: str) -> None:
@@ -123,12 +123,12 @@ def test_a_number_that_makes_no_sense_is_refused(text: str, default: float, expe
 
 
 def test_a_list_with_something_that_python_has_no_literal_for_is_refused() -> None:
-    with pytest.raises(ParameterError, match="SIZES takes"):
+    with pytest.raises(ParameterError, match="SIZES must be a list"):
         override(SOURCE, {"SIZES": [datetime.date(2026, 1, 1)]})
 
 
 def test_true_is_no_number() -> None:
-    with pytest.raises(ParameterError, match="EPOCHS takes a whole number"):
+    with pytest.raises(ParameterError, match="EPOCHS must be a whole number"):
         override(SOURCE, {"EPOCHS": True})
 
 

@@ -12,7 +12,7 @@ from generator.competition.survey import survey_folder
 from generator.competition.survey.facts import Survey
 from generator.errors import CompetitionError
 from generator.pair.folder import keep_description, kept_description
-from generator.pair.generation import look, propose
+from generator.pair.generation import gather_facts, infer_task
 from generator.pair.workspace import PairFolder
 
 FILES = {
@@ -48,29 +48,29 @@ def teller(tmp_path: Path) -> Teller:
 
 
 def test_without_files_somebody_is_asked(teller: Teller, tmp_path: Path) -> None:
-    made = propose(look("heights", mounted=tmp_path / "nothing", ask=teller), decisions={})
+    made = infer_task(gather_facts("heights", mounted=tmp_path / "nothing", ask=teller), decisions={})
 
     assert (made.competition.title, made.competition.is_code_competition) == ("Heights", True)
     assert (made.task.metric, made.task.submission_file) == ("rmse", "answer.csv")
-    assert (made.source, made.known.folder, made.has_data) == ("a friend", None, False)
+    assert (made.source, made.facts.folder, made.has_data) == ("a friend", None, False)
     assert teller.asked == ["describe", "survey"]
 
 
 def test_what_the_cpu_may_take_counts_where_nothing_is_said_of_the_gpu(teller: Teller, tmp_path: Path) -> None:
-    made = propose(look("heights", mounted=tmp_path / "nothing", ask=teller), decisions={})
+    made = infer_task(gather_facts("heights", mounted=tmp_path / "nothing", ask=teller), decisions={})
 
     assert made.competition.inference_hours == 9
     assert "CPU Notebook <= 9 hours" in made.competition.evidence["inference_hours"]
 
 
 def test_that_the_internet_is_allowed_does_not_switch_it_on(teller: Teller, tmp_path: Path) -> None:
-    made = propose(look("heights", mounted=tmp_path / "nothing", ask=teller), decisions={})
+    made = infer_task(gather_facts("heights", mounted=tmp_path / "nothing", ask=teller), decisions={})
 
     assert made.competition.internet is None
 
 
 def test_with_files_nobody_is_asked(teller: Teller) -> None:
-    made = propose(look("heights", mounted=teller.folder, ask=teller), decisions={})
+    made = infer_task(gather_facts("heights", mounted=teller.folder, ask=teller), decisions={})
 
     assert teller.asked == []
     assert (made.competition.title, made.has_data) == ("Heights", True)
@@ -79,7 +79,7 @@ def test_with_files_nobody_is_asked(teller: Teller) -> None:
 
 def test_with_files_what_was_said_before_still_counts(teller: Teller) -> None:
     known = teller.describe("heights")
-    made = propose(look("heights", mounted=teller.folder, known=known), decisions={})
+    made = infer_task(gather_facts("heights", mounted=teller.folder, known=known), decisions={})
 
     assert made.competition.is_code_competition is True
     assert made.task.evidence["metric"].startswith("Kaggle calls it")
@@ -87,7 +87,7 @@ def test_with_files_what_was_said_before_still_counts(teller: Teller) -> None:
 
 def test_the_users_decision_is_stronger_than_any_page(teller: Teller, tmp_path: Path) -> None:
     decisions = {"submission_file": "mine.csv", "metric": "mae"}
-    made = propose(look("heights", mounted=tmp_path / "nothing", ask=teller), decisions=decisions)
+    made = infer_task(gather_facts("heights", mounted=tmp_path / "nothing", ask=teller), decisions=decisions)
 
     assert (made.task.submission_file, made.task.metric) == ("mine.csv", "mae")
 
@@ -98,13 +98,13 @@ def test_who_cannot_be_asked_is_named_in_the_one_sentence(tmp_path: Path) -> Non
             raise CannotAskError(why="There is no token here.")
 
     with pytest.raises(CompetitionError, match=r'"heigths".* Kaggle was not asked\. There is no token here\.$'):
-        propose(look("heigths", mounted=tmp_path / "nothing", ask=Nobody(tmp_path)), decisions={})
+        infer_task(gather_facts("heigths", mounted=tmp_path / "nothing", ask=Nobody(tmp_path)), decisions={})
 
 
 def test_a_format_that_the_notebooks_do_not_write_is_said(teller: Teller, tmp_path: Path) -> None:
     teller.pages = {"evaluation": "The file must be named submission.npz"}
 
-    made = propose(look("heights", mounted=tmp_path / "nothing", ask=teller), decisions={})
+    made = infer_task(gather_facts("heights", mounted=tmp_path / "nothing", ask=teller), decisions={})
 
     assert ["JSON and Parquet" in warning for warning in made.warnings] == [True]
 
@@ -113,7 +113,7 @@ def test_what_cannot_be_served_is_said(tmp_path: Path) -> None:
     folder = write_tree(tmp_path, {"kaggle_evaluation/some_inference_server.py": ""})
     next(layout for layout in LAYOUTS if layout.name == "facial_keypoints").write(folder)
 
-    made = propose(look("some-thing", mounted=folder), decisions={})
+    made = infer_task(gather_facts("some-thing", mounted=folder), decisions={})
 
     assert "inference_server" not in made.task.details
     assert sum("write the server's predict() by hand" in warning for warning in made.warnings) == 1

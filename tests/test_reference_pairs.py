@@ -23,11 +23,11 @@ def workspace(tmp_path: Path) -> Workspace:
 
 
 def test_writing_makes_the_check_pass_and_leaves_pair_toml(workspace: Workspace, miniature_templates: Path) -> None:
-    assert len(reference_pairs.differences(workspace)) == 9
+    assert len(reference_pairs.differences(workspace, reference_pairs.rendered(workspace))) == 9
 
     assert len(reference_pairs.write_reference_pairs(workspace)) == 9
 
-    assert reference_pairs.differences(workspace) == {}
+    assert reference_pairs.differences(workspace, reference_pairs.rendered(workspace)) == {}
     assert reference_pairs.write_reference_pairs(workspace) == []
     assert workspace.pair("digits").choices.read_text() == DIGITS
 
@@ -56,7 +56,7 @@ def test_a_change_is_shown_as_a_unified_diff(workspace: Workspace, miniature_tem
     template = miniature_templates / "infer.py.j2"
     template.write_text(template.read_text().replace("predicting", "foretelling"))
 
-    diffs = reference_pairs.differences(workspace)
+    diffs = reference_pairs.differences(workspace, reference_pairs.rendered(workspace))
 
     infer = Path("kernels/digits/infer/infer.ipynb")
     assert set(diffs) == {infer, Path("kernels/digits-tensorflow/infer/infer.ipynb")}

@@ -110,7 +110,7 @@ def test_a_users_parameter_goes_into_the_notebooks_that_have_it(miniature_templa
 def test_a_users_parameter_that_no_notebook_has_or_takes_is_refused(miniature_templates: Path) -> None:
     with pytest.raises(UnknownParameterError, match=r'no parameter "EPOCH".* Did you mean "EPOCHS"'):
         render_kernels(choices(EPOCH=3))
-    with pytest.raises(ParameterError, match="EPOCHS takes a whole number"):
+    with pytest.raises(ParameterError, match="EPOCHS must be a whole number"):
         render_kernels(choices(EPOCHS="three"))
 
 

@@ -25,10 +25,10 @@ def family(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Non
 
 
 def test_a_family_in_a_folder_of_its_own_brings_its_keys(family: Callable[..., None]) -> None:
-    family('[task.rate]\ntype = "int"\nminimum = 1\nhelp = "hertz"\n')
+    family('[task.rate]\ntype = "int"\nrange = "at least 1"\nhelp = "hertz"\n')
 
     rate = keys_of("waves")["rate"]
-    assert [rate.expected(value) for value in (8_000, 0, "fast")] == ["", "1 or more", "a whole number"]
+    assert [rate.expected(value) for value in (8_000, 0, "fast")] == ["", "at least 1", "a whole number"]
     assert "rate" not in keys_of("ripples")
 
 
@@ -41,6 +41,10 @@ def test_a_family_in_a_folder_of_its_own_brings_its_keys(family: Callable[..., N
         ("[task.rate\n", "family.toml"),
         ('[task.rate]\ntype = "int"\nscope = "training"\n', 'there is no scope "training"'),
         ("kind = 1\n", 'there is no "kind"'),
+        (
+            '[task.rate]\ntype = "int"\nrange = "3 or more"\n',
+            '"3 or more" is no range, such as "at least 0 and below 1"',
+        ),
     ],
 )
 def test_a_key_that_cannot_be_is_told_with_the_file(family: Callable[..., None], keys: str, message: str) -> None:
@@ -50,6 +54,12 @@ def test_a_key_that_cannot_be_is_told_with_the_file(family: Callable[..., None],
         keys_of("waves")
 
     assert message in str(caught.value)
+
+
+def test_a_key_that_is_rendered_to_a_parameter_has_its_range_unless_it_has_its_own(family: Callable[..., None]) -> None:
+    family('[task.epochs]\ntype = "int"\n[task.batch_size]\ntype = "int"\nrange = "at least 8"\n')
+
+    assert [str(keys_of("waves")[key].range) for key in ("epochs", "batch_size")] == ["at least 1", "at least 8"]
 
 
 def test_a_key_that_two_families_share_means_the_same_in_both() -> None:
@@ -87,6 +97,7 @@ def test_a_setting_of_the_command_line_gets_the_type_of_its_key(text: str, setti
         ("epoch=3", 'Did you mean "epochs"?'),
         ("epochs=3.5", "epochs must be a whole number"),
         ("flip=maybe", "flip must be true or false"),
+        ("seconds=nan", "seconds must be a number"),
         ("train_folder=../../etc", "train_folder must be a path inside of the competition's folder"),
         ("\x1b[31m=1", "\\x1b[31m"),
     ],

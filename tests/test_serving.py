@@ -13,7 +13,7 @@ from generator.competition.facts import Task
 from generator.competition.introspection import read_task
 from generator.competition.introspection.evidence import Hints, UnusableValueError
 from generator.competition.survey import survey_folder
-from generator.pair.generation import look, propose
+from generator.pair.generation import gather_facts, infer_task
 
 pytest_plugins = ("notebook_session",)
 
@@ -152,7 +152,7 @@ def test_a_competition_with_a_server_takes_notebooks_only(tmp_path: Path) -> Non
     write_heights(tmp_path)
     write_gateway(tmp_path, "table")
 
-    made = propose(look("heights", mounted=tmp_path), decisions={})
+    made = infer_task(gather_facts("heights", mounted=tmp_path), decisions={})
 
     assert made.competition.is_code_competition is True
     assert not [warning for warning in made.warnings if "inference server" in warning]

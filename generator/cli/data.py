@@ -270,28 +270,28 @@ def specimen(**options: Any) -> int:
     from generator.pair.choices import decisions
     from generator.pair.data import unpack_if_packed
     from generator.pair.folder import kept_description, pair_folder, read_choices
-    from generator.pair.generation import look, propose
+    from generator.pair.generation import gather_facts, infer_task
 
     workspace, slug = options["workspace"], options["competition"]
     # What the user decided for the pair, such as another id column, is true of its specimen as well.
     pair = pair_folder(workspace, slug)
     decided = decisions(read_choices(pair), flags={}, task_flags={})
-    known = look(
+    facts = gather_facts(
         slug,
         mounted=workspace.competition_data(slug),
         data=unpack_if_packed(slug, options["data"], workspace, tell=partial(click.echo, err=True)),
         ask=KaggleFactSource(options["to"]),
         known=kept_description(pair, slug),
     )
-    proposal = propose(known, decisions=decided)
+    proposal = infer_task(facts, decisions=decided)
     for warning in proposal.warnings:
         warn(warning)
     folder = options["output"] or workspace.specimen(slug)
     click.echo(f"Writing a specimen of {printable(slug)} …", err=True)
     summary = (
         _of_built_in(slug, proposal.task, folder, options)
-        if known.survey is None
-        else _of_survey(known.survey, proposal.task, folder, options)
+        if facts.survey is None
+        else _of_survey(facts.survey, proposal.task, folder, options)
     )
     click.echo(_as_json(summary, options) if options["as_json"] else _as_text(summary))
     return 0

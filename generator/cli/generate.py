@@ -30,13 +30,13 @@ from generator.cli.terminal import complain, is_interactive, table, warn
 from generator.competition import builtin
 from generator.competition.facts import Medium, Value
 from generator.competition.metrics import METRICS, metric_named
-from generator.competition.schema import Family, Key, Preset, called, common, families, keys_of, preset_of
+from generator.competition.schema import Family, Preset, Setting, called, common, families, keys_of, preset_of
 from generator.errors import CompetitionError, TandemError, did_you_mean
 from generator.files import read_bytes
 from generator.pair import generation
 from generator.pair.choices import PLACEHOLDER_OWNER, checked_owner
 from generator.pair.data import ensure_data, has_data, link_data, unpack_if_packed, unpack_whole, whole_archive
-from generator.pair.generation import Draft, GenerateOptions, Proposal, setting_of
+from generator.pair.generation import Draft, GenerateOptions, Infer, setting_of
 from generator.pair.spec import Framework, frameworks, suggested_models
 from generator.pair.workspace import Workspace
 from generator.text import duration, is_slug, printable
@@ -251,7 +251,7 @@ def _text_on_a_cpu(workspace: Workspace, draft: Draft, preset: Preset) -> list[s
 
 def _training_rows(workspace: Workspace, draft: Draft) -> int:
     """The rows of the training table, as far as they were seen; 0 where nothing is known of them."""
-    chosen, survey = draft.choices.task.get("train_table"), draft.proposal.known.survey
+    chosen, survey = draft.choices.task.get("train_table"), draft.proposal.facts.survey
     if chosen is None:
         return 0
     table = survey.table(str(chosen.value)) if survey is not None else None
@@ -331,27 +331,25 @@ def value_text(value: object) -> str:
 
 _MOST_SHOWN = 9
 
-Understand = Callable[[GenerateOptions], Proposal]
 
-
-def asked(options: GenerateOptions, understand: Understand) -> GenerateOptions:
+def ask_about_unclear(options: GenerateOptions, infer: Infer) -> GenerateOptions:
     """Asks for every value that is not clear; each answer counts for those that rest on it.
 
     Args:
-        options: What is asked for.
-        understand: Makes a proposal of the options.
+        options: The options of the command line.
+        infer: Infers the task, given the options.
 
     Returns:
         The options with the answers among their flags, which are kept even where they confirm what was inferred.
     """
     settled: set[str] = set()
-    while unclear := [finding for finding in understand(options).unclear if finding.key not in settled]:
-        options = _answered(unclear[0], options, understand)
+    while unclear := [finding for finding in infer(options).unclear if finding.key not in settled]:
+        options = _with_answer(unclear[0], options, infer)
         settled.add(unclear[0].key)
     return options
 
 
-def _answered(finding: "Finding", options: GenerateOptions, understand: Understand) -> GenerateOptions:
+def _with_answer(finding: "Finding", options: GenerateOptions, infer: Infer) -> GenerateOptions:
     candidates = finding.candidates[:_MOST_SHOWN]
     # A number that is typed could be meant for either, so numbers are not numbered.
     is_number = isinstance(finding.value, int | float) and not isinstance(finding.value, bool)
@@ -366,12 +364,12 @@ def _answered(finding: "Finding", options: GenerateOptions, understand: Understa
         text = click.prompt(question, default=names[0], err=True).strip()
         try:
             known = dict(zip(names, (each.value for each in candidates), strict=True))
-            answered = _with(options, finding.key, known[text] if text in known else _value(finding.key, text))
-            understand(answered)
+            with_answer = _with(options, finding.key, known[text] if text in known else _value(finding.key, text))
+            infer(with_answer)
         except TandemError as error:
             complain(error.message)
         else:
-            return answered
+            return with_answer
 
 
 def _with(options: GenerateOptions, key: str, value: Value) -> GenerateOptions:
@@ -393,7 +391,7 @@ _Command = Callable[..., Any]
 _DECIDING = ("data", "to", "inference_hours", "settings", "assignments", "owner", "name", "explain")
 
 
-def _keys_with_flags(section: str) -> dict[str, Key]:
+def _keys_with_flags(section: str) -> dict[str, Setting]:
     return {key: rule for key, rule in common()[section].items() if rule.flag}
 
 
@@ -412,7 +410,7 @@ def _competitions(context: click.Context) -> set[str]:
     return {*builtin.known(), *(path.name for path in here.glob("*/"))}
 
 
-def _words(key: str, rule: Key, _: click.Context) -> Iterable[str]:
+def _words(key: str, rule: Setting, _: click.Context) -> Iterable[str]:
     """What a shell completes the option of a key with."""
     if key == "metric":
         return [facts.spelled(facts.parameter_default) for facts in METRICS.values()]
@@ -521,7 +519,7 @@ def _generate(workspace: Workspace, options: Mapping[str, Any]) -> int:
 
 
 def _generate_from(workspace: Workspace, data: Path | None, flags: dict[str, Any], options: Mapping[str, Any]) -> int:
-    asked_for = GenerateOptions(
+    generate_options = GenerateOptions(
         options["competition"],
         name=options["name"],
         flags=flags,
@@ -534,7 +532,7 @@ def _generate_from(workspace: Workspace, data: Path | None, flags: dict[str, Any
         force=options["force"],
     )
     may_ask = is_interactive() and not (options["as_json"] or options["dry_run"])
-    draft = generation.draft(workspace, asked_for, ask=asked if may_ask else None)
+    draft = generation.draft(workspace, generate_options, ask=ask_about_unclear if may_ask else None)
     if not options["dry_run"]:
         _bring_data(workspace, draft)
         generation.write(draft)
@@ -574,7 +572,7 @@ def _bring_data(workspace: Workspace, draft: Draft) -> None:
     """Puts the competition's files where the notebooks look for them: writes or links them, if they are not there."""
     competition = draft.proposal.competition.slug
     mounted = workspace.competition_data(competition)
-    data = draft.proposal.known.folder
+    data = draft.proposal.facts.folder
     if draft.proposal.is_built_in:
         built_in = builtin.require(competition)
         if not has_data(built_in, workspace):
@@ -627,8 +625,9 @@ def _check_all(workspace: Workspace, *, as_json: bool) -> int:
     from generator.cli.main import EXIT_ERROR
     from generator.pair import generation as reference_pairs
 
-    diffs = reference_pairs.differences(workspace)
-    edited = reference_pairs.edits_of(workspace, reference_pairs.rendered(workspace)) if diffs else {}
+    files = reference_pairs.rendered(workspace)
+    diffs = reference_pairs.differences(workspace, files)
+    edited = reference_pairs.edits_of(workspace, files) if diffs else {}
     if as_json:
         report = {
             "differs": {path.as_posix(): diff for path, diff in diffs.items()},

@@ -137,9 +137,8 @@ def _with_joined_knobs(args: Sequence[str]) -> list[str]:
 
 def _knob_option(option: str, args: Sequence[str], *, has_set: bool) -> str:
     """A sentence on an unknown option that is called as a knob or as a key of a task; "" where it is none."""
-    from generator.competition.schema import known_keys
-    from generator.pair.notebook import HAVING_BACKBONES, SYNONYMS, knob_name
-    from generator.pair.spec import knob_names
+    from generator.competition.schema import known_keys, parameters
+    from generator.pair.notebook import HAVING_BACKBONES, knob_name, usual_name
 
     name = knob_name(option.lstrip("-"))
     if name in ("CPU", "GPU", "TPU"):
@@ -147,8 +146,8 @@ def _knob_option(option: str, args: Sequence[str], *, has_set: bool) -> str:
     place = next((place for place, word in enumerate(args) if word.partition("=")[0] == option), len(args))
     value = (args[place].partition("=")[2] if place < len(args) else "") or next(iter(args[place + 1 :]), "-")
     value = "VALUE" if value.startswith("-") else printable(value)
-    knob = SYNONYMS.get(name, name)
-    if knob in knob_names():
+    knob = usual_name(name)
+    if knob in parameters():
         of = f" for {HAVING_BACKBONES}" if knob == "BACKBONE" else ""
         return f"There is no option {option}. It is a knob of the notebooks{of}, which -P sets: -P {knob}={value}."
     if has_set and name.lower() in known_keys():

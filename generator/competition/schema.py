@@ -3,9 +3,10 @@
 import math
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 from functools import cache
+from operator import ge, gt, le, lt
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -13,7 +14,7 @@ from typing import Any
 from generator.competition.facts import Medium, ServedAnswer, SubmissionKind, TargetKind, Task, Value
 from generator.errors import CompetitionError
 from generator.kit_files import SUFFIX, template_folder
-from generator.text import is_slug, printable
+from generator.text import is_slug, printable, python_literal
 
 # The forms that a value of `pair.toml` can have to have, beside its type.
 
@@ -29,10 +30,36 @@ FORMS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     "file": (lambda name: name.strip(".") and not set("/\\:") & set(name), "the name of a file, without a folder"),
     "slug": (is_slug, "lower-case letters, digits and hyphens"),
     "template": (lambda name: name.replace("_", "a").isalnum(), "a name that `tandem generate --list` shows"),
-    "share": (lambda share: 0 <= share < 1, "0 or more, and less than 1"),
-    "hours": (lambda hours: 0 < hours < math.inf, "a number of hours above 0"),
 }
 """By the name of a form: what tells if a value has it, and how messages say it."""
+
+
+_HOLDS = {"at least": ge, "above": gt, "at most": le, "below": lt}
+
+
+@dataclass(frozen=True)
+class Range:
+    """An interval: its bounds, by the words for them; "at least 0 and below 1" as a text."""
+
+    bounds: Mapping[str, float] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, text: str) -> "Range":
+        """Read a range as it is declared; an empty one holds every number.
+
+        Raises:
+            ValueError: It is none.
+        """
+        parts = [part.rpartition(" ") for part in filter(None, text.split(" and "))]
+        if not {words for words, _, _ in parts} <= set(_HOLDS):
+            raise ValueError(text)
+        return cls({words: float(bound) for words, _, bound in parts})
+
+    def __contains__(self, number: float) -> bool:
+        return all(_HOLDS[words](number, bound) for words, bound in self.bounds.items())
+
+    def __str__(self) -> str:
+        return " and ".join(f"{words} {bound:g}" for words, bound in self.bounds.items())
 
 
 TYPE_NAMES: Mapping[type, str] = {
@@ -42,6 +69,7 @@ TYPE_NAMES: Mapping[type, str] = {
     bool: "true or false",
     list: "a list of text",
 }
+_ANY_LIST = "a list, such as [1, 2]"
 _TYPES = {kind.__name__: kind for kind in (*TYPE_NAMES, TargetKind, SubmissionKind, ServedAnswer)}
 _TRUTH = {"true": True, "yes": True, "false": False, "no": False}
 
@@ -55,49 +83,75 @@ class SchemaError(CompetitionError):
 
 
 @dataclass(frozen=True)
-class Key:
-    """One key of `pair.toml`.
+class Setting:
+    """A key of `pair.toml`, or a parameter of the notebooks.
 
     Attributes:
-        type: Of which Python type its value is: str, int, float, bool, or list for a list of texts.
-        help: What it says.
+        type: The Python type of its values: str, int, float, bool, or list. That of a parameter is its default's, and
+            `object` in its declaration.
+        help: What it means.
         options: The only values there are; any if empty.
-        minimum: The least number.
-        form: What a value has to be beside, one of `FORMS`; anything if "".
+        range: The numbers that it can be.
+        form: What else a value has to be, one of `FORMS`; anything if "".
         not_empty: Whether an empty text or list is refused.
-        default: What it is where nobody says anything; None if it has to be said.
+        any_items: Whether a list can have other items than text.
+        default: The value where nobody sets it; None if it has to be set.
         optional: Whether a pair may lack it.
         scope: "train" or "infer" where only that notebook is rendered with it, so that a change of it leaves the other
             one as it is; "" for both.
         chosen_blindly: Whether the kit chooses it without looking at the data.
         flag: The option of `generate` that sets it, with its metavar: "--id-column NAME"; "" where only `--set` does.
-        called: What messages call it.
+        called: The words for it in messages.
+        group: Of a parameter: "fixed", "main" or "data", see `parameters.toml`; "" for others.
+        aliases: Other names of a parameter.
+        advice: When to change a parameter, for docs/knobs.md.
+        default_text: The default there, where rendering computes it.
+        sections: Other words for sections of that page.
     """
 
     type: type
     help: str = ""
     options: tuple[str, ...] = ()
-    minimum: float | None = None
+    range: Range = Range()
     form: str = ""
     not_empty: bool = False
+    any_items: bool = False
     default: Value | None = None
     optional: bool = False
     scope: str = ""
     chosen_blindly: bool = False
     flag: str = ""
     called: str = ""
+    group: str = ""
+    aliases: tuple[str, ...] = ()
+    advice: str = ""
+    default_text: str = ""
+    sections: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     @property
     def option(self) -> str:
         """Its option of `generate` without the metavar."""
         return self.flag.partition(" ")[0]
 
+    def with_default(self, default: Value) -> "Setting":
+        """Return the parameter of a notebook with this default, which has the type and is always allowed.
+
+        0.0 is, as a LEARNING_RATE that is looked up.
+        """
+        own_range = self.range
+        if isinstance(default, int | float) and default not in own_range:
+            upper = {words: bound for words, bound in own_range.bounds.items() if words in ("at most", "below")}
+            own_range = Range({"at least": default, **upper})
+        options = self.options if default in self.options else ()
+        return replace(self, type=type(default), any_items=True, default=default, range=own_range, options=options)
+
     def expected(self, value: object) -> str:
-        """Returns what a value has to be and is not; "" if it is right."""
+        """Return what a value has to be and is not; "" if it is right."""
         kind = str if isinstance(value, str) else type(value)  # a StrEnum is text, and True no number
         is_of_type = kind is self.type or (kind is int and self.type is float)
-        if not is_of_type or (isinstance(value, list) and not all(isinstance(item, str) for item in value)):
-            return TYPE_NAMES[self.type]
+        has_items = not isinstance(value, list) or (_is_literal if self.any_items else _is_of_text)(value)
+        if not is_of_type or not has_items or (isinstance(value, float) and not math.isfinite(value)):
+            return _ANY_LIST if self.type is list and self.any_items else TYPE_NAMES[self.type]
         if self.options and value not in self.options:
             return f"one of {', '.join(self.options)}"
         if self.not_empty and not value:
@@ -105,9 +159,21 @@ class Key:
         is_formed, form = FORMS[self.form]
         if not is_formed(value):
             return form
-        if self.minimum is not None and isinstance(value, int | float) and value < self.minimum:
-            return f"{self.minimum:g} or more"
+        if isinstance(value, int | float) and value not in self.range:
+            return str(self.range)
         return ""
+
+
+def _is_of_text(items: Sequence[object]) -> bool:
+    return all(isinstance(item, str) for item in items)
+
+
+def _is_literal(value: object) -> bool:
+    try:
+        python_literal(value)
+    except TypeError:
+        return False
+    return True
 
 
 @dataclass(frozen=True)
@@ -134,13 +200,13 @@ class Family:
     targets: tuple[TargetKind, ...]
     frameworks: tuple[str, ...]
     extends: str = ""
-    task: Mapping[str, Key] = field(default_factory=dict)
+    task: Mapping[str, Setting] = field(default_factory=dict)
     folds_by: tuple[str, ...] = ("group_column", "time_column")
     aliases: tuple[str, ...] = ()
 
 
 @cache
-def common() -> Mapping[str, Mapping[str, Key]]:
+def common() -> Mapping[str, Mapping[str, Setting]]:
     """Returns the keys of every pair by the section of `pair.toml`: "pair" and "task".
 
     Raises:
@@ -168,7 +234,7 @@ def families() -> Mapping[str, Family]:
     return _families(template_folder())
 
 
-def keys_of(family: str) -> dict[str, Key]:
+def keys_of(family: str) -> dict[str, Setting]:
     """Returns every key that a task of this family has, in the order of `pair.toml`; of an unknown one the common keys.
 
     Raises:
@@ -179,7 +245,7 @@ def keys_of(family: str) -> dict[str, Key]:
 
 
 @cache
-def known_keys() -> Mapping[str, tuple[Key, ...]]:
+def known_keys() -> Mapping[str, tuple[Setting, ...]]:
     """Returns every key that a task of any family can have, with what it is in each of them.
 
     Raises:
@@ -192,7 +258,7 @@ def known_keys() -> Mapping[str, tuple[Key, ...]]:
     return keys
 
 
-def expected_anywhere(rules: Sequence[Key], value: object) -> str:
+def expected_anywhere(rules: Sequence[Setting], value: object) -> str:
     """Returns what a value has to be and is not, in whatever family; "" if it is right in one of them."""
     expected = [rule.expected(value) for rule in rules]
     return "" if "" in expected else expected[0]
@@ -208,8 +274,8 @@ def called(key: str) -> str:
     return _rule(key).called or f"The value {key}"
 
 
-def _rule(key: str) -> Key:
-    return {**common()["pair"], **common()["task"]}.get(key, Key(str))
+def _rule(key: str) -> Setting:
+    return {**common()["pair"], **common()["task"]}.get(key, Setting(str))
 
 
 def value_from(text: str, kind: type) -> Value:
@@ -226,7 +292,7 @@ def value_from(text: str, kind: type) -> Value:
     return value
 
 
-def values_of(task: Task, keys: Mapping[str, Key]) -> dict[str, Value]:
+def values_of(task: Task, keys: Mapping[str, Setting]) -> dict[str, Value]:
     """Returns the value of every key: what the task says, else the key's default.
 
     Raises:
@@ -297,23 +363,52 @@ def _family(path: Path) -> Family:
     return Family(name=path.parent.name, frameworks=frameworks, **data)
 
 
-def _keys(path: Path, described: Mapping[str, Mapping[str, Any]]) -> dict[str, Key]:
-    return {key: _key(path, key, description) for key, description in described.items()}
+def _keys(path: Path, described: Mapping[str, Mapping[str, Any]]) -> dict[str, Setting]:
+    return {key: _setting(path, key, {"range": _range_of(key), **declared}) for key, declared in described.items()}
 
 
-def _key(path: Path, key: str, description: Mapping[str, Any]) -> Key:
-    _check_names(path, description, [each.name for each in fields(Key)], key=key)
-    kind = _TYPES.get(description.get("type", ""))
+def _range_of(key: str) -> str:
+    """Return the range of the parameter that a key is rendered to, which is the key's as well if it declares none."""
+    parameter = parameters().get(key.upper())
+    return str(parameter.range) if parameter else ""
+
+
+def _setting(path: Path, name: str, declared: Mapping[str, Any], *, types: Mapping[str, type] = _TYPES) -> Setting:
+    _check_names(path, declared, [each.name for each in fields(Setting)], key=name)
+    kind = types.get(declared.get("type", ""))
     if kind is None:
-        raise SchemaError(path=path, key=key, problem=f"its type is none of {', '.join(_TYPES)}")
-    options = kind if issubclass(kind, StrEnum) else description.get("options", ())
+        raise SchemaError(path=path, key=name, problem=f"its type is none of {', '.join(types)}")
+    options = kind if issubclass(kind, StrEnum) else declared.get("options", ())
     kind = str if issubclass(kind, StrEnum) else kind
-    rule = Key(**{**description, "type": kind, "options": tuple(map(str, options))})
-    if rule.scope not in ("", "train", "infer") or rule.form not in FORMS:
-        raise SchemaError(path=path, key=key, problem=f'there is no scope "{rule.scope}", or no form "{rule.form}"')
-    if rule.default is not None and (expected := rule.expected(rule.default)):
-        raise SchemaError(path=path, key=key, problem=f"its default must be {expected}")
-    return rule
+    try:
+        numbers = Range.of(declared.get("range", ""))
+    except ValueError as error:
+        problem = f'"{declared["range"]}" is no range, such as "at least 0 and below 1"'
+        raise SchemaError(path=path, key=name, problem=problem) from error
+    setting = Setting(**{**declared, "type": kind, "options": tuple(map(str, options)), "range": numbers})
+    if setting.scope not in ("", "train", "infer") or setting.form not in FORMS:
+        problem = f'there is no scope "{setting.scope}", or no form "{setting.form}"'
+        raise SchemaError(path=path, key=name, problem=problem)
+    if setting.default is not None and (expected := setting.expected(setting.default)):
+        raise SchemaError(path=path, key=name, problem=f"its default must be {expected}")
+    return setting
+
+
+@cache
+def parameters() -> Mapping[str, Setting]:
+    """Return the parameters of all notebooks, those that people turn first before others.
+
+    Raises:
+        SchemaError: The declaration is broken.
+    """
+    path = template_folder() / "families" / "parameters.toml"
+    declared = _read(path)
+    groups = {name: group for group in ("main", "fixed", "data") for name in declared.pop(group)}
+    names = dict.fromkeys((*groups, *declared))
+    return {
+        name: _setting(path, name, {"group": groups.get(name, ""), **declared.get(name, {})}, types={"": object})
+        for name in names
+    }
 
 
 def _check_names(path: Path, data: Mapping[str, Any], known: Iterable[str], *, key: str = "") -> None:

@@ -11,10 +11,18 @@ from typing import Any, cast
 
 from generator.competition import metrics
 from generator.competition.facts import Competition, Task, Value
-from generator.competition.schema import common, expected_anywhere, keys_of, known_keys, option_of, values_of
+from generator.competition.schema import (
+    common,
+    expected_anywhere,
+    keys_of,
+    known_keys,
+    option_of,
+    parameters,
+    values_of,
+)
 from generator.errors import CompetitionError, PairError, did_you_mean
 from generator.files import read_json
-from generator.pair.notebook import FIXED, MAIN, Cell, parameters_cell, read_comments, read_parameters
+from generator.pair.notebook import Cell, is_fixed, parameters_cell, read_comments, read_parameters
 from generator.text import is_slug, printable, storable
 
 
@@ -253,8 +261,8 @@ def knobs_of(choices: Choices, training: Iterable[Cell]) -> list[Knob]:
         value = choices.parameters[name].value if name in choices.parameters else default
         by = said.by if said else MadeBy.DEFAULT
         meaning = comments.get(name) or (said.evidence if said else "")
-        is_main = name in MAIN or name in choices.parameters
-        if name not in FIXED:
+        is_main = name in choices.parameters or (name in parameters() and parameters()[name].group == "main")
+        if not is_fixed(name):
             knobs.append(Knob(name, value, by, meaning, is_main))
     return knobs
 

@@ -56,12 +56,12 @@ from generator.pair.folder import (
     read_choices,
     write_pair,
 )
-from generator.pair.notebook import FIXED, Cell, ParameterError, knob_name, parse_assignment, value_of
+from generator.pair.notebook import Cell, ParameterError, is_fixed, knob_name, parse_assignment, value_of
 from generator.pair.rendering import default_parameters, kernel_files, metadata_text, render_kernels, rendered_cells
 from generator.pair.spec import (
     PairSpec,
+    check,
     check_offered,
-    check_tpu,
     frameworks,
     is_model,
     spec_of,
@@ -81,8 +81,8 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Known:
-    """Everything that is known of a competition before anything is concluded; it takes long to find out.
+class CompetitionFacts:
+    """What is known of a competition before its task is inferred; gathering it takes long.
 
     Attributes:
         slug: The competition.
@@ -106,7 +106,7 @@ def check_name(slug: str) -> None:
         )
 
 
-def look(  # noqa: PLR0913 - the places that facts may come from
+def gather_facts(  # noqa: PLR0913 - the places that facts may come from
     slug: str,
     *,
     mounted: Path,
@@ -114,8 +114,8 @@ def look(  # noqa: PLR0913 - the places that facts may come from
     ask: FactSource | None = None,
     asks_always: bool = False,
     known: Description | None = None,
-) -> Known:
-    """Looks at what there is of a competition.
+) -> CompetitionFacts:
+    """Gather what is known of a competition.
 
     Args:
         slug: The competition.
@@ -131,14 +131,14 @@ def look(  # noqa: PLR0913 - the places that facts may come from
     """
     check_name(slug)
     if data is None and builtin.find(slug) is not None:
-        return Known(slug)
+        return CompetitionFacts(slug)
     folder = data or (mounted if mounted.is_dir() and any(mounted.iterdir()) else None)
     if folder is None:
-        return Known(slug, *_asked(slug, mounted, ask))
+        return CompetitionFacts(slug, *_asked(slug, mounted, ask))
     from generator.competition.survey import survey_folder
 
     description = ask.describe(slug) if ask is not None and asks_always else known
-    return Known(slug, survey_folder(folder), description, folder)
+    return CompetitionFacts(slug, survey_folder(folder), description, folder)
 
 
 def _asked(slug: str, mounted: Path, ask: FactSource | None) -> "tuple[Survey, Description]":
@@ -167,16 +167,16 @@ class Proposal:
     """A competition and the task that the kit makes of it.
 
     Attributes:
-        known: What was found out of it.
-        competition: What it is.
-        task: What the kit makes of it.
+        facts: What is known of it.
+        competition: The competition.
+        task: Its task as inferred.
         source: What that rests on, for the user.
         findings: What was weighed, in the order to show.
         warnings: Sentences for the user.
         unclear: Those of the findings that are worth a question.
     """
 
-    known: Known
+    facts: CompetitionFacts
     competition: Competition
     task: Task
     source: str
@@ -187,39 +187,39 @@ class Proposal:
     @property
     def is_built_in(self) -> bool:
         """True if the kit itself brings the competition, its data included."""
-        return self.known.survey is None
+        return self.facts.survey is None
 
     @property
     def has_data(self) -> bool:
         """True if the competition's files are on this machine, or can be written without asking anybody."""
-        return self.is_built_in or self.known.folder is not None
+        return self.is_built_in or self.facts.folder is not None
 
     @property
     def unused_files(self) -> tuple[str, ...]:
         """The files of the competition that the notebooks do not read, whole folders with a slash behind them."""
-        if self.known.survey is None:
+        if self.facts.survey is None:
             return ()
         from generator.competition.introspection.files import unused_files
 
-        return unused_files(self.known.survey, self.task)
+        return unused_files(self.facts.survey, self.task)
 
 
-def propose(known: Known, *, decisions: Mapping[str, Value], models: Sequence[str] = ()) -> Proposal:
-    """Makes a task of what is known of a competition.
+def infer_task(facts: CompetitionFacts, *, decisions: Mapping[str, Value], models: Sequence[str] = ()) -> Proposal:
+    """Infer the task from what is known of a competition.
 
     Args:
-        known: What that is.
+        facts: The facts.
         decisions: What the user has decided, by key of the task; the rest is inferred given that.
         models: Of Kaggle Models, those for what the notebooks can start from pretrained models of texts.
 
     Raises:
         CompetitionError: It does not make a task.
     """
-    if known.survey is None:
-        built_in = builtin.require(known.slug)
+    if facts.survey is None:
+        built_in = builtin.require(facts.slug)
         task = _fine_tuned(built_in.task, decisions)
-        return Proposal(known, built_in.competition, task, source="the kit's own description")
-    return _read(known, known.survey, decisions, models)
+        return Proposal(facts, built_in.competition, task, source="the kit's own description")
+    return _read(facts, facts.survey, decisions, models)
 
 
 def _fine_tuned(task: Task, decisions: Mapping[str, Value]) -> Task:
@@ -233,14 +233,14 @@ def _fine_tuned(task: Task, decisions: Mapping[str, Value]) -> Task:
     return replace(task, details={**task.details, **fitting})
 
 
-def _read(known: Known, survey: "Survey", decisions: Mapping[str, Value], models: Sequence[str]) -> Proposal:
+def _read(facts: CompetitionFacts, survey: "Survey", decisions: Mapping[str, Value], models: Sequence[str]) -> Proposal:
     from generator.competition.facts import evaluation_text, read_rules
     from generator.competition.introspection import read_task
     from generator.competition.introspection.evidence import Hints
 
-    description = known.description
+    description = facts.description
     overrides = {key: value if isinstance(value, list) else str(value) for key, value in decisions.items()}
-    hints, competition = Hints(slug=known.slug, overrides=overrides, models=models), _nameless(known.slug, survey)
+    hints, competition = Hints(slug=facts.slug, overrides=overrides, models=models), _nameless(facts.slug, survey)
     if description is not None:
         rules = read_rules(description.pages)
         competition = _described(description, rules)
@@ -253,10 +253,10 @@ def _read(known: Known, survey: "Survey", decisions: Mapping[str, Value], models
     reading = read_task(survey, hints)
     said = description.source if description is not None else "what somebody said"
     return Proposal(
-        known=known,
+        facts=facts,
         competition=competition,
         task=reading.task,
-        source=f"the files in {known.folder}" if known.folder is not None else said,
+        source=f"the files in {facts.folder}" if facts.folder is not None else said,
         findings=tuple(reading.findings.values()),
         unclear=tuple(reading.findings[key] for key in reading.unclear),
         warnings=(
@@ -339,7 +339,7 @@ class SettingError(PairError):
 
 
 @dataclass(frozen=True)
-class Assignments:
+class Overrides:
     """The texts of a command line, sorted.
 
     Attributes:
@@ -353,7 +353,7 @@ class Assignments:
     unknown: Sequence[str] = ()
 
 
-def read_assignments(settings: Sequence[str], assignments: Sequence[str], kept: Choices) -> Assignments:
+def parse_overrides(settings: Sequence[str], assignments: Sequence[str], kept: Choices) -> Overrides:
     """Sorts the texts of a command line.
 
     Args:
@@ -368,7 +368,7 @@ def read_assignments(settings: Sequence[str], assignments: Sequence[str], kept: 
     assignments = [_with_key(text, knob_name(_key_of(text))) for text in assignments]
     settings = [_with_key(text, _key_in_small_letters(_key_of(text))) for text in settings]
     for text in assignments:
-        if _key_of(text) in FIXED:
+        if is_fixed(_key_of(text)):
             raise ParameterError(
                 f"{printable(_key_of(text))} is no knob: by it the notebooks find their inputs and one another."
             )
@@ -384,7 +384,7 @@ def read_assignments(settings: Sequence[str], assignments: Sequence[str], kept: 
     attached = kept.task.get("pretrained")
     if len(of_weights) > len(models) and ((attached and attached.value) or not _text_of(of_weights[-1])):
         task["pretrained"] = ""  # what the knob names, or nothing, takes its place
-    return Assignments(task, knobs, unknown)
+    return Overrides(task, knobs, unknown)
 
 
 def _unknown(text: str, family: str, knobs: list[str]) -> SettingError:
@@ -398,12 +398,12 @@ def _unknown(text: str, family: str, knobs: list[str]) -> SettingError:
     return SettingError(text=text, problem=problem)
 
 
-def with_knobs(choices: Choices, said: Assignments, cells: Mapping[Role, list[Cell]], *, path: Path) -> Choices:
+def with_knobs(choices: Choices, overrides: Overrides, cells: Mapping[Role, list[Cell]], *, path: Path) -> Choices:
     """Adds to the choices of a pair the knobs that the command line sets.
 
     Args:
         choices: The choices without them.
-        said: What the command line says.
+        overrides: What the command line says.
         cells: What the choices render to.
         path: The pair's `pair.toml`, for messages.
 
@@ -415,9 +415,9 @@ def with_knobs(choices: Choices, said: Assignments, cells: Mapping[Role, list[Ce
             from nothing else.
     """
     defaults, family = default_parameters(cells), str(choices.pair["family"].value)
-    if said.unknown:
-        raise _unknown(said.unknown[0], family, list(defaults))
-    for key in said.task:
+    if overrides.unknown:
+        raise _unknown(overrides.unknown[0], family, list(defaults))
+    for key in overrides.task:
         if key not in keys_of(family):
             from generator.competition.introspection.evidence import UnknownKeyError
 
@@ -428,10 +428,10 @@ def with_knobs(choices: Choices, said: Assignments, cells: Mapping[Role, list[Ce
                 f"say -P {key.upper()}=VALUE, or remove it there."
             )
     if _PRETRAINED not in defaults and "pretrained" in keys_of(family):
-        said = replace(said, knobs=[text for text in said.knobs if not _is_from_scratch(text, choices)])
-    made = dict(parse_assignment(text, defaults) for text in said.knobs)
+        overrides = replace(overrides, knobs=[text for text in overrides.knobs if not _is_from_scratch(text, choices)])
+    values = dict(parse_assignment(text, defaults) for text in overrides.knobs)
     kept = {name: choice.value for name, choice in choices.parameters.items()}
-    flagged = {name: Choice(value, MadeBy.FLAG) for name, value in made.items() if kept.get(name) != value}
+    flagged = {name: Choice(value, MadeBy.FLAG) for name, value in values.items() if kept.get(name) != value}
     return replace(choices, parameters={**choices.parameters, **flagged})
 
 
@@ -472,7 +472,7 @@ def _is_from_scratch(text: str, choices: Choices) -> bool:
     if _key_of(text) != _PRETRAINED:
         return False
     model = {"pretrained": Choice(_text_of(text), MadeBy.FLAG)}
-    spec_of(replace(choices, task={**choices.task, **model})).check_model()
+    check(spec_of(replace(choices, task={**choices.task, **model})))
     return True
 
 
@@ -536,7 +536,8 @@ class GenerateOptions:
     force: bool = False
 
 
-Ask = Callable[[GenerateOptions, Callable[[GenerateOptions], Proposal]], GenerateOptions]
+Infer = Callable[[GenerateOptions], Proposal]
+Ask = Callable[[GenerateOptions, Infer], GenerateOptions]
 
 
 @dataclass(frozen=True)
@@ -578,7 +579,7 @@ def draft(workspace: Workspace, options: GenerateOptions, *, ask: Ask | None = N
     """
     folder = _folder_of(workspace, options)
     kept = read_choices(folder)
-    known = look(
+    facts = gather_facts(
         options.competition,
         mounted=workspace.competition_data(options.competition),
         data=options.data,
@@ -586,31 +587,31 @@ def draft(workspace: Workspace, options: GenerateOptions, *, ask: Ask | None = N
         asks_always=options.asks_always,
         known=kept_description(folder, options.competition),
     )
-    understand = partial(_understood, known, kept)
-    said = read_assignments(options.settings, options.assignments, kept)
-    options = replace(options, task_flags={**options.task_flags, **said.task})
-    options = ask(options, understand) if ask else options
-    made = understand(options)
+    infer = partial(_infer, facts, kept)
+    overrides = parse_overrides(options.settings, options.assignments, kept)
+    options = replace(options, task_flags={**options.task_flags, **overrides.task})
+    options = ask(options, infer) if ask else options
+    proposal = infer(options)
 
     kept = _in_framework(kept, options.flags.get("framework"))
     flags = {"competition": options.competition, **options.flags}
     if folder.name != options.competition and not kept.pair:
         flags["name"] = folder.name
-    proposal = proposed(made.competition, made.task, framework=DEFAULT_FRAMEWORK, owner=find_owner())
-    choices = merged(proposal, kept, flags=flags, task_flags=options.task_flags)
+    inferred = proposed(proposal.competition, proposal.task, framework=DEFAULT_FRAMEWORK, owner=find_owner())
+    choices = merged(inferred, kept, flags=flags, task_flags=options.task_flags)
     source = "The command line" if {"family", "framework"} & set(options.flags) else str(folder.choices)
     _check_templates(choices, source=source)
-    choices, cells = _rendered_with_knobs(choices, said, folder)
+    choices, cells = _rendered_with_knobs(choices, overrides, folder)
     untested = untested_backbone(choices.parameters, str(choices.pair["framework"].value))
-    made = replace(made, warnings=(*made.warnings, *untested))
+    proposal = replace(proposal, warnings=(*proposal.warnings, *untested))
     existing = read_text(folder.choices) if folder.choices.exists() else None
-    text = text_of(choices, existing=existing, may_leave_open=made.is_built_in)
+    text = text_of(choices, existing=existing, may_leave_open=proposal.is_built_in)
     files = {Path(folder.choices.name): text.encode("utf-8"), **kernel_files(choices, cells)}
     before = partial(_as_it_says_now, folder)
     return Draft(
         folder=folder,
         choices=choices,
-        proposal=made,
+        proposal=proposal,
         model=model_of(cells[Role.TRAIN]),
         knobs=knobs_of(choices, cells[Role.TRAIN]),
         own=[*read_own_cells(folder)],
@@ -630,15 +631,15 @@ def _folder_of(workspace: Workspace, options: GenerateOptions) -> PairFolder:
     return usual if is_usual else pair_folder(workspace, f"{options.competition}-{framework}")
 
 
-def write(made: Draft) -> None:
+def write(draft: Draft) -> None:
     """Writes a draft, as a whole or not at all.
 
     Raises:
         FileWriteError: Nothing was changed.
     """
-    write_pair(made.folder, made.files, made.stale)
-    if made.proposal.known.description is not None:
-        keep_description(made.folder, made.proposal.known.description)
+    write_pair(draft.folder, draft.files, draft.stale)
+    if draft.proposal.facts.description is not None:
+        keep_description(draft.folder, draft.proposal.facts.description)
 
 
 def turn_knobs(folder: PairFolder, assignments: Sequence[str]) -> None:
@@ -652,10 +653,12 @@ def turn_knobs(folder: PairFolder, assignments: Sequence[str]) -> None:
         PairError: Its choices cannot be used, or take no such knob, or writing the notebooks would lose edits.
         FileWriteError: Nothing was changed.
     """
-    said = read_assignments((), assignments, read_choices(folder))
+    overrides = parse_overrides((), assignments, read_choices(folder))
     kept = complete_choices(folder)
-    choices = replace(kept, task={**kept.task, **{key: Choice(value, MadeBy.FLAG) for key, value in said.task.items()}})
-    choices, cells = _rendered_with_knobs(choices, said, folder)
+    choices = replace(
+        kept, task={**kept.task, **{key: Choice(value, MadeBy.FLAG) for key, value in overrides.task.items()}}
+    )
+    choices, cells = _rendered_with_knobs(choices, overrides, folder)
     text = text_of(choices, existing=read_text(folder.choices))
     files = {Path(folder.choices.name): text.encode("utf-8"), **kernel_files(choices, cells)}
     stale = planned(folder, files, force=False, without_base=partial(_as_it_says_now, folder))
@@ -724,30 +727,30 @@ def _in_framework(kept: Choices, framework: Value | None) -> Choices:
     return replace(kept, parameters=without_foreign_backbone(kept.parameters, str(framework)))
 
 
-def _understood(known: Known, kept: Choices, options: GenerateOptions) -> Proposal:
+def _infer(facts: CompetitionFacts, kept: Choices, options: GenerateOptions) -> Proposal:
     """What the kit makes of a competition, given what the user said now and before."""
     chosen = {**{key: choice.value for key, choice in kept.pair.items()}, **options.flags}
     framework = frameworks().get(str(chosen.get("framework", DEFAULT_FRAMEWORK)))
     is_attached = chosen.get("platform", Service.KAGGLE) == Service.KAGGLE  # as Kaggle Models are nowhere else
-    return propose(
-        known,
+    return infer_task(
+        facts,
         decisions=decisions(kept, flags=options.flags, task_flags=options.task_flags),
         models=framework.models if framework and is_attached else (),
     )
 
 
 def _rendered_with_knobs(
-    choices: Choices, said: Assignments, folder: PairFolder
+    choices: Choices, overrides: Overrides, folder: PairFolder
 ) -> tuple[Choices, dict[Role, list[Cell]]]:
     """The choices with the knobs that were set now, and the cells that they render to."""
-    own = read_own_cells(folder)
-    cells = rendered_cells(choices, own=own)
-    made = with_knobs(choices, said, cells, path=folder.choices)
-    check_storable(made, path=folder.choices)
-    # An accelerator has another name and other hours.
-    spec = spec_of(made)
-    check_tpu(framework=spec.framework, platform=spec.platform, accelerator=spec.accelerator)
-    return made, cells if made == choices else rendered_cells(made, own=own)
+    # Of all knobs, templates read only the accelerator, which has another name and other hours.
+    named = [text for text in overrides.knobs if "=" in text and _key_of(text) == "ACCELERATOR"]
+    accelerator = {_key_of(text): Choice(_text_of(text), MadeBy.FLAG) for text in named}
+    with_accelerator = replace(choices, parameters={**choices.parameters, **accelerator})
+    cells = rendered_cells(with_accelerator, own=read_own_cells(folder))
+    choices = with_knobs(choices, overrides, cells, path=folder.choices)
+    check_storable(choices, path=folder.choices)
+    return choices, cells
 
 
 def _as_it_says_now(folder: PairFolder) -> dict[Path, bytes]:
@@ -821,18 +824,22 @@ def rendered(workspace: Workspace) -> dict[Path, bytes]:
     return files
 
 
-def differences(workspace: Workspace) -> dict[Path, str]:
+def differences(workspace: Workspace, files: Mapping[Path, bytes]) -> dict[Path, str]:
     """Compares every file with what it should hold.
+
+    Args:
+        workspace: The workspace.
+        files: What was rendered.
 
     Returns:
         A unified diff, from the file to what it should hold, for each file that differs.
     """
-    diffs: dict[Path, str] = {}
-    for path, content in rendered(workspace).items():
-        existing = _existing(workspace.root / path)
-        if existing != content:
-            diffs[path] = _diff(path, existing or b"", content)
-    return diffs
+    existing = {path: _existing(workspace.root / path) for path in files}
+    return {
+        path: _diff(path, existing[path] or b"", content)
+        for path, content in files.items()
+        if existing[path] != content
+    }
 
 
 def edits_of(workspace: Workspace, files: Mapping[Path, bytes]) -> dict[Path, Edits]:

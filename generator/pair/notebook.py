@@ -4,18 +4,16 @@ import ast
 import hashlib
 import io
 import json
-import math
 import re
 import tokenize
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from operator import ge, gt, le, lt
 from pathlib import Path
 from typing import Any
 
 from generator.competition.facts import Value
-from generator.competition.schema import TYPE_NAMES
+from generator.competition.schema import TYPE_NAMES, Setting, parameters
 from generator.errors import PairError, did_you_mean
 from generator.text import JsonObject, printable, python_literal
 
@@ -286,101 +284,12 @@ def joined(source: object) -> str:
     return source if isinstance(source, str) else ""
 
 
-# What the knobs of the kit's notebooks can be: numbers, or names; one that is not named here can be any.
-
-
-_HOLDS = {"at least": ge, "above": gt, "at most": le, "below": lt}
-
-
-@dataclass(frozen=True)
-class Range:
-    """An interval: its bounds, by what a number is to each of them, as messages say it."""
-
-    bounds: Mapping[str, float]
-
-    def __contains__(self, number: float) -> bool:
-        return all(_HOLDS[words](number, bound) for words, bound in self.bounds.items())
-
-    def __str__(self) -> str:
-        return " and ".join(f"{words} {bound:g}" for words, bound in self.bounds.items())
-
-
-_ONE_OR_MORE = Range({"at least": 1})
-_NOT_NEGATIVE = Range({"at least": 0})
-_POSITIVE = Range({"above": 0})
-_SHARE = Range({"at least": 0, "at most": 1})
-_LESS_THAN_ALL = Range({"at least": 0, "below": 1})
-
-RANGES = {
-    **dict.fromkeys(("N_FOLDS", "EPOCHS", "BATCH_SIZE", "K", "TTA"), _ONE_OR_MORE),
-    **dict.fromkeys(("IMAGE_SIZE", "CHANNELS", "SEQUENCE_LENGTH", "SAMPLE_RATE", "MELS"), _ONE_OR_MORE),
-    **dict.fromkeys(("WIDTH", "DEPTH", "LAYERS", "EMBEDDING_DIM"), _ONE_OR_MORE),
-    **dict.fromkeys(("LEARNING_RATE", "SECONDS", "KEEP_SECONDS", "HOP_MS", "SESSION_HOURS"), _POSITIVE),
-    **dict.fromkeys(("SEED", "WARMUP_EPOCHS", "WEIGHT_DECAY", "RESERVE_MINUTES", "CACHE_GB"), _NOT_NEGATIVE),
-    **dict.fromkeys(("ROTATE_DEGREES", "SHIFT", "MIXUP", "CUTMIX", "MASKS", "GAIN_DB", "LEAST_PIECE"), _NOT_NEGATIVE),
-    **dict.fromkeys(("DROPOUT", "WORD_DROPOUT", "EMA", "LABEL_SMOOTHING", "ZOOM"), _LESS_THAN_ALL),
-    **dict.fromkeys(("MASK_SHARE", "DICE_SHARE", "COLOR_JITTER"), _SHARE),
-    "MIN_CROP_SCALE": Range({"above": 0, "at most": 1}),
-    "DEVICES": _SHARE,
-}
-
-NAMES = {"PRECISION": ("auto", "float32", "mixed_bfloat16", "mixed_float16")}
-
-
-def names_of(name: str, default: Value) -> tuple[str, ...]:
-    """Returns the names that a knob can be, of which its default is one; nothing where it can be any text."""
-    known = NAMES.get(name, ())
-    return known if default in known else ()
-
-
-def range_of(name: str, default: Value) -> Range:
-    """Returns what numbers a knob can be; a default is one of them, as 0.0 is of a LEARNING_RATE that is looked up."""
-    known = RANGES.get(name, Range({}))
-    if isinstance(default, int | float) and default not in known:
-        upper = {words: bound for words, bound in known.bounds.items() if words in ("at most", "below")}
-        return Range({"at least": default, **upper})
-    return known
-
-
 # The parameters of a notebook: the constants of its parameters cell, and other values for them.
 
 
 PARAMETERS_TAG = "parameters"
 _TRUTH = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
-FIXED = ("COMPETITION", "PAIR_ID", "TRAIN_KERNEL", "INPUT_ROOT", "WORKING_ROOT")
-"""What the kit itself writes into the cell: by these the notebooks find their inputs and one another."""
-
-_MODEL = ("BACKBONE", "WEIGHTS", "PRESET", "IMAGE_SIZE", "SEQUENCE_LENGTH", "K")
-MAIN = (*_MODEL, "N_FOLDS", "EPOCHS", "BATCH_SIZE", "LEARNING_RATE")
-"""What people turn first, as far as a notebook has it."""
-
-SYNONYMS = {
-    **dict.fromkeys(("LR", "ETA", "STEP_SIZE"), "LEARNING_RATE"),
-    **dict.fromkeys(("BATCH", "BS", "TRAIN_BATCH_SIZE", "PER_DEVICE_BATCH_SIZE"), "BATCH_SIZE"),
-    **dict.fromkeys(("FOLDS", "NUM_FOLDS", "N_SPLITS", "KFOLD", "KFOLDS", "CV", "SPLITS"), "N_FOLDS"),
-    **dict.fromkeys(("N_EPOCHS", "NUM_EPOCHS", "MAX_EPOCHS", "NUM_TRAIN_EPOCHS", "ITERATIONS"), "EPOCHS"),
-    **dict.fromkeys(("SIZE", "IMG_SIZE", "IMAGESIZE", "RESOLUTION", "INPUT_SIZE", "IMAGE_SHAPE"), "IMAGE_SIZE"),
-    **dict.fromkeys(("MODEL", "ARCH", "ARCHITECTURE", "ENCODER", "NETWORK", "MODEL_NAME"), "BACKBONE"),
-    **dict.fromkeys(("MAX_LEN", "MAX_LENGTH", "MAX_SEQ_LENGTH", "SEQ_LEN", "SEQ_LENGTH"), "SEQUENCE_LENGTH"),
-    **dict.fromkeys(("RANDOM_STATE", "RANDOM_SEED"), "SEED"),
-    **dict.fromkeys(("WD", "L2"), "WEIGHT_DECAY"),
-    **dict.fromkeys(("DEVICE", "HARDWARE"), "ACCELERATOR"),
-    **dict.fromkeys(("DTYPE", "MIXED_PRECISION", "AMP", "FP16", "BF16"), "PRECISION"),
-    **dict.fromkeys(("SMOKE", "SMOKE_TEST", "FAST_DEV_RUN"), "DEBUG"),
-    **dict.fromkeys(("PRETRAINED", "PRETRAINED_WEIGHTS"), "WEIGHTS"),
-    **dict.fromkeys(("CATEGORIES", "CAT_COLS", "CATEGORY_COLUMNS"), "CATEGORICAL_COLUMNS"),
-    **dict.fromkeys(("NUM_COLS", "NUMBER_COLUMNS"), "NUMERIC_COLUMNS"),
-    "MEMBERS": "K",
-    "CROP": "MIN_CROP_SCALE",
-    "SMOOTHING": "LABEL_SMOOTHING",
-    "DROP_RATE": "DROPOUT",
-    "WARMUP": "WARMUP_EPOCHS",
-}
-"""What people call a knob elsewhere, by its name in capitals."""
-
 HAVING_BACKBONES = "photographs in colour of at least 96 pixels, sounds, masks, and images that become images"
-
-_TYPE_NAMES = {**TYPE_NAMES, list: "a list, such as [1, 2]"}
 
 
 class ParameterError(PairError):
@@ -398,10 +307,10 @@ class UnknownParameterError(ParameterError):
     """A parameter that the notebook does not have."""
 
     def __init__(self, *, name: str, known: Iterable[str], source: str = "") -> None:
-        names = [each for each in known if each not in FIXED]
-        first = [each for each in MAIN if each in names] or names
+        names = [each for each in known if not is_fixed(each)]
+        first = [each for each, setting in parameters().items() if setting.group == "main" and each in names] or names
         few = f" It has {', '.join(first)} and more; docs/knobs.md tells of all."
-        synonym = SYNONYMS.get(knob_name(name), knob_name(name))
+        synonym = usual_name(name)
         if synonym in names:
             nearest = f' It is called "{synonym}" here.'
         else:
@@ -423,6 +332,17 @@ def _without_backbone(names: Collection[str]) -> str:
 def knob_name(text: str) -> str:
     """A knob's name as the parameters cell writes it: `learning-rate` is LEARNING_RATE."""
     return text.strip().upper().replace("-", "_")
+
+
+def usual_name(text: str) -> str:
+    """The name of a parameter here, where the text is what people call it elsewhere."""
+    name = knob_name(text)
+    return next((own for own, setting in parameters().items() if name in setting.aliases), name)
+
+
+def is_fixed(name: str) -> bool:
+    """True if only the kit sets a parameter."""
+    return name in parameters() and parameters()[name].group == "fixed"
 
 
 def parameters_cell(cells: Iterable[Cell]) -> Cell | None:
@@ -493,28 +413,14 @@ def checked_value(name: str, value: Value, default: Value) -> Value:
     Raises:
         ParameterError: It is of another type than the default, out of the parameter's range, or none of its names.
     """
-    fitting = value
-    if isinstance(default, float) and type(value) in (int, float) and math.isfinite(value):  # type: ignore[arg-type]
-        fitting = float(value)  # type: ignore[arg-type]
-    elif type(value) is not type(default) or isinstance(default, float) or not _has_literal(value):
+    setting = parameters().get(name, Setting(object)).with_default(default)
+    if expected := setting.expected(value):
+        said = printable(python_literal(default))
         raise ParameterError(
-            f"The parameter {printable(name)} takes {_TYPE_NAMES[type(default)]}, as its default "
-            f"{printable(python_literal(default))}, and not {printable(repr(value))}."
+            f"The parameter {printable(name)} must be {expected}, as its default {said} is, and not "
+            f"{printable(repr(value))}.{did_you_mean(str(value), setting.options)}"
         )
-    expected = range_of(name, default)
-    if isinstance(fitting, int | float) and fitting not in expected:
-        raise ParameterError(
-            f"The parameter {printable(name)} must be {expected}, as its default {printable(python_literal(default))} "
-            f"is, and not {printable(repr(fitting))}."
-        )
-    names = names_of(name, default)
-    if names and fitting not in names:
-        nearest = did_you_mean(str(fitting), names)
-        raise ParameterError(
-            f"The parameter {printable(name)} must be one of {', '.join(names)}, and not {printable(repr(fitting))}."
-            f"{nearest}"
-        )
-    return fitting
+    return float(value) if isinstance(default, float) and isinstance(value, int) else value
 
 
 def parse_assignment(text: str, defaults: Mapping[str, Value]) -> tuple[str, Value]:
@@ -565,14 +471,6 @@ def value_of(text: str, default: Value) -> Value:
     return text
 
 
-def _has_literal(value: Value) -> bool:
-    try:
-        python_literal(value)
-    except TypeError:
-        return False
-    return True
-
-
 def _literal(text: str) -> Value:
     try:
         value: Value = ast.literal_eval(text)
@@ -598,7 +496,7 @@ def _assignment(statement: ast.stmt) -> tuple[str, Value, ast.expr]:
         value = ast.literal_eval(statement.value)
     except (ValueError, TypeError, RecursionError, MemoryError):  # TypeError: a set of lists
         value = None
-    if not isinstance(target, ast.Name) or type(value) not in _TYPE_NAMES:
+    if not isinstance(target, ast.Name) or type(value) not in TYPE_NAMES:
         problem = "each line must be NAME = value, with a number, true or false, text, or a list"
         raise ParametersCellError(line=statement.lineno, problem=problem)
     return target.id, value, statement.value

@@ -42,7 +42,7 @@ from generator.pair.notebook import (
     read_cells,
     read_parameters,
 )
-from generator.pair.spec import PairSpec, check_backbone, check_backend, check_several_hosts, frameworks, spec_of
+from generator.pair.spec import PairSpec, check, check_backbone, frameworks, spec_of
 from generator.pair.workspace import PairFolder, Role
 from generator.text import markdown, markdown_code, printable, python_literal
 
@@ -95,29 +95,14 @@ _OTHERS_MAY_WRITE = 0o022
 _PATTERN = "*.j2"
 
 
-def render_parts(spec: PairSpec, role: Role, *, own: Mapping[Path, str] | None = None) -> list[Cell]:
-    """Render the parts of one notebook of a pair, before they are joined into its cells.
-
-    Args:
-        spec: What the templates are told, as `pair`, `competition` and `task`.
-        role: Which notebook, told to the templates as `role`.
-        own: What stands in the place of parts or cells, by the user's file that has it.
-
-    Returns:
-        The parts in their order.
-
-    Raises:
-        PairError: As for `render_text`.
-        OwnCellError: A file of the user's cannot take the place of its cell.
-        PercentError: What was rendered is no sequence of named cells; with the template and line if they are known.
-    """
+def _template_cells(spec: PairSpec, role: Role) -> list[Cell]:
+    """Render the cells and parts of cells that the templates of one notebook have."""
     text = render_text(spec, role)
     try:
-        cells = read_cells(text)
+        return read_cells(text)
     except PercentError as error:
         source = _line_in_templates(error.text)
         raise PercentError(line=error.line, text=error.text, problem=error.problem, source=source) from error
-    return gathered(with_own_cells(cells, own or {}))
 
 
 def render_text(spec: PairSpec, role: Role) -> str:
@@ -292,21 +277,20 @@ def rendered_parts(choices: Choices, *, own: Mapping[Path, str] | None = None) -
     """Render the parts that the cells of both notebooks are joined of.
 
     Raises:
-        PairError: A template cannot be rendered, or the framework cannot do what the user asks for, or a file of
-            the user's has no cell whose place it can take.
+        PairError: A template cannot be rendered, or the framework cannot do what the user asks for.
+        OwnCellError: A file of the user's cannot take the place of a cell.
+        PercentError: A template renders to no sequence of named cells; with its line if that is known.
     """
-    spec = spec_of(choices)
-    spec.check_model()
+    spec, own = spec_of(choices), own or {}
+    check(spec)
     backend = spec.inference_backend
-    check_backend(family=spec.family, framework=spec.framework, backend=backend)
-    if spec.task_values.get("several_hosts"):
-        check_several_hosts(framework=spec.framework)
+    cells = {role: _template_cells(spec, role) for role in Role}
     if own:
-        without_them = [render_parts(spec, role) for role in Role]
-        check_own_cells(without_them, own)
+        without_own = [gathered(of_role) for of_role in cells.values()]
+        check_own_cells(without_own, own)
         if backend != spec.framework:
-            check_own_cells_suit(backend, without_them, own)
-    parts = {role: render_parts(spec, role, own=own) for role in Role}
+            check_own_cells_suit(backend, without_own, own)
+    parts = {role: gathered(with_own_cells(of_role, own)) for role, of_role in cells.items()}
     in_both = set.intersection(*({part.name for part in notebook} for notebook in parts.values()))
     if backend != spec.framework:
         in_both -= different_cells(parts.values())

@@ -33,15 +33,12 @@ from generator.competition.schema import (
 )
 from generator.competition.tables.formats import TableFormat, format_of
 from generator.errors import PairError, did_you_mean
-from generator.kit_files import SUFFIX, all_sections, template_folder
+from generator.kit_files import SUFFIX, template_folder
 from generator.pair.choices import Choice, Choices
 from generator.pair.workspace import KernelName, Role, dataset_beside, kernel_name
 from generator.text import printable
 
 # The frameworks, families and submissions that a folder of templates offers.
-
-
-_PARAMETER = re.compile(r"^([A-Z][A-Z0-9_]*) = ", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -93,64 +90,6 @@ def frameworks() -> dict[str, Framework]:
         name: Framework(name, **({"streams_with": name} | extended.get(name, {}) | said))
         for name, said in sorted(described.items())
     }
-
-
-def knob_names() -> set[str]:
-    """The names in the parameters cells of all templates."""
-    texts = [text for name, text in all_sections(template_folder()).items() if "parameters" in name]
-    return {name for text in texts for name in _PARAMETER.findall(text)}
-
-
-def check_tpu(*, framework: str, platform: str, accelerator: AcceleratorKind) -> None:
-    """Makes sure that a framework can use the TPU of a platform, if that is what the pair trains on.
-
-    Raises:
-        PairError: It cannot.
-    """
-    able = [name for name, known in frameworks().items() if platform in known.tpu]
-    if accelerator is AcceleratorKind.TPU and framework not in able:
-        raise PairError(
-            f"The framework {framework} cannot use the TPU of {platform.capitalize()}, whose TPU runtime does not have "
-            f"it: take another one (--framework {' or '.join(able)}), or a GPU (-P ACCELERATOR=gpu)."
-        )
-
-
-def check_several_hosts(*, framework: str) -> None:
-    """Makes sure that a framework can train on several hosts at once.
-
-    Raises:
-        PairError: It cannot.
-    """
-    able = [name for name, known in frameworks().items() if known.several_hosts]
-    if framework not in able:
-        raise PairError(
-            f"several_hosts is true, and the framework {framework} trains on one host: set it to false "
-            f"(--set several_hosts=false), or take another framework (--framework {' or '.join(able)})."
-        )
-
-
-def check_backend(*, family: str, framework: str, backend: str) -> None:
-    """Makes sure that inference can load the weights of a framework into another's model of the family.
-
-    That weights can be converted is said by a template `frameworks/<framework>/<backend>.py.j2`.
-
-    Args:
-        family: A family's name.
-        framework: The framework that the pair trains with.
-        backend: The framework that inference computes with, perhaps the same.
-
-    Raises:
-        PairError: It cannot.
-    """
-    if backend == framework:
-        return
-    converted = [path.name.removesuffix(SUFFIX) for path in template_folder().glob(f"frameworks/{framework}/*{SUFFIX}")]
-    known = [framework, *sorted(set(converted) & set(families()[family].frameworks))]
-    if backend not in known:
-        raise PairError(
-            f'INFERENCE_BACKEND is "{printable(backend)}", and what the family {printable(family)} trained in '
-            f"{framework} is loaded by {' or '.join(known)}.{did_you_mean(backend, known)}"
-        )
 
 
 def check_offered(*, family: str, framework: str, wanted: Mapping[str, str], source: str) -> None:
@@ -213,36 +152,9 @@ def is_model(name: str) -> bool:
 
 def suggested_models(family: str, framework: str) -> Mapping[str, Preset]:
     """Return the suggested models of a family that a framework reads, by short name."""
-    kinds = _kinds_read().get(framework, ())
+    known = frameworks().get(framework)
+    kinds = known.models if known else ()
     return {name: preset for name, preset in presets_of(family).items() if preset.kind in kinds}
-
-
-def check_model(preset: Preset | None, *, family: str, framework: str) -> None:
-    """Makes sure that the framework reads a pretrained model of texts.
-
-    Args:
-        preset: The model; None where none is named.
-        family: The family of the task.
-        framework: The framework's name.
-
-    Raises:
-        PairError: It does not.
-    """
-    kinds = _kinds_read()
-    if preset is None or preset.kind in kinds.get(framework, ()):
-        return
-    readers = [name for name, read in kinds.items() if preset.kind in read] or [name for name in kinds if kinds[name]]
-    suggested = suggested_models(family, framework)
-    others = f"Leave pretrained out, or choose a framework that reads it: {', '.join(readers)}."
-    if suggested:
-        others = f"It reads {', '.join(suggested)}, and others that Kaggle has for the same library."
-    raise PairError(
-        f'pretrained is "{printable(preset.handle)}", which the framework "{framework}" does not read. {others}'
-    )
-
-
-def _kinds_read() -> dict[str, tuple[str, ...]]:
-    return {name: each.models for name, each in frameworks().items()}
 
 
 # The formats of a task's tables and submission, which decide what reads and writes them.
@@ -751,29 +663,6 @@ class PairSpec(TaskProperties):
         """The pretrained model of texts to start from; None if the user named none."""
         return preset_of(self.family, str(self.task_values.get("pretrained", "")))
 
-    def check_model(self) -> None:
-        """Makes sure that the pretrained model that the user named, if any, can be attached and read.
-
-        Raises:
-            PairError: It cannot be a Kaggle Model; it is one of texts that the framework does not read; or these images
-                are no photographs.
-        """
-        handle = self.handle
-        if handle and not is_handle(handle):
-            suggested = suggested_models(self.family, self.framework)
-            names = f"{', '.join(suggested)}, or " if suggested else ""
-            raise PairError(
-                f'pretrained is "{printable(handle)}", which is no Kaggle Model: it takes {names}'
-                "owner/model/framework/variation/version, such as keras/bert/keras/bert_small_en_uncased/3."
-                f"{did_you_mean(handle, suggested)}"
-            )
-        check_model(self.preset, family=self.family, framework=self.framework)
-        if handle and "image_size" in self.task.details and not self.has_backbone:
-            raise PairError(
-                f'pretrained is "{printable(handle)}", and these images are learned from scratch: only photographs '
-                "have a backbone. Set channels = 3 and image_size = 96 or more as well, or leave pretrained out."
-            )
-
     @property
     def handle(self) -> str:
         """The Kaggle Model that notebooks have attached: the pretrained one; "" if the user named none."""
@@ -782,6 +671,73 @@ class PairSpec(TaskProperties):
     def kernel(self, role: Role) -> KernelName:
         """The name of one of the two kernels."""
         return self.train if role is Role.TRAIN else self.infer
+
+
+def check(spec: PairSpec) -> None:
+    """Make sure that the framework can do what the pair asks of it.
+
+    Raises:
+        PairError: It cannot start from the pretrained model, or compute inference in the other framework, or train on
+            several hosts, or use the TPU of the platform.
+    """
+    _check_model(spec)
+    _check_backend(spec)
+    known = frameworks()
+    able = [name for name, framework in known.items() if framework.several_hosts]
+    if spec.task_values.get("several_hosts") and spec.framework not in able:
+        raise PairError(
+            f"several_hosts is true, and the framework {spec.framework} trains on one host: set it to false "
+            f"(--set several_hosts=false), or take another framework (--framework {' or '.join(able)})."
+        )
+    able = [name for name, framework in known.items() if spec.platform in framework.tpu]
+    if spec.accelerator is AcceleratorKind.TPU and spec.framework not in able:
+        raise PairError(
+            f"The framework {spec.framework} cannot use the TPU of {spec.platform_name}, whose TPU runtime does not "
+            f"have it: take another one (--framework {' or '.join(able)}), or a GPU (-P ACCELERATOR=gpu)."
+        )
+
+
+def _check_model(spec: PairSpec) -> None:
+    """Make sure that the pretrained model can be attached, that the framework reads it, and that images can use it."""
+    handle, framework, known = spec.handle, spec.framework, frameworks()
+    suggested = suggested_models(spec.family, framework)
+    if handle and not is_handle(handle):
+        names = f"{', '.join(suggested)}, or " if suggested else ""
+        raise PairError(
+            f'pretrained is "{printable(handle)}", which is no Kaggle Model: it takes {names}'
+            "owner/model/framework/variation/version, such as keras/bert/keras/bert_small_en_uncased/3."
+            f"{did_you_mean(handle, suggested)}"
+        )
+    if spec.preset is not None and spec.preset.kind not in known[framework].models:
+        readers = [name for name, each in known.items() if spec.preset.kind in each.models]
+        readers = readers or [name for name, each in known.items() if each.models]
+        others = f"Leave pretrained out, or choose a framework that reads it: {', '.join(readers)}."
+        if suggested:
+            others = f"It reads {', '.join(suggested)}, and others that Kaggle has for the same library."
+        raise PairError(
+            f'pretrained is "{printable(handle)}", which the framework "{framework}" does not read. {others}'
+        )
+    if handle and "image_size" in spec.task.details and not spec.has_backbone:
+        raise PairError(
+            f'pretrained is "{printable(handle)}", and these images are learned from scratch: only photographs '
+            "have a backbone. Set channels = 3 and image_size = 96 or more as well, or leave pretrained out."
+        )
+
+
+def _check_backend(spec: PairSpec) -> None:
+    """Make sure that inference can load the weights of the framework into another's model of the family.
+
+    That weights can be converted is said by a template `frameworks/<framework>/<backend>.py.j2`.
+    """
+    framework, backend = spec.framework, spec.inference_backend
+    converters = template_folder().glob(f"frameworks/{framework}/*{SUFFIX}") if backend != framework else ()
+    converted = {path.name.removesuffix(SUFFIX) for path in converters}
+    able = [framework, *sorted(converted & set(families()[spec.family].frameworks))]
+    if backend not in able:
+        raise PairError(
+            f'INFERENCE_BACKEND is "{printable(backend)}", and what the family {printable(spec.family)} trained in '
+            f"{framework} is loaded by {' or '.join(able)}.{did_you_mean(backend, able)}"
+        )
 
 
 def spec_of(choices: Choices) -> PairSpec:

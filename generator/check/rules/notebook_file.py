@@ -17,7 +17,8 @@ from generator.check.code import NotebookCode
 from generator.check.findings import REMOVED, FieldChange, Fix, Place, Severity
 from generator.check.rule import Problem, ignores, rule
 from generator.check.source import KernelSource, Part, is_placeholder, secrets_in
-from generator.pair.notebook import RANGES, joined, range_of
+from generator.competition.schema import Setting, parameters
+from generator.pair.notebook import joined
 from generator.text import JsonObject, storable
 
 _KERNELSPEC = {"display_name": "Python 3", "language": "python", "name": "python3"}
@@ -588,16 +589,17 @@ def knob_out_of_range(kernel: KernelSource) -> Iterator[Problem]:
     The session waits for its accelerator, and then fails late, as with N_FOLDS = 0 after the training, or not at all.
     Set it to a number in its range; docs/knobs.md says what each knob means.
 
-    Source (2026-11-27): the ranges of `generator/pair/notebook.py`, by which the notebooks are rendered.
+    Source (2026-11-27): the ranges of `templates/families/parameters.toml`, by which the notebooks are rendered.
     """
     for cell in kernel.code.cells:
         nodes = [node for node in cell.tree.body if isinstance(node, ast.Assign)]
         values = {node.targets[0].id: node for node in nodes if isinstance(node.targets[0], ast.Name)}
         for name, node in values.items() if _OF_A_PAIR in values else ():
             number = _number(node.value)
+            setting = parameters().get(name, Setting(object))
             # 0.0 has the rate of the backbone looked up.
-            expected = range_of(name, 0.0) if name == "LEARNING_RATE" else RANGES.get(name)
-            if number is not None and expected is not None and number not in expected:
+            expected = setting.with_default(0.0).range if name == "LEARNING_RATE" else setting.range
+            if number is not None and number not in expected:
                 message = f"{name} is {number:g}, and must be {expected}."
                 yield Problem(kernel.code.place(cell, node), message, f"Set {name} to a number that is {expected}.")
 

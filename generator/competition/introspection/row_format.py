@@ -264,7 +264,7 @@ def _settle_formatted(tables: Tables, id_column: str, targets: Collection[str], 
 
 
 def _longest(column: Column) -> str:
-    return max(column.distinct, key=len)
+    return max(sorted(column.distinct), key=len)  # the first of several, in whatever order a set has them
 
 
 def differences(tables: Tables) -> Iterator[str]:
