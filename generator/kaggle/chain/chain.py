@@ -333,7 +333,7 @@ class CheckedPair:
         chain = ChainExecution(self.kaggle, journals.next(), context)
         spec, folder = self.options.spec, self.options.folder
         slug = spec.competition.slug
-        found = chain.read(slug, lambda: self.kaggle.competition(slug), url=chain.page(f"competitions/{slug}"))
+        found = chain.read(slug, lambda: self.kaggle.competitions.facts(slug), url=chain.page(f"competitions/{slug}"))
         if found.is_code_competition and self.options.verify:
             inference = self.kernels[Role.INFER].checked
             if not inference.needs_internet_off:  # pair.toml does not know it
@@ -482,7 +482,7 @@ class _Story:
     def _without_itself(self, kernel: KernelPush) -> KernelPush:
         """The kernel without its own output among its sources, unless Kaggle has the kernel already."""
         url = self._chain.page(f"code/{kernel.ref}")
-        if self._chain.read(f"the kernel {kernel.ref}", lambda: self._pair.kaggle.kernel(kernel.ref), url=url):
+        if self._chain.read(f"the kernel {kernel.ref}", lambda: self._pair.kaggle.kernels.find(kernel.ref), url=url):
             return kernel
         return replace(kernel, kernel_sources=tuple(each for each in kernel.kernel_sources if each != kernel.ref))
 
@@ -511,7 +511,7 @@ class _Story:
     def _why_training_failed(self, session: Session, error: SessionFailedError, wanted: str) -> StepError:
         """The error of a session that failed; one that ended for want of its accelerator says so in its marker."""
         try:
-            listed = self._pair.kaggle.output(session.push.ref, session.push.version).files
+            listed = self._pair.kaggle.kernels.output(session.push.ref, session.push.version).files
             if all(file.name != MARKER for file in listed):
                 return error
             marker = session.fetch(MARKER, json_object)
@@ -558,7 +558,7 @@ class _Story:
     def _note_quota(self) -> None:
         """Accelerator hours are good to know, and nothing to fail for."""
         try:
-            quota = self._pair.kaggle.quota()
+            quota = self._pair.kaggle.kernels.quota()
         except KaggleError as error:
             self._chain.tell("quota", f"The quota cannot be read: {error.message}")
             return

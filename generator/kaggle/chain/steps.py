@@ -60,6 +60,7 @@ from generator.kaggle.errors import (
     SubmitForbiddenError,
     UnsafeAnswerError,
 )
+from generator.kaggle.gateway import DatasetApi, ModelApi
 from generator.pair.handover import FILE_NAME, DamagedError, HandOver, accelerator_in_words, json_object
 from generator.pair.notebook import digest_of_cells, with_first_cell, with_parameters
 from generator.pair.workspace import Role, dataset_beside
@@ -234,10 +235,10 @@ def checked(path: Path, sample: Path | None, options: PushOptions) -> Submission
 
 
 def _fetch(chain: ChainExecution, slug: str, name: str, copy: Path) -> None:
-    listed = {file.name: file for file in chain.kaggle.competition_files(slug)}
+    listed = {file.name: file for file in chain.kaggle.competitions.list_files(slug)}
     if name not in listed or listed[name].size > _LARGEST:
         return
-    for _ in chain.kaggle.download(chain.kaggle.competition_file_url(slug, name), copy, size=listed[name].size):
+    for _ in chain.kaggle.files.download(chain.kaggle.competitions.file_url(slug, name), copy, size=listed[name].size):
         pass
 
 
@@ -324,7 +325,7 @@ class Session:
         problem, damaged = "", 0
         while damaged < self._chain.polling.attempts:
             try:
-                self._chain.kaggle.fetch_output(self._listed(name), destination)
+                self._chain.kaggle.files.fetch_output(self._listed(name), destination)
                 return read(destination)
             except (DamagedError, UnsafeAnswerError) as error:
                 problem, damaged = str(error), damaged + 1
@@ -346,10 +347,10 @@ class Session:
         return self.push.last is not None and self.push.last.is_final
 
     def _output(self) -> KernelOutput:
-        return self._chain.kaggle.output(self.push.ref, self.push.version)
+        return self._chain.kaggle.kernels.output(self.push.ref, self.push.version)
 
     def _status(self, poll: Poll) -> SessionStatus:
-        status = poll.ask(lambda: self._chain.kaggle.session_status(self.push.ref, self.push.version))
+        status = poll.ask(lambda: self._chain.kaggle.kernels.session_status(self.push.ref, self.push.version))
         if status.state in _ACTIVE:
             self._finals = 0
             if self._write_state(status.state):
@@ -385,7 +386,7 @@ class Session:
 
         def follow() -> None:
             try:
-                for line in self._chain.kaggle.log_lines(self.push.ref):
+                for line in self._chain.kaggle.kernels.log_lines(self.push.ref):
                     fields = {"seconds": line.seconds, "stream": line.stream}
                     for text in line.text.splitlines():
                         self._chain.tell(self._role, text, kind=EventKind.LOG, **fields)
@@ -474,7 +475,7 @@ class KernelVersion(ExactlyOnce[Push]):
         self._write_announced(baseline=max(before.version if before else 0, self._known))
 
     def _send(self) -> None:
-        self._write_made(self._chain.kaggle.push(self._kernel))
+        self._write_made(self._chain.kaggle.kernels.push(self._kernel))
 
     def _find(self) -> bool:
         push = self._chain.state.pushes[self._role]
@@ -505,7 +506,9 @@ class KernelVersion(ExactlyOnce[Push]):
 
     def _newest(self, ref: str) -> RemoteKernel | None:
         try:
-            return self._chain.read(f"the kernel {ref}", lambda: self._chain.kaggle.kernel(ref), url=self._page(ref))
+            return self._chain.read(
+                f"the kernel {ref}", lambda: self._chain.kaggle.kernels.find(ref), url=self._page(ref)
+            )
         except ForbiddenError as error:
             if self._current is None:
                 raise
@@ -597,6 +600,10 @@ class UploadedVersion(ExactlyOnce[Upload]):
         return made
 
     @property
+    def _api(self) -> DatasetApi | ModelApi:
+        return self._chain.kaggle.datasets if self._kind is Handoff.DATASET else self._chain.kaggle.models
+
+    @property
     def _current(self) -> Upload | None:
         upload = self._chain.state.uploads.get(self._name)
         return upload if upload is not None and (upload.is_open or upload.digest == self._digest) else None
@@ -608,9 +615,7 @@ class UploadedVersion(ExactlyOnce[Upload]):
         self._chain.tell(_UPLOAD_STEP, f"uploading {self._ref}: {len(self._files)} files, {size:,} bytes")
 
     def _send(self) -> None:
-        kaggle, files = self._chain.kaggle, Files(self._title, self._files, notes=self._digest[:12])
-        send = kaggle.upload_dataset if self._kind is Handoff.DATASET else kaggle.upload_model
-        self._write_made(send(self._ref, files))
+        self._write_made(self._api.upload(self._ref, Files(self._title, self._files, notes=self._digest[:12])))
 
     def _find(self) -> bool:
         newest = self._newest()
@@ -620,9 +625,7 @@ class UploadedVersion(ExactlyOnce[Upload]):
         return is_there
 
     def _newest(self) -> int:
-        kaggle = self._chain.kaggle
-        ask = kaggle.dataset_version if self._kind is Handoff.DATASET else kaggle.model_version
-        return self._chain.read(self._what, lambda: ask(self._ref), url=self._url)
+        return self._chain.read(self._what, lambda: self._api.version(self._ref), url=self._url)
 
     def _write_made(self, version: int) -> None:
         self._chain.write(Kind.UPLOADED, what=self._name, version=version)
@@ -633,7 +636,7 @@ class UploadedVersion(ExactlyOnce[Upload]):
         """A kernel that is pushed before a version is ready mounts the version before."""
         poll = self._chain.poll(self._ref, url=self._url)
         while True:
-            state = poll.ask(lambda: self._chain.kaggle.dataset_state(self._ref))
+            state = poll.ask(lambda: self._chain.kaggle.datasets.state(self._ref))
             if state is DatasetState.READY:
                 return
             if state is DatasetState.FAILED:
@@ -844,7 +847,7 @@ class TaggedSubmission(ExactlyOnce[Submitted]):
         poll = self._chain.poll(f"submission {reference}", url=self._url, is_new=True)
         self._chain.tell(_SUBMIT_STEP, "waiting for the score", kind=EventKind.STATE, state="pending")
         while True:
-            found = poll.ask(lambda: self._chain.kaggle.submission(competition, reference))
+            found = poll.ask(lambda: self._chain.kaggle.competitions.submission(competition, reference))
             if found.status is SubmissionStatus.COMPLETE:
                 break
             if found.status is SubmissionStatus.ERROR:
@@ -864,7 +867,9 @@ class TaggedSubmission(ExactlyOnce[Submitted]):
     def _announce(self) -> None:
         competition = self._begun.competition
         left = self._chain.read(
-            "the submission limits", lambda: self._chain.kaggle.submissions_left(competition), url=self._url
+            "the submission limits",
+            lambda: self._chain.kaggle.competitions.submissions_left(competition),
+            url=self._url,
         )
         if left <= 0:
             raise ChainError(
@@ -878,7 +883,7 @@ class TaggedSubmission(ExactlyOnce[Submitted]):
         kaggle, competition = self._chain.kaggle, self._begun.competition
         message = f"{self._message} [{self._tag}]".strip()
         if self._begun.is_code_competition:
-            reference = kaggle.submit_kernel(
+            reference = kaggle.competitions.submit_kernel(
                 competition,
                 kernel=self._push.ref,
                 version=self._push.version,
@@ -886,7 +891,7 @@ class TaggedSubmission(ExactlyOnce[Submitted]):
                 message=message,
             )
         else:
-            reference = kaggle.submit_file(competition, path=self._file, message=message)
+            reference = kaggle.competitions.submit_file(competition, path=self._file, message=message)
         self._write_made(self._tag, reference)
 
     def _find(self) -> bool:
@@ -923,7 +928,7 @@ class TaggedSubmission(ExactlyOnce[Submitted]):
     def _submissions(self) -> tuple[Submission, ...]:
         competition = self._begun.competition
         return self._chain.read(
-            "the list of submissions", lambda: self._chain.kaggle.submissions(competition), url=self._url
+            "the list of submissions", lambda: self._chain.kaggle.competitions.submissions(competition), url=self._url
         )
 
     def _write_made(self, tag: str, reference: int) -> None:
