@@ -18,16 +18,8 @@ from typing import Any
 from generator.competition.builtin import BuiltIn, known, require
 from generator.competition.facts import Competition, SubmissionKind, Task
 from generator.competition.metrics import parsed
-from generator.competition.submission import read_shape
-from generator.errors import LocalKaggleError, did_you_mean
-from generator.files import WorkspaceFiles, read_text
-from generator.localkaggle.rpc import file_moment
-from generator.localkaggle.scoring import (
-    DAILY_LIMIT,
+from generator.competition.scoring import (
     PUBLIC_SHARE,
-    Answers,
-    HostedFacts,
-    HostedPage,
     Question,
     Scorer,
     Scores,
@@ -35,10 +27,55 @@ from generator.localkaggle.scoring import (
     read_answers,
     sample_columns,
 )
+from generator.competition.submission import read_shape
+from generator.errors import LocalKaggleError, did_you_mean
+from generator.files import WorkspaceFiles, read_text
+from generator.localkaggle.rpc import file_moment
 from generator.localkaggle.storage import ListedFile
 from generator.text import is_slug, markdown, markdown_code, printable
 
-# The competitions that a local Kaggle hosts: the built-in ones, and folders with hidden answers.
+# The facts of a hosted competition.
+
+
+_DAILY_LIMIT = 5
+
+
+@dataclass(frozen=True)
+class HostedPage:
+    """A page that people read, such as `evaluation`; `content` is Markdown."""
+
+    name: str
+    title: str
+    content: str
+
+
+@dataclass(frozen=True)
+class HostedFacts:
+    """A competition as its host describes it; every text is untrusted.
+
+    Attributes:
+        slug: Its name in addresses.
+        title: Its name for people.
+        description: One sentence on it.
+        is_code_competition: Whether only notebooks can be submitted, which then run again on the hidden test.
+        question: What is asked, and how answers are scored.
+        pages: The pages for people.
+        allows_internet: Whether a submitted notebook may have had the internet.
+        daily_limit: How many submissions an account has for a UTC day.
+        deadline: When it ends; None if it never does.
+        submission_file: What the submission of a notebook is called.
+    """
+
+    slug: str
+    title: str
+    description: str
+    is_code_competition: bool
+    question: Question
+    pages: tuple[HostedPage, ...]
+    allows_internet: bool = False
+    daily_limit: int = _DAILY_LIMIT
+    deadline: datetime | None = None
+    submission_file: str = "submission.csv"
 
 
 # The files of a competition.
@@ -150,7 +187,7 @@ _KEYS = {
     "submission": _Key(str, "", lambda said: said in ("", *_SUBMISSIONS), f"one of {', '.join(_SUBMISSIONS)}"),
     "code_competition": _Key(bool, default=False),
     "internet": _Key(bool, default=False),
-    "daily_limit": _Key(int, DAILY_LIMIT, lambda limit: limit >= 1, "1 or more"),
+    "daily_limit": _Key(int, _DAILY_LIMIT, lambda limit: limit >= 1, "1 or more"),
     "public_share": _Key((int, float), PUBLIC_SHARE, lambda share: 0 < share <= 1, "above 0 and at most 1"),
     "deadline": _Key(datetime, optional=True),
     "submission_file": _Key(str, "submission.csv", _is_inside, "a relative path"),
@@ -336,7 +373,7 @@ class HostedBuiltIn:
     def facts(self) -> HostedFacts:
         """The facts of it, without having to write anything."""
         competition, task = self._built_in.competition, self._built_in.task
-        question = Question(task.metric, task.submission, columns=(task.id_column, *task.targets))
+        question = self._built_in.question(public_share=PUBLIC_SHARE)
         return HostedFacts(
             slug=competition.slug,
             title=competition.title,
@@ -376,9 +413,7 @@ class HostedBuiltIn:
 
     @cached_property
     def _scorer(self) -> Scorer:
-        question = self.facts.question
-        rows = {key: (answer,) for key, answer in self._built_in.answers().items()}
-        return Scorer(question, Answers(columns=question.columns, rows=rows), seed=self.facts.slug)
+        return self._built_in.scorer(self.facts.question)
 
     def _show_part(self, whole: Path, folder: Path) -> None:
         """Copies the data with only the first rows of the test, and of its files only theirs."""
@@ -423,8 +458,7 @@ class HostedFolder:
 
     Raises:
         HostedFolderError: The description is wrong, or something is missing.
-        AnswersError: The answers cannot be read.
-        CompetitionError: The metric is not known.
+        CompetitionError: The answers cannot be read, or the metric is not known.
     """
 
     def __init__(self, folder: Path, *, store: Path) -> None:
