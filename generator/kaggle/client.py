@@ -20,7 +20,6 @@ from generator.kaggle.api_types import RemoteFile
 from generator.kaggle.credentials import AccessToken, Credentials, LegacyKey, RefreshToken, redacted_secrets
 from generator.kaggle.errors import (
     CredentialsError,
-    CredentialsRefusedError,
     ForbiddenError,
     KaggleError,
     NotFoundError,
@@ -129,16 +128,16 @@ class ApiClient:
     def pages(self, operation: Operation, service: str, method: str, /, **fields: Any) -> Iterator[Any]:
         """Every page of a listing."""
         token: str | None = None
-        seen: set[str] = set()
+        earlier: set[str] = set()
         for _ in range(_MOST_PAGES):
             page = self.read(operation, service, method, page_token=token, **fields)
             yield page
             token = page.next_page_token or ""
             if not token:
                 return
-            if token in seen:
+            if token in earlier:
                 raise self.unexpected(operation, "is a listing that goes in circles")
-            seen.add(token)
+            earlier.add(token)
         raise self.unexpected(operation, "is a listing without an end")
 
     @contextmanager
@@ -171,9 +170,9 @@ class ApiClient:
                 return None
             raise
 
-    def refused(self, said: str, operation: Operation) -> KaggleError:
+    def refused(self, words: str, operation: Operation) -> KaggleError:
         """The error for a refusal in words, in an answer that came with 200."""
-        return refusal(HTTPStatus.BAD_REQUEST, said, operation=operation, endpoint=self.endpoint)
+        return refusal(HTTPStatus.BAD_REQUEST, words, operation=operation, endpoint=self.endpoint)
 
     def unexpected(self, operation: Operation, why: str) -> NotKaggleError:
         """The error for an answer without what it has to have; `why` continues "the answer of HOST …"."""
@@ -227,14 +226,17 @@ class ApiClient:
     def _error(self, reply: Response, operation: Operation) -> KaggleError:
         if reply.status == HTTPStatus.UNAUTHORIZED:
             return self.credentials_refused()
-        said = _message(reply)
-        return transient_error(reply.status, reply.headers, doing=operation.doing, said=said) or refusal(
-            reply.status, said, operation=operation, endpoint=self.endpoint
+        words = _message(reply)
+        return transient_error(reply.status, reply.headers, doing=operation.doing, words=words) or refusal(
+            reply.status, words, operation=operation, endpoint=self.endpoint
         )
 
-    def credentials_refused(self) -> CredentialsRefusedError:
+    def credentials_refused(self) -> CredentialsError:
         """The error for credentials that Kaggle does not accept."""
-        return CredentialsRefusedError(source=self.credentials.source, site=self.endpoint.site)
+        return CredentialsError(
+            why=f"the credentials from {printable(self.credentials.source)} are not accepted, they may have expired",
+            remedy=f"make a new token at {self.endpoint.site}/settings/api and put it in their place",
+        )
 
     def _authorization(self, operation: Operation) -> str:
         if isinstance(self.credentials, LegacyKey):
@@ -368,10 +370,10 @@ class Downloads:
         """The number of bytes that come before the part that was asked for."""
         if stream.status != _PART:
             return start
-        found = _CONTENT_RANGE.fullmatch(stream.headers.get("content-range", ""))
-        if found is None or int(found[1]) > start:
+        match = _CONTENT_RANGE.fullmatch(stream.headers.get("content-range", ""))
+        if match is None or int(match[1]) > start:
             raise self._client.unexpected_of_store(operation, "is another part of the file than was asked for")
-        return start - int(found[1])
+        return start - int(match[1])
 
     def _more(self, url: str, partial: "_PartialFile", size: int | None, operation: Operation) -> Iterator[int]:
         """Fetches what is missing, once; yields the bytes so far."""
@@ -441,8 +443,8 @@ def _check(stream: StreamedResponse, url: str, operation: Operation) -> None:
     if error := transient_error(stream.status, stream.headers, doing=operation.doing):
         raise error
     if stream.status >= HTTPStatus.BAD_REQUEST and stream.status != _BEYOND_END:
-        said = f"the store of files answers {stream.status}"
-        raise RefusedError(doing=operation.doing, said=said, remedy=_EXPIRED)
+        words = f"the store of files answers {stream.status}"
+        raise RefusedError(doing=operation.doing, words=words, remedy=_EXPIRED)
     strange = ""
     if stream.status not in (_WHOLE, _PART, _BEYOND_END):
         strange = f"has the status {stream.status}"
@@ -528,8 +530,8 @@ def _validator(headers: Mapping[str, str]) -> str:
 def _total(stream: StreamedResponse) -> int | None:
     """The size of the whole file, as far as the headers say it."""
     if stream.status == _PART:
-        found = _CONTENT_RANGE.fullmatch(stream.headers.get("content-range", ""))
-        return int(found[3]) if found and found[3] != "*" else None
+        match = _CONTENT_RANGE.fullmatch(stream.headers.get("content-range", ""))
+        return int(match[3]) if match and match[3] != "*" else None
     length = stream.headers.get("content-length", "")
     return int(length) if length.isdecimal() and length.isascii() else None
 
@@ -601,8 +603,8 @@ class Uploads:
         reply = self._answer_of_store(url, {"Content-Range": f"bytes */{size}"}, b"", operation)
         if reply.status in _DONE:
             return size
-        found = _RANGE.fullmatch(reply.headers.get("range", ""))
-        have = int(found[1]) + 1 if found else 0
+        match = _RANGE.fullmatch(reply.headers.get("range", ""))
+        have = int(match[1]) + 1 if match else 0
         if have > size:
             raise self._client.unexpected_of_store(operation, "says that it has more than was sent")
         return have
@@ -625,8 +627,8 @@ class Uploads:
         if error := transient_error(reply.status, reply.headers, doing=operation.doing):
             raise error
         if reply.status >= HTTPStatus.BAD_REQUEST:
-            said = "the store of files did not take the upload"
-            raise refusal(reply.status, said, operation=operation, endpoint=self._client.endpoint)
+            words = "the store of files did not take the upload"
+            raise refusal(reply.status, words, operation=operation, endpoint=self._client.endpoint)
         if reply.status not in (*_DONE, _INCOMPLETE):
             raise self._client.unexpected_of_store(operation, f"has the status {reply.status}")
         return reply

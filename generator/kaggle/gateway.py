@@ -578,7 +578,7 @@ class ModelApi:
         operation = Operation(f"download the model {handle}")
         variation, _, version = handle.rpartition("/")
         if not (version.isascii() and version.isdecimal()):
-            raise RefusedError(doing=operation.doing, said=f"{handle} names no version", remedy="add it: …/1")
+            raise RefusedError(doing=operation.doing, words=f"{handle} names no version", remedy="add it: …/1")
         fields = {**_variation(variation, operation), "version_number": int(version)}
         return self._client.file_url(operation, MODELS, "download_model_instance_version", **fields)
 
@@ -666,7 +666,7 @@ def _variation(handle: str, operation: Operation) -> dict[str, str]:
             return {"owner_slug": owner, "model_slug": model, "framework": kaggle_name, "instance_slug": variation}
     raise RefusedError(
         doing=operation.doing,
-        said=f"{handle} is no model",
+        words=f"{handle} is no model",
         remedy="write OWNER/MODEL/FRAMEWORK/VARIATION with a framework that Kaggle has, such as keras or pyTorch",
     )
 

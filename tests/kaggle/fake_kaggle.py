@@ -187,5 +187,5 @@ class FakeKaggle:
     def _version(self, ref: str, version: int) -> Version:
         versions = self.saved.get(ref, [])
         if not 0 < version <= len(versions):
-            raise NotFoundError(doing=f"look at {ref}", said="", look_at="https://www.kaggle.com/code")
+            raise NotFoundError(doing=f"look at {ref}", words="", look_at="https://www.kaggle.com/code")
         return versions[version - 1]

@@ -47,7 +47,7 @@ class FolderKaggle:
     def facts(self, slug: str) -> RemoteCompetition:
         self.calls["competition"] += 1
         if slug != self.slug:
-            raise NotFoundError(doing=f"ask about {slug}", said="", look_at="https://www.kaggle.com/competitions")
+            raise NotFoundError(doing=f"ask about {slug}", words="", look_at="https://www.kaggle.com/competitions")
         usual = {
             "slug": slug,
             "title": "Some thing",
@@ -67,7 +67,7 @@ class FolderKaggle:
     def list_folder(self, slug: str, path: str, *, most: int) -> RemoteFolder:
         self.calls["list"] += 1
         if not self.has_tree:
-            raise NotFoundError(doing="list", said="", look_at="https://www.kaggle.com")
+            raise NotFoundError(doing="list", words="", look_at="https://www.kaggle.com")
         entries = sorted((self.folder / path).iterdir())
         files = [entry for entry in entries if entry.is_file()]
         return RemoteFolder(
@@ -80,7 +80,7 @@ class FolderKaggle:
         self.calls["ticket"] += 1
         if not self.has_rules_accepted:
             page = f"https://www.kaggle.com/competitions/{slug}/rules"
-            raise RulesNotAcceptedError(doing=f"read {name}", said="", page=page)
+            raise RulesNotAcceptedError(doing=f"read {name}", words="", page=page)
         return name
 
     def archive_url(self, slug: str) -> str:

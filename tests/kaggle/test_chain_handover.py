@@ -122,7 +122,7 @@ def test_nothing_is_submitted_on_a_day_without_submissions(table: Table) -> None
 
 
 def test_a_submission_that_kaggle_wants_by_hand_names_the_page_and_the_button(table: Table) -> None:
-    table.kaggle.wrong["submit"] = [SubmitForbiddenError(doing="submit", said="", page="x")]
+    table.kaggle.wrong["submit"] = [SubmitForbiddenError(doing="submit", words="", page="x")]
     table.stops(errors.SubmitByHandError, match=r"Submit to competition \(version 1, submission\.csv\)")
     assert table.counts == (2, 0)
 

@@ -7,7 +7,7 @@ from fake_kaggle import Hook
 
 from generator.kaggle.chain import errors
 from generator.kaggle.chain.journal import Step
-from generator.kaggle.errors import QuotaUsedUpError, SessionLimitError, SourcesRefusedError
+from generator.kaggle.errors import RefusedError, SessionLimitError, SourcesRefusedError
 from generator.pair.workspace import Role
 
 
@@ -86,7 +86,7 @@ def test_a_push_that_is_never_taken_gives_up_with_the_last_answer(table: Table) 
 
 
 def test_other_sessions_of_the_account_are_waited_for(table: Table) -> None:
-    crowded = SessionLimitError(doing="push", said="Maximum batch TPU session count of 1 reached.", page="")
+    crowded = SessionLimitError(doing="push", words="Maximum batch TPU session count of 1 reached.", page="")
     table.kaggle.wrong["push"] = [crowded] * 40
     table.push()
 
@@ -95,8 +95,8 @@ def test_other_sessions_of_the_account_are_waited_for(table: Table) -> None:
 
 
 def test_without_quota_it_stops_and_goes_on_later(table: Table) -> None:
-    table.kaggle.wrong["push"] = [QuotaUsedUpError(doing="push", said="", page="")]
-    table.stops(QuotaUsedUpError)
+    table.kaggle.wrong["push"] = [RefusedError(doing="push", words="no quota")]
+    table.stops(RefusedError, match="no quota")
     assert table.kaggle.pushes == 0
 
     table.push()

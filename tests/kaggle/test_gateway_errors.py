@@ -142,12 +142,13 @@ _NO_REASON = Told(HTML.body, 403, media_type="text/html")
     ("method", "told", "kind", "part"),
     [
         ("GetCompetition", refused(403, _RULES), errors.RulesNotAcceptedError, "/competitions/digits/rules"),
-        ("GetCompetition", refused(403, "Please verify your phone number."), errors.PhoneNotVerifiedError, "/settings"),
-        (
-            "GetCompetition",
-            refused(403, "TPU v5e-8 requires identity verification"),
-            errors.IdentityNotVerifiedError,
-            "/settings",
+        *(
+            ("GetCompetition", refused(403, message), errors.NotVerifiedError, part)
+            for message, remedy in (
+                ("Please verify your phone number.", "verify your phone number at"),
+                ("TPU v5e-8 requires identity verification", "verify your identity at"),
+            )
+            for part in (remedy, "/settings")
         ),
         (
             "GetCompetition",
@@ -167,31 +168,32 @@ _NO_REASON = Told(HTML.body, 403, media_type="text/html")
         (
             "GetAcceleratorQuotaStatistics",
             refused(401, "Unauthenticated"),
-            errors.CredentialsRefusedError,
+            errors.CredentialsError,
             "from a test",
         ),
         (
             "GetAcceleratorQuotaStatistics",
             refused(401, "Unauthenticated"),
-            errors.CredentialsRefusedError,
+            errors.CredentialsError,
             "/settings/api",
         ),
         *(
-            ("IntrospectToken", told, errors.CredentialsRefusedError, "from a test")
+            ("IntrospectToken", told, errors.CredentialsError, "from a test")
             for told in (said(active=False), said(active=True), refused(404, "no"), refused(403, "no"))
         ),
         *(
             ("SaveKernel", said(ref="", url="", error=message), kind, message.rstrip("."))
             for message, kind in (
                 (_SESSIONS, errors.SessionLimitError),
-                (_QUOTA, errors.QuotaUsedUpError),
+                (_QUOTA, errors.RefusedError),
                 ("A kernel with this title already exists.", errors.SlugTakenError),
                 ("Title must be at least 5 characters", errors.RefusedError),
             )
         ),
+        ("SaveKernel", said(error=_QUOTA), errors.RefusedError, "the hours begin anew on Saturday at 00:00 UTC"),
         ("SaveKernel", refused(409, ""), errors.SlugTakenError, "another title"),
         ("CreateCodeSubmission", refused(403, ""), errors.SubmitForbiddenError, "/competitions/digits/submit"),
-        ("CreateCodeSubmission", refused(400, _ALLOWANCE), errors.SubmissionLimitError, "00:00 UTC"),
+        ("CreateCodeSubmission", refused(400, _ALLOWANCE), errors.RefusedError, "00:00 UTC, submit after that"),
         ("CreateCodeSubmission", refused(400, _NOTEBOOKS), errors.RefusedError, "only accepts"),
         ("CreateCodeSubmission", refused(403, _RULES), errors.RulesNotAcceptedError, "/rules"),
     ],

@@ -91,7 +91,7 @@ def test_an_address_that_expires_in_the_middle_is_asked_for_again(kaggle: Folder
         for done in whole(url, destination, size=size):
             yield done
             if done % 8_000 == 0:
-                raise ForbiddenError(doing="download", said="the signature has expired", remedy="ask again")
+                raise ForbiddenError(doing="download", words="the signature has expired", remedy="ask again")
 
     kaggle.files.download = expiring
     download(kaggle, place)
@@ -186,7 +186,7 @@ def test_rules_that_were_not_accepted_end_it_at_once(kaggle: FolderKaggle, place
 
     def forbidden(slug: str) -> str:
         asked.append(slug)
-        raise RulesNotAcceptedError(doing="download", said="", page="https://www.kaggle.com/competitions/x/rules")
+        raise RulesNotAcceptedError(doing="download", words="", page="https://www.kaggle.com/competitions/x/rules")
 
     kaggle.competitions.archive_url = forbidden
     with pytest.raises(RulesNotAcceptedError):

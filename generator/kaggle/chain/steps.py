@@ -913,7 +913,7 @@ class TaggedSubmission(ExactlyOnce[Submitted]):
         """Names the page and the button, where Kaggle wants the submission to be made in a browser."""
         if not isinstance(error, SubmitForbiddenError):
             return
-        begun, push, why = self._begun, self._push, error.said or "it gives no reason"
+        begun, push, why = self._begun, self._push, error.words or "it gives no reason"
         page, button = f"{self._competition_page}/submit", f"Submit Prediction, with {self._file}"
         if begun.is_code_competition:
             page, button = push.url, f"Submit to competition (version {push.version}, {begun.submission_file})"
