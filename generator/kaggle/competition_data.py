@@ -83,9 +83,9 @@ def _by_folder(kaggle: Kaggle, slug: str) -> RemoteListing:
         left -= len(drawn)
         level = []
         for path in drawn:
-            found = kaggle.competitions.list_folder(slug, path, most=_MOST_FILES_OF_ONE)
-            listing.add(path, found.files, found.total_files)
-            names = sorted(name for name in found.folders if name not in _NOT_DATA and not name.startswith("."))
+            content = kaggle.competitions.list_folder(slug, path, most=_MOST_FILES_OF_ONE)
+            listing.add(path, content.files, content.total_files)
+            names = sorted(name for name in content.folders if name not in _NOT_DATA and not name.startswith("."))
             level += [f"{path}/{name}" if path else name for name in names]
         if not level:
             break
@@ -323,7 +323,7 @@ class RemoteFacts:
         Raises:
             KaggleError: There is no such competition, or it cannot be asked.
         """
-        found = self.kaggle.competitions.facts(slug)
+        facts = self.kaggle.competitions.facts(slug)
         pages: Mapping[str, str] = {}
         warnings = []
         try:
@@ -332,9 +332,9 @@ class RemoteFacts:
             warnings.append(f"The pages of the competition were not read: {error.message}")
         return Description(
             competition=Competition(
-                slug=slug, title=found.title.strip() or slug, is_code_competition=found.is_code_competition
+                slug=slug, title=facts.title.strip() or slug, is_code_competition=facts.is_code_competition
             ),
-            metric_text=found.metric,
+            metric_text=facts.metric,
             pages=pages,
             source=self.source,
             warnings=tuple(warnings),
@@ -354,7 +354,7 @@ class RemoteFacts:
                 "tandem generate --data DIR."
             )
         files = RemoteFiles(self.kaggle, slug, listing.sizes, tell=self.tell)
-        return survey_files(files, sorted(listing.directories, key=lambda found: found.path), listing.notes)
+        return survey_files(files, sorted(listing.directories, key=lambda directory: directory.path), listing.notes)
 
 
 # Unpacking a competition's archive: only what Kaggle lists, no byte more than it lists, nothing out of the folder.

@@ -84,7 +84,7 @@ class HostedFacts:
 def files_below(folder: Path) -> list[ListedFile]:
     """Every file below a folder by name; hidden ones, and links that lead out of it, are left out."""
     root = folder.resolve()
-    found: list[ListedFile] = []
+    files: list[ListedFile] = []
     for here, folders, names in os.walk(root):
         folders[:] = [name for name in folders if not name.startswith(".")]
         for name in names:
@@ -96,16 +96,16 @@ def files_below(folder: Path) -> list[ListedFile]:
             except OSError:
                 continue  # a link to nothing
             place = path.relative_to(root).as_posix()
-            found.append(ListedFile(place, path, facts.st_size, file_moment(facts.st_mtime)))
-    return sorted(found, key=lambda file: file.name)
+            files.append(ListedFile(place, path, facts.st_size, file_moment(facts.st_mtime)))
+    return sorted(files, key=lambda file: file.name)
 
 
 def fingerprint(files: Iterable[ListedFile]) -> str:
     """Letters that change when a file is added, removed or written to."""
-    told = hashlib.sha256()
+    digest = hashlib.sha256()
     for file in files:
-        told.update(f"{file.name}\0{file.size}\0{file.written.timestamp()}\n".encode(errors="surrogateescape"))
-    return told.hexdigest()[:16]
+        digest.update(f"{file.name}\0{file.size}\0{file.written.timestamp()}\n".encode(errors="surrogateescape"))
+    return digest.hexdigest()[:16]
 
 
 # Copies of files that nobody changes, which take no room where that can be.
@@ -184,7 +184,7 @@ _KEYS = {
     "title": _Key(str, ""),
     "description": _Key(str, ""),
     "metric": _Key(str),
-    "submission": _Key(str, "", lambda said: said in ("", *_SUBMISSIONS), f"one of {', '.join(_SUBMISSIONS)}"),
+    "submission": _Key(str, "", lambda value: value in ("", *_SUBMISSIONS), f"one of {', '.join(_SUBMISSIONS)}"),
     "code_competition": _Key(bool, default=False),
     "internet": _Key(bool, default=False),
     "daily_limit": _Key(int, _DAILY_LIMIT, lambda limit: limit >= 1, "1 or more"),
@@ -213,8 +213,8 @@ def read_description(folder: Path) -> Description:
         raise HostedFolderError(path=path, problem=f"it is not TOML ({printable(str(error))})") from error
     for key in entries:
         if key not in _KEYS:
-            known = f"has the keys {', '.join(_KEYS)}.{did_you_mean(key, _KEYS)}"
-            raise HostedFolderError(path=path, problem=f'"{printable(key)}" is none of its keys; it {known}')
+            keys = f"has the keys {', '.join(_KEYS)}.{did_you_mean(key, _KEYS)}"
+            raise HostedFolderError(path=path, problem=f'"{printable(key)}" is none of its keys; it {keys}')
     name = folder.resolve().name
     title = entries.get("title", name)
     usual = {"slug": name, "title": name, "description": f"{title}."}
@@ -432,8 +432,11 @@ class HostedBuiltIn:
 
 
 def _copy_rows(source: Path, destination: Path, count: int) -> None:
-    with source.open(encoding="utf-8", newline="") as read, destination.open("w", encoding="utf-8", newline="") as made:
-        csv.writer(made, lineterminator="\n").writerows(islice(csv.reader(read), 1 + count))
+    with (
+        source.open(encoding="utf-8", newline="") as read,
+        destination.open("w", encoding="utf-8", newline="") as target,
+    ):
+        csv.writer(target, lineterminator="\n").writerows(islice(csv.reader(read), 1 + count))
 
 
 def _first_ids(table: Path, count: int) -> list[str]:
@@ -492,8 +495,8 @@ class HostedFolder:
         if not own.is_dir():
             return self.data()
         with self._lock:
-            told = fingerprint((*files_below(self.data()), *files_below(own)))
-            merged = self._store / f"hidden-{told}"
+            digest = fingerprint((*files_below(self.data()), *files_below(own)))
+            merged = self._store / f"hidden-{digest}"
             if not merged.is_dir():
                 with WorkspaceFiles(self._store).filled(merged) as folder:
                     for name in sorted({entry.name for entry in (*self.data().iterdir(), *own.iterdir())}):

@@ -169,12 +169,12 @@ def check_handover(handover: HandOver, *, pair_id: str, listing: Mapping[str, Re
             error = UnfinishedError if remedy is if_interrupted else HandOverUnfitError
             raise error(problem=problem, remedy=remedy)
     for promise in handover.files:
-        found = listing.get(promise.file)
-        if found is None:
+        entry = listing.get(promise.file)
+        if entry is None:
             raise HandOverUnfitError(problem=f"{promise.file} is not in the output", remedy=_TRAIN_AGAIN)
         # A listing that does not say the size says 0.
-        if promise.size and found.size and found.size != promise.size:
-            problem = f"{promise.file} has {found.size:,} bytes, and training wrote {promise.size:,}"
+        if promise.size and entry.size and entry.size != promise.size:
+            problem = f"{promise.file} has {entry.size:,} bytes, and training wrote {promise.size:,}"
             raise HandOverUnfitError(problem=problem, remedy=_TRAIN_AGAIN)
 
 
@@ -205,8 +205,8 @@ def fetch_sample(chain: ChainExecution, options: PushOptions) -> Path | None:
         except KaggleError as error:
             chain.tell("infer", f"The sample submission cannot be fetched: {error.message}")
     here = options.workspace.competition_data(slug) / file
-    found = next((path for path in (copy, here) if path.is_file()), None)
-    return found / member if found is not None and member else found
+    sample = next((path for path in (copy, here) if path.is_file()), None)
+    return sample / member if sample is not None and member else sample
 
 
 def checked(path: Path, sample: Path | None, options: PushOptions) -> SubmissionSummary:
@@ -448,11 +448,11 @@ class KernelVersion(ExactlyOnce[Push]):
         Raises:
             EditedOnKaggleError: It would.
         """
-        found = self._newest(self._kernel.ref)
-        if found is None:
+        newest = self._newest(self._kernel.ref)
+        if newest is None:
             return None
-        what = f"Version {found.version} of {self._kernel.ref}"
-        edits = self._history.edits(self._role, self._kernel.ref, found, sends=self._kernel.text)
+        what = f"Version {newest.version} of {self._kernel.ref}"
+        edits = self._history.edits(self._role, self._kernel.ref, newest, sends=self._kernel.text)
         if edits and self._options.over_edits:
             self._chain.tell(self._role, f"{what} was not pushed from this pair, and is pushed over ({edits}).")
         elif edits:
@@ -463,7 +463,7 @@ class KernelVersion(ExactlyOnce[Push]):
                 page=self._page(self._kernel.ref),
                 command=self._command,
             )
-        return found
+        return newest
 
     @property
     def _current(self) -> Push | None:
@@ -479,9 +479,9 @@ class KernelVersion(ExactlyOnce[Push]):
 
     def _find(self) -> bool:
         push = self._chain.state.pushes[self._role]
-        found = self._newest(push.ref)
-        version = found.version if found else 0
-        if found is not None and version > push.baseline and digest_of_cells(found.source) == push.sent:
+        newest = self._newest(push.ref)
+        version = newest.version if newest else 0
+        if newest is not None and version > push.baseline and digest_of_cells(newest.source) == push.sent:
             self._write_found(push.ref, version)
             return True
         if version > push.baseline + 1:
@@ -490,10 +490,10 @@ class KernelVersion(ExactlyOnce[Push]):
         return False
 
     def _adopt(self) -> None:
-        found = self._newest(self._kernel.ref)
-        if found is not None and found.version > self._known and digest_of_cells(found.source) == self._digest:
-            self._write_announced(baseline=found.version - 1)
-            self._write_found(self._kernel.ref, found.version)
+        newest = self._newest(self._kernel.ref)
+        if newest is not None and newest.version > self._known and digest_of_cells(newest.source) == self._digest:
+            self._write_announced(baseline=newest.version - 1)
+            self._write_found(self._kernel.ref, newest.version)
 
     def _explain(self, error: KaggleError) -> None:
         """Fails the step for a version that is there and runs, without its inputs."""
@@ -529,10 +529,10 @@ class KernelVersion(ExactlyOnce[Push]):
         self._write_made(Pushed(ref, version, self._page(ref)))
 
     def _write_made(self, pushed: Pushed) -> None:
-        asked, fields = self._chain.state.pushes[self._role].ref, vars(pushed)
+        ref, fields = self._chain.state.pushes[self._role].ref, vars(pushed)
         self._chain.write(Kind.PUSHED, role=str(self._role), **fields)
-        if pushed.ref != asked:
-            self._chain.tell(self._role, f"Kaggle saved {asked} as {pushed.ref}; following it there.")
+        if pushed.ref != ref:
+            self._chain.tell(self._role, f"Kaggle saved {ref} as {pushed.ref}; following it there.")
         text = f"pushed {pushed.ref} as version {pushed.version}: {pushed.url}"
         self._chain.tell(self._role, text, kind=EventKind.STEP, **fields)
 
@@ -594,10 +594,10 @@ class UploadedVersion(ExactlyOnce[Upload]):
             NotAcceptedError: Kaggle did not take it, several times.
             KaggleError: Kaggle refused, and would refuse again.
         """
-        made = super().execute()
+        version = super().execute()
         if self._kind is Handoff.DATASET:
             self._wait_until_ready()
-        return made
+        return version
 
     @property
     def _api(self) -> DatasetApi | ModelApi:
@@ -681,17 +681,17 @@ class TrainedElsewhere:
             )
         folder = options.workspace.output(options.pair) / Role.TRAIN
         options.workspace.files.check(folder / FILE_NAME)
-        made = None
+        training = None
         with suppress(FileNotFoundError, DamagedError):
-            made = cls(folder, whole_handover(folder / FILE_NAME), json_object(folder / MARKER))
-        if made is None or not made.handover.is_complete:
-            resume = "" if made is None else " --resume"
+            training = cls(folder, whole_handover(folder / FILE_NAME), json_object(folder / MARKER))
+        if training is None or not training.handover.is_complete:
+            resume = "" if training is None else " --resume"
             raise ChainError(
                 f"{printable(str(folder))} has no complete training of {printable(options.pair)} to go on from: "
                 f"`{_training(options)}{resume}` makes one."
             )
-        made.check(options)
-        return made
+        training.check(options)
+        return training
 
     @property
     def sha256(self) -> str:
@@ -847,17 +847,17 @@ class TaggedSubmission(ExactlyOnce[Submitted]):
         poll = self._chain.poll(f"submission {reference}", url=self._url, is_new=True)
         self._chain.tell(_SUBMIT_STEP, "waiting for the score", kind=EventKind.STATE, state="pending")
         while True:
-            found = poll.ask(lambda: self._chain.kaggle.competitions.submission(competition, reference))
-            if found.status is SubmissionStatus.COMPLETE:
+            submission = poll.ask(lambda: self._chain.kaggle.competitions.submission(competition, reference))
+            if submission.status is SubmissionStatus.COMPLETE:
                 break
-            if found.status is SubmissionStatus.ERROR:
-                failure = ScoringFailedError(reference=reference, problem=found.error, url=self._url)
+            if submission.status is SubmissionStatus.ERROR:
+                failure = ScoringFailedError(reference=reference, problem=submission.error, url=self._url)
                 raise self._chain.fail(_SUBMIT_STEP, failure)
-            poll.give_up_after(self._chain.polling.queue, trouble=f"it is still {found.status}")
+            poll.give_up_after(self._chain.polling.queue, trouble=f"it is still {submission.status}")
             poll.pause()
-        fields = {"public": found.public_score, "private": found.private_score}
+        fields = {"public": submission.public_score, "private": submission.private_score}
         self._chain.write(Kind.SCORED, **fields)
-        shown = "no score shown" if found.public_score is None else f"public score {found.public_score:.5f}"
+        shown = "no score shown" if submission.public_score is None else f"public score {submission.public_score:.5f}"
         self._chain.tell(_SUBMIT_STEP, f"{competition}: {shown}", kind=EventKind.STEP, **fields)
 
     @property
