@@ -102,6 +102,8 @@ def test_the_true_labels_score_one_and_each_wrong_one_costs_a_row(tmp_path: Path
     assert DOCSTRINGS.score(write_submission(tmp_path / "a.csv", dict(reversed(labels.items())))) == 1.0
     score = DOCSTRINGS.score(write_submission(tmp_path / "b.csv", wrong))
     assert score == pytest.approx(1 - mistakes / len(labels))
+    padded = {key: f" {label} " for key, label in labels.items()}
+    assert DOCSTRINGS.score(write_submission(tmp_path / "d.csv", padded)) == 1.0
     with pytest.raises(SubmissionIdsError, match="ids are missing"):
         DOCSTRINGS.score(write_submission(tmp_path / "c.csv", dict([*labels.items()][:10])))
 

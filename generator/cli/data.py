@@ -154,7 +154,7 @@ def _competition_files(slug: str, options: dict[str, Any]) -> dict[str, Any]:
     if options["dry_run"]:
         from generator.kaggle.api_types import total_size
 
-        files = kaggle.competition_files(slug)
+        files = kaggle.competitions.list_files(slug)
         return {"files": len(files), "size": total_size(files)}
     from generator.kaggle.competition_data import download_data
 

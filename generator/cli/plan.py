@@ -325,7 +325,7 @@ def _remaining_quota(to: str | None) -> "Quota | None":
     try:
         kaggle = connected(to)
         click.echo("Asking Kaggle what is left of the week …", err=True)
-        return kaggle.quota()
+        return kaggle.kernels.quota()
     except KaggleError as error:
         if to is not None:
             warn(f"The quota cannot be read: {error.message}")

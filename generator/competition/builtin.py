@@ -11,13 +11,15 @@ from dataclasses import dataclass, replace
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from generator.competition.facts import Competition, SubmissionKind, TargetKind, Task
-from generator.competition.metrics import function_of
 from generator.errors import CompetitionError, did_you_mean
 from generator.kit_files import PackageMissingError
 from generator.text import printable
+
+if TYPE_CHECKING:
+    from generator.competition.scoring import Question, Scorer
 
 # A built-in competition, and what all of them share: ids that tell nothing, a split, tables, a score.
 
@@ -47,36 +49,35 @@ class BuiltIn:
     write: Callable[[Path], None]
     answers: Callable[[], Mapping[str, str]]
 
+    def question(self, *, public_share: float) -> "Question":
+        """The form of a submission, and the metric that scores it."""
+        from generator.competition.scoring import Question
+
+        return Question(
+            self.task.metric,
+            self.task.submission,
+            columns=(self.task.id_column, *self.task.targets),
+            public_share=public_share,
+        )
+
+    def scorer(self, question: "Question") -> "Scorer":
+        """Scores submissions by the hidden answers."""
+        from generator.competition.scoring import Answers, Scorer
+
+        rows = {key: (answer,) for key, answer in self.answers().items()}
+        return Scorer(question, Answers(question.columns, rows), seed=self.competition.slug)
+
     def score(self, submission: Path) -> float:
-        """The competition's metric on the hidden test set.
+        """The competition's metric on the whole hidden test set.
 
         Raises:
             SubmissionError: The file is not what the competition asks for.
         """
-        from generator.competition.submission import CellKind, SubmissionShape, read_rows
-        from generator.competition.survey.columns import kind_of
-        from generator.competition.survey.facts import NUMBERS
-
-        answers = self.answers()
-        kind = CellKind.NUMBER if kind_of(answers.values()) in NUMBERS else CellKind.TEXT
-        columns = (self.task.id_column, *self.task.targets)
-        shape = SubmissionShape(columns=columns, kinds=(CellKind.TEXT, kind), ids=answers.keys())
-        value = float if kind is CellKind.NUMBER else str
-        submitted = {key: value(cell) for key, cell in read_rows(submission, shape)}
-        if self.task.submission is SubmissionKind.LABEL:
-            return sum(submitted[key] == value(answer) for key, answer in answers.items()) / len(answers)
-        import numpy
-
-        predictions = numpy.array([[submitted[key]] for key in answers])
-        truth = numpy.array([[float(answer)] for answer in answers.values()])
-        if self.task.target_kind is TargetKind.CLASS:
-            truth, predictions = truth[:, 0].astype(int), numpy.hstack([1 - predictions, predictions])
-        return function_of(self.task.metric)(truth, predictions)
+        return self.scorer(self.question(public_share=1)).score(submission).private
 
     def warm_up(self) -> None:
         """Imports what `score` needs, which can take a second."""
-        self.answers()
-        function_of(self.task.metric)
+        self.scorer(self.question(public_share=1))
 
 
 def of_rows(slug: str, parts: Callable[[], Parts], *, sample_answer: str) -> BuiltIn:

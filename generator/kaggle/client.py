@@ -20,8 +20,9 @@ from generator.kaggle.api_types import RemoteFile
 from generator.kaggle.credentials import AccessToken, Credentials, LegacyKey, RefreshToken, redacted_secrets
 from generator.kaggle.errors import (
     CredentialsError,
-    CredentialsRefusedError,
+    ForbiddenError,
     KaggleError,
+    NotFoundError,
     NotKaggleError,
     RefusedError,
     UnsafeAnswerError,
@@ -55,7 +56,7 @@ _MOST_PAGES = 20_000
 
 
 class ApiClient:
-    """One account at one Kaggle, and the ways to call its API; any thread may use it. Making one sends nothing."""
+    """Calls of the API for one account at one Kaggle, from any thread. Making a client sends nothing."""
 
     def __init__(  # noqa: PLR0913 - a keyword each for what a command or a test may want otherwise
         self,
@@ -87,16 +88,13 @@ class ApiClient:
                 why=f"{printable(parts.netloc.rpartition('@')[2])} is reached without encryption",
                 remedy="use an address that begins with https://",
             )
-        self._endpoint = Endpoint(address.rstrip("/"), local)
-        self._credentials = credentials
-        self._retries = retries or RetryPolicy()
-        self._transport = Transport(timeouts, route=route)
+        self.endpoint = Endpoint(address.rstrip("/"), local)
+        self.credentials = credentials
+        self.retries = retries or RetryPolicy()
+        self.transport = Transport(timeouts, route=route)
         self._lock = threading.Lock()
 
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self._endpoint.address!r})"
-
-    def _read(self, operation: Operation, service: str, method: str, /, **fields: Any) -> Any:
+    def read(self, operation: Operation, service: str, method: str, /, **fields: Any) -> Any:
         """Calls a method that changes nothing, again and again where the failure may pass.
 
         Returns:
@@ -106,9 +104,9 @@ class ApiClient:
             KaggleError: What Kaggle answered in the end.
         """
         call = sdk.prepared(service, method, **fields)
-        return retried(lambda: self._called(operation, call), self._retries)
+        return retried(lambda: self._called(operation, call), self.retries)
 
-    def _change(self, operation: Operation, service: str, method: str, /, **fields: Any) -> Any:
+    def change(self, operation: Operation, service: str, method: str, /, **fields: Any) -> Any:
         """Calls a method that changes something: once, whatever happens.
 
         Returns:
@@ -119,56 +117,68 @@ class ApiClient:
         """
         return self._called(operation, sdk.prepared(service, method, **fields), is_repeatable=False)
 
-    def _file_url(self, operation: Operation, service: str, method: str, /, **fields: Any) -> str:
+    def file_url(self, operation: Operation, service: str, method: str, /, **fields: Any) -> str:
         """Asks for the short-lived address of a file."""
-        return self._checked_url(self._read(operation, service, method, **fields).url, operation)
+        return self.checked_url(self.read(operation, service, method, **fields).url, operation)
 
-    def _checked_url(self, url: str, operation: Operation, *, is_upload: bool = False) -> str:
+    def checked_url(self, url: str, operation: Operation, *, is_upload: bool = False) -> str:
         """The address of a file that Kaggle named, if it is one that may be asked, or sent a file."""
-        return guards.checked_address(url, base=self._endpoint.address, doing=operation.doing, is_upload=is_upload)
+        return guards.checked_address(url, base=self.endpoint.address, doing=operation.doing, is_upload=is_upload)
 
-    def _pages(self, operation: Operation, service: str, method: str, /, **fields: Any) -> Iterator[Any]:
+    def pages(self, operation: Operation, service: str, method: str, /, **fields: Any) -> Iterator[Any]:
         """Every page of a listing."""
         token: str | None = None
-        seen: set[str] = set()
+        earlier: set[str] = set()
         for _ in range(_MOST_PAGES):
-            page = self._read(operation, service, method, page_token=token, **fields)
+            page = self.read(operation, service, method, page_token=token, **fields)
             yield page
             token = page.next_page_token or ""
             if not token:
                 return
-            if token in seen:
-                raise self._unexpected(operation, "is a listing that goes in circles")
-            seen.add(token)
-        raise self._unexpected(operation, "is a listing without an end")
+            if token in earlier:
+                raise self.unexpected(operation, "is a listing that goes in circles")
+            earlier.add(token)
+        raise self.unexpected(operation, "is a listing without an end")
 
     @contextmanager
-    def _stream(self, operation: Operation, path: str, *, read_timeout: float) -> Iterator[StreamedResponse]:
+    def stream(self, operation: Operation, path: str, *, read_timeout: float) -> Iterator[StreamedResponse]:
         """Fetches a path of the API itself while it comes, with the credentials; once."""
         request = Request(
             "GET",
-            f"{self._endpoint.api}/{quote(path)}",
+            f"{self.endpoint.api}/{quote(path)}",
             operation.doing,
             headers={"Accept": "text/event-stream, application/json"},
             authorization=self._authorization(operation),
-            secrets=redacted_secrets(self._credentials),
+            secrets=redacted_secrets(self.credentials),
         )
-        with self._transport.stream(request, read_timeout=read_timeout) as stream:
+        with self.transport.stream(request, read_timeout=read_timeout) as stream:
             if stream.status >= HTTPStatus.BAD_REQUEST:
                 raise self._error(Response(stream.status, stream.headers, stream.read()), operation)
             if stream.is_redirect:
-                raise self._unexpected(operation, "sends on to another address")
+                raise self.unexpected(operation, "sends on to another address")
             yield stream
 
-    def _refused(self, said: str, operation: Operation) -> KaggleError:
+    def read_or_none(self, operation: Operation, service: str, method: str, /, **fields: Any) -> Any:
+        """The answer to a look-up, or None where there is no such thing, or none that this account may see."""
+        try:
+            return self.read(operation, service, method, **fields)
+        except NotFoundError:
+            return None
+        except ForbiddenError as error:
+            # Kaggle forbids what is not there; creating what somebody else has fails with a sentence of its own.
+            if type(error) is ForbiddenError:
+                return None
+            raise
+
+    def refused(self, words: str, operation: Operation) -> KaggleError:
         """The error for a refusal in words, in an answer that came with 200."""
-        return refusal(HTTPStatus.BAD_REQUEST, said, operation=operation, endpoint=self._endpoint)
+        return refusal(HTTPStatus.BAD_REQUEST, words, operation=operation, endpoint=self.endpoint)
 
-    def _unexpected(self, operation: Operation, why: str) -> NotKaggleError:
+    def unexpected(self, operation: Operation, why: str) -> NotKaggleError:
         """The error for an answer without what it has to have; `why` continues "the answer of HOST …"."""
-        return NotKaggleError(doing=operation.doing, host=self._endpoint.host, why=why)
+        return NotKaggleError(doing=operation.doing, host=self.endpoint.host, why=why)
 
-    def _unexpected_of_store(self, operation: Operation, why: str) -> NotKaggleError:
+    def unexpected_of_store(self, operation: Operation, why: str) -> NotKaggleError:
         """The same for an answer of the store that Kaggle keeps files in."""
         return NotKaggleError(doing=operation.doing, host="the store of files", why=why)
 
@@ -178,36 +188,36 @@ class ApiClient:
         """Sends a call, signed unless it is one to exchange a login, and reads its answer."""
         request = Request(
             "POST",
-            f"{self._endpoint.api}/{call.path}",
+            f"{self.endpoint.api}/{call.path}",
             operation.doing,
             headers={"Content-Type": "application/json", "Accept": "application/json"},
             body=call.body,
             authorization="" if login else self._authorization(operation),
             # What is answered to a login may be the access token that is known already.
-            secrets=(login.refresh_token,) if login else redacted_secrets(self._credentials),
+            secrets=(login.refresh_token,) if login else redacted_secrets(self.credentials),
             is_repeatable=is_repeatable,
         )
-        reply = self._transport.send(request, limit=_LARGEST_ANSWER)
+        reply = self.transport.send(request, limit=_LARGEST_ANSWER)
         location = reply.headers.get("location")
         is_file = reply.is_redirect and location and call.expects_redirect
         try:
             return call.answer({"url": location} if is_file else self._object(reply, operation))
         except sdk.WrongTypeError as error:
-            raise self._unexpected(operation, str(error)) from error
+            raise self.unexpected(operation, str(error)) from error
 
     def _object(self, reply: Response, operation: Operation) -> sdk.JsonObject:
         """The JSON object of an answer that is none of an error."""
         if reply.status >= HTTPStatus.BAD_REQUEST:
             raise self._error(reply, operation)
         if reply.is_redirect:
-            raise self._unexpected(operation, "sends on to another address")
+            raise self.unexpected(operation, "sends on to another address")
         if reply.media_type != "application/json":
-            raise self._unexpected(operation, f"is {reply.media_type or 'of no type'} where JSON was expected")
+            raise self.unexpected(operation, f"is {reply.media_type or 'of no type'} where JSON was expected")
         value = _json(reply.body)
         if value is None:
-            raise self._unexpected(operation, "is JSON that is broken or cut off")
+            raise self.unexpected(operation, "is JSON that is broken or cut off")
         if not isinstance(value, dict):
-            raise self._unexpected(operation, "is JSON of another shape than expected")
+            raise self.unexpected(operation, "is JSON of another shape than expected")
         code = value.get("code")
         if type(code) is int and HTTPStatus.BAD_REQUEST <= code <= _LARGEST_STATUS:
             raise self._error(Response(code, reply.headers, reply.body), operation)
@@ -215,26 +225,30 @@ class ApiClient:
 
     def _error(self, reply: Response, operation: Operation) -> KaggleError:
         if reply.status == HTTPStatus.UNAUTHORIZED:
-            return self._not_accepted()
-        said = _message(reply)
-        return transient_error(reply.status, reply.headers, doing=operation.doing, said=said) or refusal(
-            reply.status, said, operation=operation, endpoint=self._endpoint
+            return self.credentials_refused()
+        words = _message(reply)
+        return transient_error(reply.status, reply.headers, doing=operation.doing, words=words) or refusal(
+            reply.status, words, operation=operation, endpoint=self.endpoint
         )
 
-    def _not_accepted(self) -> CredentialsRefusedError:
-        return CredentialsRefusedError(source=self._credentials.source, site=self._endpoint.site)
+    def credentials_refused(self) -> CredentialsError:
+        """The error for credentials that Kaggle does not accept."""
+        return CredentialsError(
+            why=f"the credentials from {printable(self.credentials.source)} are not accepted, they may have expired",
+            remedy=f"make a new token at {self.endpoint.site}/settings/api and put it in their place",
+        )
 
     def _authorization(self, operation: Operation) -> str:
-        if isinstance(self._credentials, LegacyKey):
-            return f"Basic {self._credentials.pair}"
-        return f"Bearer {self._access_token(operation)}"
+        if isinstance(self.credentials, LegacyKey):
+            return f"Basic {self.credentials.pair}"
+        return f"Bearer {self.access_token(operation)}"
 
-    def _access_token(self, operation: Operation) -> str:
+    def access_token(self, operation: Operation) -> str:
         """The token that requests are signed with, exchanged for a new one where it has expired; "" with a key."""
         with self._lock:
-            credentials = self._credentials
+            credentials = self.credentials
             if isinstance(credentials, RefreshToken) and not credentials.is_fresh(datetime.now(UTC)):
-                credentials = self._credentials = self._refreshed(credentials, operation)
+                credentials = self.credentials = self._refreshed(credentials, operation)
         if isinstance(credentials, RefreshToken):
             return credentials.access_token
         return credentials.token if isinstance(credentials, AccessToken) else ""
@@ -249,14 +263,14 @@ class ApiClient:
             expiration_duration=f"{_OAUTH_LIFE.total_seconds()}s",
         )
         try:
-            answer = retried(lambda: self._called(operation, call, login=credentials), self._retries)
+            answer = retried(lambda: self._called(operation, call, login=credentials), self.retries)
         except KaggleError as error:
             # Whatever was to be done with the token was not sent.
             error.outcome_unknown = False
             raise
         token = answer.token or ""
         if not token or not token.isascii() or not token.isprintable():
-            raise self._not_accepted()
+            raise self.credentials_refused()
         user = answer.user_name or ""
         life = timedelta(seconds=min(max(answer.expires_in or 0, 0), _OAUTH_LIFE.total_seconds()))
         return RefreshToken(
@@ -294,14 +308,17 @@ _CONTENT_RANGE = re.compile(r"bytes (\d{1,18})-(\d{1,18})/(\d{1,18}|\*)")
 _LARGEST_NOTE = 4_096
 
 
-class Downloads(ApiClient):
+class Downloads:
     """Fetches files; credentials are never sent along, since the addresses carry their own."""
+
+    def __init__(self, client: ApiClient) -> None:
+        self._client = client
 
     def read_range(self, url: str, start: int, length: int) -> bytes:
         """The bytes from `start` on, at most `length`, fewer at the end; never more, whatever the server sends."""
         if length <= 0:
             return b""
-        return retried(lambda: self._range(url, start, length), self._retries)
+        return retried(lambda: self._range(url, start, length), self._client.retries)
 
     def download(self, url: str, destination: Path, *, size: int | None = None) -> Iterator[int]:
         """Fetches into a file, resuming `destination.part`; yields the bytes so far; the name appears when whole."""
@@ -309,7 +326,7 @@ class Downloads(ApiClient):
 
     def _download(self, url: str, destination: Path, size: int | None, operation: Operation) -> Iterator[int]:
         partial = _PartialFile(destination)
-        retries = Retries(self._retries)
+        retries = Retries(self._client.retries)
         while True:
             before = partial.size()
             try:
@@ -341,7 +358,7 @@ class Downloads(ApiClient):
                 return b""
             skip = self._offset(stream, start, operation)
             if skip > _LARGEST_SKIP:
-                raise self._unexpected_of_store(operation, "is the whole of a file where a part was asked for")
+                raise self._client.unexpected_of_store(operation, "is the whole of a file where a part was asked for")
             content = bytearray()
             for chunk in stream.chunks:
                 content += chunk
@@ -353,10 +370,10 @@ class Downloads(ApiClient):
         """The number of bytes that come before the part that was asked for."""
         if stream.status != _PART:
             return start
-        found = _CONTENT_RANGE.fullmatch(stream.headers.get("content-range", ""))
-        if found is None or int(found[1]) > start:
-            raise self._unexpected_of_store(operation, "is another part of the file than was asked for")
-        return start - int(found[1])
+        match = _CONTENT_RANGE.fullmatch(stream.headers.get("content-range", ""))
+        if match is None or int(match[1]) > start:
+            raise self._client.unexpected_of_store(operation, "is another part of the file than was asked for")
+        return start - int(match[1])
 
     def _more(self, url: str, partial: "_PartialFile", size: int | None, operation: Operation) -> Iterator[int]:
         """Fetches what is missing, once; yields the bytes so far."""
@@ -368,11 +385,11 @@ class Downloads(ApiClient):
         with self._opened(url, operation, headers) as stream:
             if stream.status == _BEYOND_END:
                 partial.begin(None)
-                raise self._unexpected_of_store(operation, "is that the file is shorter by now")
+                raise self._client.unexpected_of_store(operation, "is that the file is shorter by now")
             resumed = stream.status == _PART and have > 0
             total = _total(stream)
             if resumed and (self._offset(stream, have, operation) or (note and total != note.total)):
-                raise self._unexpected_of_store(operation, "is another part of the file than was asked for")
+                raise self._client.unexpected_of_store(operation, "is another part of the file than was asked for")
             self._check_total(total, size, operation)
             if not resumed:
                 have = 0
@@ -396,7 +413,7 @@ class Downloads(ApiClient):
             file.flush()
             os.fsync(file.fileno())
         if total is not None and have < total:
-            raise self._unexpected_of_store(operation, f"has {have:,} bytes of {total:,}")
+            raise self._client.unexpected_of_store(operation, f"has {have:,} bytes of {total:,}")
 
     def _check_total(self, total: int | None, size: int | None, operation: Operation) -> None:
         if total is not None and size is not None and total != size:
@@ -410,8 +427,8 @@ class Downloads(ApiClient):
     def _opened(self, url: str, operation: Operation, headers: Mapping[str, str]) -> Iterator[StreamedResponse]:
         """A connection to a file, over as many redirects as it takes, each of which is looked at first."""
         for _ in range(_MOST_REDIRECTS + 1):
-            url = self._checked_url(url, operation)
-            with self._transport.stream(Request("GET", url, operation.doing, headers=headers)) as stream:
+            url = self._client.checked_url(url, operation)
+            with self._client.transport.stream(Request("GET", url, operation.doing, headers=headers)) as stream:
                 location = stream.headers.get("location")
                 if not stream.is_redirect or not location:
                     _check(stream, url, operation)
@@ -426,8 +443,8 @@ def _check(stream: StreamedResponse, url: str, operation: Operation) -> None:
     if error := transient_error(stream.status, stream.headers, doing=operation.doing):
         raise error
     if stream.status >= HTTPStatus.BAD_REQUEST and stream.status != _BEYOND_END:
-        said = f"the store of files answers {stream.status}"
-        raise RefusedError(doing=operation.doing, said=said, remedy=_EXPIRED)
+        words = f"the store of files answers {stream.status}"
+        raise RefusedError(doing=operation.doing, words=words, remedy=_EXPIRED)
     strange = ""
     if stream.status not in (_WHOLE, _PART, _BEYOND_END):
         strange = f"has the status {stream.status}"
@@ -513,8 +530,8 @@ def _validator(headers: Mapping[str, str]) -> str:
 def _total(stream: StreamedResponse) -> int | None:
     """The size of the whole file, as far as the headers say it."""
     if stream.status == _PART:
-        found = _CONTENT_RANGE.fullmatch(stream.headers.get("content-range", ""))
-        return int(found[3]) if found and found[3] != "*" else None
+        match = _CONTENT_RANGE.fullmatch(stream.headers.get("content-range", ""))
+        return int(match[3]) if match and match[3] != "*" else None
     length = stream.headers.get("content-length", "")
     return int(length) if length.isdecimal() and length.isascii() else None
 
@@ -528,10 +545,13 @@ _INCOMPLETE = HTTPStatus.PERMANENT_REDIRECT  # what stores of files say as long 
 _RANGE = re.compile(r"bytes=0-(\d{1,18})")
 
 
-class Uploads(ApiClient):
+class Uploads:
     """Sends files."""
 
-    def _upload(self, operation: Operation, path: Path, service: str, method: str, /, **fields: Any) -> str:
+    def __init__(self, client: ApiClient) -> None:
+        self._client = client
+
+    def send(self, operation: Operation, path: Path, service: str, method: str, /, **fields: Any) -> str:
         """Sends a file and returns the token that names it from now on.
 
         Args:
@@ -550,9 +570,9 @@ class Uploads(ApiClient):
             with open_file(path) as file:
                 before = os.fstat(file.fileno())
                 fields |= {"content_length": before.st_size, "last_modified_epoch_seconds": int(before.st_mtime)}
-                started = self._read(operation, service, method, **fields)
+                started = self._client.read(operation, service, method, **fields)
                 if not started.token or not started.create_url:
-                    raise self._unexpected(operation, "names no place for the upload")
+                    raise self._client.unexpected(operation, "names no place for the upload")
                 self._put(file, before.st_size, started.create_url, operation)
                 after = os.fstat(file.fileno())
         except OSError as error:
@@ -566,8 +586,8 @@ class Uploads(ApiClient):
         return str(started.token)
 
     def _put(self, file: BinaryIO, size: int, url: str, operation: Operation) -> None:
-        url = self._checked_url(url, operation, is_upload=True)
-        retries = Retries(self._retries)
+        url = self._client.checked_url(url, operation, is_upload=True)
+        retries = Retries(self._client.retries)
         while True:
             try:
                 # The first attempt does not ask: nothing was sent yet.
@@ -583,10 +603,10 @@ class Uploads(ApiClient):
         reply = self._answer_of_store(url, {"Content-Range": f"bytes */{size}"}, b"", operation)
         if reply.status in _DONE:
             return size
-        found = _RANGE.fullmatch(reply.headers.get("range", ""))
-        have = int(found[1]) + 1 if found else 0
+        match = _RANGE.fullmatch(reply.headers.get("range", ""))
+        have = int(match[1]) + 1 if match else 0
         if have > size:
-            raise self._unexpected_of_store(operation, "says that it has more than was sent")
+            raise self._client.unexpected_of_store(operation, "says that it has more than was sent")
         return have
 
     def _send_rest(self, file: BinaryIO, url: str, offset: int, size: int, operation: Operation) -> None:
@@ -596,19 +616,21 @@ class Uploads(ApiClient):
             headers["Content-Range"] = f"bytes {offset}-{size - 1}/{size}"
         reply = self._answer_of_store(url, headers, _Rest(file, size - offset), operation)
         if reply.status == _INCOMPLETE:
-            raise self._unexpected_of_store(operation, "says that bytes are missing after all were sent")
+            raise self._client.unexpected_of_store(operation, "says that bytes are missing after all were sent")
 
     def _answer_of_store(
         self, url: str, headers: dict[str, str], body: "bytes | _Rest", operation: Operation
     ) -> Response:
-        reply = self._transport.send(Request("PUT", url, operation.doing, headers, body), limit=_LARGEST_UPLOAD_ANSWER)
+        reply = self._client.transport.send(
+            Request("PUT", url, operation.doing, headers, body), limit=_LARGEST_UPLOAD_ANSWER
+        )
         if error := transient_error(reply.status, reply.headers, doing=operation.doing):
             raise error
         if reply.status >= HTTPStatus.BAD_REQUEST:
-            said = "the store of files did not take the upload"
-            raise refusal(reply.status, said, operation=operation, endpoint=self._endpoint)
+            words = "the store of files did not take the upload"
+            raise refusal(reply.status, words, operation=operation, endpoint=self._client.endpoint)
         if reply.status not in (*_DONE, _INCOMPLETE):
-            raise self._unexpected_of_store(operation, f"has the status {reply.status}")
+            raise self._client.unexpected_of_store(operation, f"has the status {reply.status}")
         return reply
 
 

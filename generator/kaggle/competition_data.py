@@ -70,7 +70,7 @@ def list_competition(kaggle: Kaggle, slug: str) -> RemoteListing:
         return _by_folder(kaggle, slug)
     except NotFoundError:
         # Competitions that are older than the listing by folder have the flat one only.
-        return _flat(kaggle.competition_files(slug))
+        return _flat(kaggle.competitions.list_files(slug))
 
 
 def _by_folder(kaggle: Kaggle, slug: str) -> RemoteListing:
@@ -83,9 +83,9 @@ def _by_folder(kaggle: Kaggle, slug: str) -> RemoteListing:
         left -= len(drawn)
         level = []
         for path in drawn:
-            found = kaggle.competition_folder(slug, path, most=_MOST_FILES_OF_ONE)
-            listing.add(path, found.files, found.total_files)
-            names = sorted(name for name in found.folders if name not in _NOT_DATA and not name.startswith("."))
+            content = kaggle.competitions.list_folder(slug, path, most=_MOST_FILES_OF_ONE)
+            listing.add(path, content.files, content.total_files)
+            names = sorted(name for name in content.folders if name not in _NOT_DATA and not name.startswith("."))
             level += [f"{path}/{name}" if path else name for name in names]
         if not level:
             break
@@ -198,8 +198,8 @@ class RemoteFiles:
         try:
             if path not in self._addresses:
                 self.tell(printable(path))
-                self._addresses[path] = self.kaggle.competition_file_url(self.slug, path)
-            return self.kaggle.read_range(self._addresses[path], start, length)
+                self._addresses[path] = self.kaggle.competitions.file_url(self.slug, path)
+            return self.kaggle.files.read_range(self._addresses[path], start, length)
         except NotFoundError as error:
             raise OSError("Kaggle lists it, but does not hand it out") from error
 
@@ -323,18 +323,18 @@ class RemoteFacts:
         Raises:
             KaggleError: There is no such competition, or it cannot be asked.
         """
-        found = self.kaggle.competition(slug)
+        facts = self.kaggle.competitions.facts(slug)
         pages: Mapping[str, str] = {}
         warnings = []
         try:
-            pages = self.kaggle.pages(slug)
+            pages = self.kaggle.competitions.pages(slug)
         except (NotFoundError, ForbiddenError) as error:
             warnings.append(f"The pages of the competition were not read: {error.message}")
         return Description(
             competition=Competition(
-                slug=slug, title=found.title.strip() or slug, is_code_competition=found.is_code_competition
+                slug=slug, title=facts.title.strip() or slug, is_code_competition=facts.is_code_competition
             ),
-            metric_text=found.metric,
+            metric_text=facts.metric,
             pages=pages,
             source=self.source,
             warnings=tuple(warnings),
@@ -354,7 +354,7 @@ class RemoteFacts:
                 "tandem generate --data DIR."
             )
         files = RemoteFiles(self.kaggle, slug, listing.sizes, tell=self.tell)
-        return survey_files(files, sorted(listing.directories, key=lambda found: found.path), listing.notes)
+        return survey_files(files, sorted(listing.directories, key=lambda directory: directory.path), listing.notes)
 
 
 # Unpacking a competition's archive: only what Kaggle lists, no byte more than it lists, nothing out of the folder.
@@ -560,7 +560,7 @@ def download_data(kaggle: Kaggle, slug: str, folder: Path, files: WorkspaceFiles
         FileWriteError: The disk does not take them.
         UnsafePlaceError: There is a link where they are to be written.
     """
-    listed = kaggle.competition_files(slug)
+    listed = kaggle.competitions.list_files(slug)
     if not listed:
         raise KaggleError(
             f"Kaggle lists no files of {printable(slug)}: look at "
@@ -604,8 +604,8 @@ def download_source(kaggle: Kaggle, source: Source, files: WorkspaceFiles, *, te
     with writing(folder), files.filled(folder) as content:
         archive = content.with_name(f"{content.name}.archive")
         try:
-            address = kaggle.model_archive_url(name) if source.kind == "model" else kaggle.dataset_archive_url(name)
-            for done in kaggle.download(address, archive):
+            api = kaggle.models if source.kind == "model" else kaggle.datasets
+            for done in kaggle.files.download(api.archive_url(name), archive):
                 tell(Step("download", done))
             unpack_all(name, archive, content)
         finally:
@@ -664,7 +664,7 @@ def _fetch(kaggle: Kaggle, slug: str, archive: Path, tell: Tell) -> Path:
     done, last = 0, -1
     for _ in range(_MOST_ADDRESSES):
         try:
-            for done in kaggle.download(kaggle.competition_archive_url(slug), archive):
+            for done in kaggle.files.download(kaggle.competitions.archive_url(slug), archive):
                 tell(Step("download", done))
             return archive
         except RulesNotAcceptedError:

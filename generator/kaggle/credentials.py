@@ -91,7 +91,7 @@ def find_credentials(environment: Mapping[str, str] = os.environ) -> Credentials
         CredentialsError: There are none, or those that come first cannot be read.
     """
     home = Path(environment.get("HOME") or Path.home())
-    found = (
+    credentials = (
         _notebook_token(environment)
         or _environment_token(environment)
         or _file_token(home / ".kaggle" / "access_token")
@@ -99,12 +99,12 @@ def find_credentials(environment: Mapping[str, str] = os.environ) -> Credentials
         or _legacy_key(environment, home)
         or _oauth(home / ".kaggle" / "credentials.json")
     )
-    if found is None:
+    if credentials is None:
         raise CredentialsError(
             why="there are no credentials on this machine",
             remedy=f"make a token at {_SETTINGS} and save it as ~/.kaggle/access_token, or set KAGGLE_API_TOKEN",
         )
-    return found
+    return credentials
 
 
 def exposed_files(environment: Mapping[str, str] = os.environ) -> tuple[Path, ...]:

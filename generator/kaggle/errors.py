@@ -22,12 +22,12 @@ class Redaction:
 
     def __init__(self, secrets: Iterable[str]) -> None:
         # .NET writes a plus in JSON as its code, PHP a slash behind a backslash.
-        found = {
+        spellings = {
             spelled.encode()
             for secret in secrets
             for spelled in (secret, secret.replace("+", "\\u002B"), secret.replace("/", "\\/"), quote(secret, safe=""))
         }
-        self._secrets = sorted(found, key=len, reverse=True)
+        self._secrets = sorted(spellings, key=len, reverse=True)
 
     def cut(self, text: bytes) -> bytes:
         """The bytes without the secrets."""
@@ -84,16 +84,6 @@ class CredentialsError(KaggleError):
         super().__init__(f"Cannot sign in to Kaggle: {why}; {remedy}.")
 
 
-class CredentialsRefusedError(CredentialsError):
-    """Kaggle does not accept the credentials; `source` says where they were found."""
-
-    def __init__(self, *, source: str, site: str) -> None:
-        super().__init__(
-            why=f"the credentials from {printable(source)} are not accepted, they may have expired",
-            remedy=f"make a new token at {site}/settings/api and put it in their place",
-        )
-
-
 class OtherKaggleError(KaggleError):
     """The real Kaggle was asked for in an environment that the official client would not reach it from."""
 
@@ -138,10 +128,10 @@ class ServerFailedError(KaggleError):
 
     outcome_unknown = True
 
-    def __init__(self, *, doing: str, status: int, said: str, retry_after: timedelta | None = None) -> None:
+    def __init__(self, *, doing: str, status: int, words: str, retry_after: timedelta | None = None) -> None:
         super().__init__(
-            f"Cannot {printable(doing)}: Kaggle failed with {status}{_said(said)}; that is on its side, try again in a "
-            "few minutes."
+            f"Cannot {printable(doing)}: Kaggle failed with {status}{_in_brackets(words)}; that is on its side, try "
+            "again in a few minutes."
         )
         self.status = status
         self.retry_after = retry_after
@@ -159,23 +149,23 @@ class RateLimitedError(KaggleError):
 class NotFoundError(KaggleError):
     """There is no such thing, or this account may not know of it."""
 
-    def __init__(self, *, doing: str, said: str, look_at: str) -> None:
+    def __init__(self, *, doing: str, words: str, look_at: str) -> None:
         super().__init__(
-            f"Cannot {printable(doing)}: Kaggle has nothing of that name for this account{_said(said)}; check the "
-            f"spelling at {look_at}."
+            f"Cannot {printable(doing)}: Kaggle has nothing of that name for this account{_in_brackets(words)}; check "
+            f"the spelling at {look_at}."
         )
 
 
 class _AnsweredNoError(KaggleError):
-    """Kaggle understood, and said no, in words that `said` keeps; `remedy` may name the page on which it is mended."""
+    """Kaggle understood, and said no, in `words`; `remedy` may name the page on which it is mended."""
 
     answer = ""
     remedy = ""
 
-    def __init__(self, *, doing: str, said: str, remedy: str = "", page: str = "") -> None:
+    def __init__(self, *, doing: str, words: str, remedy: str = "", page: str = "") -> None:
         remedy = remedy or self.remedy.format(page=page)
-        super().__init__(f"Cannot {printable(doing)}: Kaggle {self.answer}{_said(said)}; {remedy}.")
-        self.said = quoted(said)
+        super().__init__(f"Cannot {printable(doing)}: Kaggle {self.answer}{_in_brackets(words)}; {remedy}.")
+        self.words = quoted(words)
 
 
 class ForbiddenError(_AnsweredNoError):
@@ -190,16 +180,8 @@ class RulesNotAcceptedError(ForbiddenError):
     remedy = "open {page} in a browser, join the competition and accept its rules"
 
 
-class PhoneNotVerifiedError(ForbiddenError):
-    """The account's phone number has to be verified first."""
-
-    remedy = "verify your phone number at {page}"
-
-
-class IdentityNotVerifiedError(ForbiddenError):
-    """The account's owner has to prove who they are first."""
-
-    remedy = "verify your identity at {page}"
+class NotVerifiedError(ForbiddenError):
+    """The account's owner has to verify a phone number or an identity first."""
 
 
 class SubmitForbiddenError(ForbiddenError):
@@ -218,12 +200,6 @@ class RefusedError(_AnsweredNoError):
     remedy = "change that, then try again"
 
 
-class QuotaUsedUpError(RefusedError):
-    """No accelerator hours are left."""
-
-    remedy = "the hours begin anew on Saturday at 00:00 UTC, see {page}; until then take another accelerator"
-
-
 class SessionLimitError(RefusedError):
     """As many sessions run as this account may have."""
 
@@ -234,12 +210,6 @@ class SlugTakenError(RefusedError):
     """The name belongs to something else already."""
 
     remedy = "take another title, or delete what has it at {page}"
-
-
-class SubmissionLimitError(RefusedError):
-    """No submission is left today."""
-
-    remedy = "the day's count begins anew at 00:00 UTC, submit after that"
 
 
 class SourcesRefusedError(RefusedError):
@@ -254,7 +224,7 @@ class SourcesRefusedError(RefusedError):
         missing = ", ".join(f"{kind} {printable(name)}" for kind, names in sources.items() for name in names)
         super().__init__(
             doing=f"push {ref} with all of its inputs",
-            said=f"version {version} was saved without {missing}",
+            words=f"version {version} was saved without {missing}",
             remedy="check those names, and that this account may use them (accepted rules, private datasets, an output "
             "that is there), then push again",
         )
@@ -275,15 +245,15 @@ class UnsafeAnswerError(KaggleError):
         self.was_sent = was_sent
 
 
-def quoted(said: str) -> str:
+def quoted(words: str) -> str:
     """A server's words on one line, printable, cut short and without the full stop at their end."""
-    line = printable(" ".join(said.split()))
+    line = printable(" ".join(words.split()))
     line = line if len(line) <= _LONGEST_QUOTE else line[:_LONGEST_QUOTE] + "…"
     return line.rstrip(".")
 
 
-def _said(said: str) -> str:
-    return f" ({quoted(said)})" if said.strip() else ""
+def _in_brackets(words: str) -> str:
+    return f" ({quoted(words)})" if words.strip() else ""
 
 
 def _duration(time: timedelta) -> str:
@@ -345,18 +315,18 @@ def checked_names(
         UnsafeAnswerError: A name is absolute, leads upwards, has a drive, a backslash or a control character, is too
             long, stands there twice, is a folder of another one, or is reserved.
     """
-    seen: set[str] = set()
+    earlier: set[str] = set()
     folders: set[str] = set()
     checked = tuple(names)
     for name in checked:
         why = _fault_of_name(name) or ("is a name that this kit needs itself" if name in reserved else "")
-        if not why and name in seen:
+        if not why and name in earlier:
             why = "stands there twice"
         if why:
             raise UnsafeAnswerError(
                 doing=doing, what=f'a file is called "{printable(name[:_SHOWN])}", which {why}', remedy=remedy
             )
-        seen.add(name)
+        earlier.add(name)
         folders.update(str(parent) for parent in PurePosixPath(name).parents)
     for name in checked:
         if name in folders:

@@ -32,7 +32,7 @@ from generator.kaggle.api_types import (
     log_text,
 )
 from generator.kaggle.client import ApiClient, Downloads, Uploads
-from generator.kaggle.credentials import AccessToken, contains_secret, exposed_files
+from generator.kaggle.credentials import AccessToken, Credentials, contains_secret, exposed_files
 from generator.kaggle.errors import (
     ForbiddenError,
     KaggleError,
@@ -53,6 +53,9 @@ from generator.text import JsonObject, is_slug, printable
 
 _PAGE_SIZE = 200  # the most that Kaggle gives
 _MOST_FILES = 20_000
+_FAILURES = 5  # of a log, in a row, without a new line between them
+_LARGEST_LOG = 256 << 20  # bytes of one connection
+_LARGEST_LINE = 4 << 20  # bytes
 _SESSION_STATES = {
     **SessionState.__members__,
     "CANCEL_REQUESTED": SessionState.CANCELLING,
@@ -61,14 +64,23 @@ _SESSION_STATES = {
 }
 
 
-class Kernels(ApiClient):
-    """The part of `Kaggle` that is about kernels."""
+class KernelApi:
+    """The kernels of an account, their sessions, and its quota.
 
-    def kernel(self, ref: str) -> RemoteKernel | None:
+    Attributes:
+        silence: The seconds without a byte of a log after which the session is asked whether it is over.
+    """
+
+    silence = 60.0
+
+    def __init__(self, client: ApiClient) -> None:
+        self._client = client
+
+    def find(self, ref: str) -> RemoteKernel | None:
         """A kernel of this account, or None if there is none of that name."""
         operation = Operation(f"look up the kernel {ref}")
         try:
-            found = self._read(operation, KERNELS, "get_kernel", **_named(ref))
+            answer = self._client.read(operation, KERNELS, "get_kernel", **_name_fields(ref))
         except NotFoundError:
             return None
         except ForbiddenError:
@@ -77,16 +89,16 @@ class Kernels(ApiClient):
             if self._is_listed(ref):
                 raise
             return None
-        if found.metadata is None:
-            raise self._unexpected(operation, "has no metadata of the kernel")
-        return self._described(found, ref, operation)
+        if answer.metadata is None:
+            raise self._client.unexpected(operation, "has no metadata of the kernel")
+        return self._described(answer, ref, operation)
 
     def push(self, kernel: KernelPush) -> Pushed:
         """Saves a version and runs it. Sent once, whatever happens; raises `SourcesRefusedError` after checking."""
         operation = Operation(f"push {kernel.ref}")
         text = _as_sent(kernel.text)
         self._check_text(text, operation, may_hold_secrets=kernel.may_hold_secrets)
-        answer = self._change(
+        answer = self._client.change(
             operation,
             KERNELS,
             "save_kernel",
@@ -111,18 +123,18 @@ class Kernels(ApiClient):
     def session_status(self, ref: str, version: int | None) -> SessionStatus:
         """The state of the session of one version, or of the newest."""
         operation = Operation(f"read the status of {_which(ref, version)}")
-        found = self._read(operation, KERNELS, "get_kernel_session_status", **_named(ref, version))
-        state = _SESSION_STATES.get(found.status.name if found.status else "", SessionState.UNKNOWN)
-        return SessionStatus(state, guards.clean_log(found.failure_message or "").strip())
+        answer = self._client.read(operation, KERNELS, "get_kernel_session_status", **_name_fields(ref, version))
+        state = _SESSION_STATES.get(answer.status.name if answer.status else "", SessionState.UNKNOWN)
+        return SessionStatus(state, guards.clean_log(answer.failure_message or "").strip())
 
     def output(self, ref: str, version: int) -> KernelOutput:
         """The files that a version wrote, of every page of the listing, names checked, and its log."""
         operation = Operation(f"list the output of {_which(ref, version)}")
-        fields = {**_named(ref, version), "page_size": _PAGE_SIZE}
+        fields = {**_name_fields(ref, version), "page_size": _PAGE_SIZE}
         urls: dict[str, str] = {}
         names: list[str] = []
         log = ""
-        for page in self._pages(operation, KERNELS, "list_kernel_session_output", **fields):
+        for page in self._client.pages(operation, KERNELS, "list_kernel_session_output", **fields):
             log = log or page.log or ""
             for file in page.files:
                 names.append(file.file_name or "")
@@ -130,27 +142,49 @@ class Kernels(ApiClient):
             self._check_count(len(names), operation)
         guards.checked_names(names, doing=operation.doing, reserved=(f"{fields['kernel_slug']}.log",))
         sizes = self._sizes(fields, operation) if names else {}
-        files = [RemoteFile(each, sizes.get(each, 0), self._checked_url(urls[each], operation)) for each in names]
+        files = [
+            RemoteFile(each, sizes.get(each, 0), self._client.checked_url(urls[each], operation)) for each in names
+        ]
         return KernelOutput(tuple(files), log_text(log))
+
+    def log_lines(self, ref: str) -> Iterator[LogLine]:
+        """The log of the newest session as it grows, reconnecting by itself, to its end; never twice the same line."""
+        lines = _SeenLines()
+        failures = 0
+        while True:
+            before = lines.count
+            try:
+                yield from lines.new(self._connection(ref))
+            except _EndOfLog:
+                return
+            except TRANSIENT as error:
+                failures = 0 if lines.count > before else failures
+                # Silence is what a long epoch sounds like; anything else that lasts is worth saying.
+                is_silence = isinstance(error, UnreachableError) and error.timed_out
+                if not is_silence or self._is_over(ref):
+                    failures += 1
+                if failures >= _FAILURES:
+                    raise
+            self._client.retries.sleep(1.0)
 
     def quota(self) -> Quota:
         """The accelerator hours of this week."""
         operation = Operation("read the accelerator quota")
-        found = self._read(operation, KERNELS, "get_accelerator_quota_statistics")
+        answer = self._client.read(operation, KERNELS, "get_accelerator_quota_statistics")
         return Quota(
-            gpu_used=_time(found.gpu_quota, "time_used"),
-            gpu_allowed=_time(found.gpu_quota, "total_time_allowed"),
-            tpu_used=_time(found.tpu_quota, "time_used"),
-            tpu_allowed=_time(found.tpu_quota, "total_time_allowed"),
+            gpu_used=_time(answer.gpu_quota, "time_used"),
+            gpu_allowed=_time(answer.gpu_quota, "total_time_allowed"),
+            tpu_used=_time(answer.tpu_quota, "time_used"),
+            tpu_allowed=_time(answer.tpu_quota, "total_time_allowed"),
         )
 
-    def _described(self, found: Any, ref: str, operation: Operation) -> RemoteKernel:
-        metadata, blob = found.metadata, found.blob
-        if metadata.slug and metadata.slug.casefold() != _named(ref)["kernel_slug"].casefold():
-            raise self._unexpected(operation, f"is about another kernel, {metadata.slug}")
+    def _described(self, answer: Any, ref: str, operation: Operation) -> RemoteKernel:
+        metadata, blob = answer.metadata, answer.blob
+        if metadata.slug and metadata.slug.casefold() != _name_fields(ref)["kernel_slug"].casefold():
+            raise self._client.unexpected(operation, f"is about another kernel, {metadata.slug}")
         # Some write a pulled notebook under this name, wherever it leads.
         if blob and blob.slug and not is_slug(blob.slug.casefold()):
-            raise self._unexpected(operation, f"calls the notebook {blob.slug}")
+            raise self._client.unexpected(operation, f"calls the notebook {blob.slug}")
         version = max(metadata.current_version_number or 0, 0)
         return RemoteKernel(version, source=(blob.source or "") if blob else "")
 
@@ -158,16 +192,16 @@ class Kernels(ApiClient):
         operation = Operation(f"look for {ref} among the kernels of this account")
         fields = {
             "group": "PROFILE",
-            "search": _named(ref)["kernel_slug"].replace("-", " "),
+            "search": _name_fields(ref)["kernel_slug"].replace("-", " "),
             "page_size": _PAGE_SIZE,
         }
-        pages = self._pages(operation, KERNELS, "list_kernels", **fields)
+        pages = self._client.pages(operation, KERNELS, "list_kernels", **fields)
         return any(kernel.ref.strip("/").casefold() == ref.casefold() for page in pages for kernel in page.kernels)
 
     def _check_text(self, text: str, operation: Operation, *, may_hold_secrets: bool) -> None:
         if not may_hold_secrets:
             guards.check_text(text, doing=operation.doing)
-        if contains_secret(text, self._credentials):
+        if contains_secret(text, self._client.credentials):
             raise UnsafeAnswerError(
                 doing=operation.doing,
                 what="the notebook holds the very credentials that it is pushed with",
@@ -177,22 +211,22 @@ class Kernels(ApiClient):
 
     def _pushed(self, answer: Any, kernel: KernelPush, operation: Operation) -> Pushed:
         if answer.error:
-            raise self._refused(answer.error, operation)
+            raise self._client.refused(answer.error, operation)
         ref = answer.ref.strip("/").removeprefix("code/") or kernel.ref
         version = answer.version_number or 0
         if version <= 0:
-            raise self._unexpected(operation, "names no version")
+            raise self._client.unexpected(operation, "names no version")
         kinds = ("competition", "dataset", "kernel", "model")
         refused = {kind: tuple(getattr(answer, f"invalid_{kind}_sources")) for kind in kinds}
         if any(refused.values()):
             raise SourcesRefusedError(ref=ref, version=version, sources=refused)
-        return Pushed(ref, version, answer.url or f"{self._endpoint.site}/code/{ref}")
+        return Pushed(ref, version, answer.url or f"{self._client.endpoint.site}/code/{ref}")
 
     def _sizes(self, fields: dict[str, Any], operation: Operation) -> dict[str, int]:
         """The sizes of output files, which another listing has; empty where that one is not to be had."""
         sizes: dict[str, int] = {}
         try:
-            for page in self._pages(operation, KERNELS, "list_kernel_files", **fields):
+            for page in self._client.pages(operation, KERNELS, "list_kernel_files", **fields):
                 sizes.update({file.name: max(file.size, 0) for file in page.files})
                 self._check_count(len(sizes), operation)
         except (NotFoundError, ForbiddenError):
@@ -201,7 +235,28 @@ class Kernels(ApiClient):
 
     def _check_count(self, count: int, operation: Operation) -> None:
         if count > _MOST_FILES:
-            raise self._unexpected(operation, f"lists more than {_MOST_FILES:,} files")
+            raise self._client.unexpected(operation, f"lists more than {_MOST_FILES:,} files")
+
+    def _connection(self, ref: str) -> Iterator[LogLine]:
+        operation = Operation(f"follow the log of {ref}")
+        path = f"kernels/logs/stream/{ref.strip('/')}"
+        with self._client.stream(operation, path, read_timeout=self.silence) as stream:
+            if stream.media_type == "text/event-stream":
+                yield from _events(stream)
+                # Without its end the stream broke, though the connection was closed in good order.
+                raise self._client.unexpected(operation, "is a log without its end")
+            if stream.media_type == "text/html":
+                raise self._client.unexpected(operation, "is text/html where a log was expected")
+            yield from log_events(stream.read(_LARGEST_LOG).decode("utf-8", "replace"))
+            raise _EndOfLog
+
+    def _is_over(self, ref: str) -> bool:
+        try:
+            return self.session_status(ref, None).state.is_final
+        except NotFoundError:
+            return True
+        except KaggleError:
+            return False
 
 
 def _as_sent(text: str) -> str:
@@ -221,7 +276,7 @@ def _as_sent(text: str) -> str:
     return json.dumps(notebook, ensure_ascii=False, indent=1)
 
 
-def _named(ref: str, version: int | None = None) -> dict[str, Any]:
+def _name_fields(ref: str, version: int | None = None) -> dict[str, Any]:
     """The fields that name a kernel in requests."""
     owner, _, slug = ref.strip("/").partition("/")
     # A bare number is answered with 404.
@@ -238,58 +293,6 @@ def _time(quota: Any, name: str) -> timedelta:
 
 
 # Following the log of a session that runs: server-sent events, taken up again where the connection broke.
-
-
-_FAILURES = 5  # in a row, without a new line between them
-_LARGEST_LOG = 256 << 20  # bytes of one connection
-_LARGEST_LINE = 4 << 20  # bytes
-
-
-class LogStream(Kernels):
-    """Follows the newest session of a kernel."""
-
-    _silence = 60.0  # seconds without a byte after which the session is asked whether it is over
-
-    def log_lines(self, ref: str) -> Iterator[LogLine]:
-        """The log of the newest session as it grows, reconnecting by itself, to its end; never twice the same line."""
-        seen = _SeenLines()
-        failures = 0
-        while True:
-            before = seen.count
-            try:
-                yield from seen.new(self._connection(ref))
-            except _EndOfLog:
-                return
-            except TRANSIENT as error:
-                failures = 0 if seen.count > before else failures
-                # Silence is what a long epoch sounds like; anything else that lasts is worth saying.
-                is_silence = isinstance(error, UnreachableError) and error.timed_out
-                if not is_silence or self._is_over(ref):
-                    failures += 1
-                if failures >= _FAILURES:
-                    raise
-            self._retries.sleep(1.0)
-
-    def _connection(self, ref: str) -> Iterator[LogLine]:
-        operation = Operation(f"follow the log of {ref}")
-        path = f"kernels/logs/stream/{ref.strip('/')}"
-        with self._stream(operation, path, read_timeout=self._silence) as stream:
-            if stream.media_type == "text/event-stream":
-                yield from _events(stream)
-                # Without its end the stream broke, though the connection was closed in good order.
-                raise self._unexpected(operation, "is a log without its end")
-            if stream.media_type == "text/html":
-                raise self._unexpected(operation, "is text/html where a log was expected")
-            yield from log_events(stream.read(_LARGEST_LOG).decode("utf-8", "replace"))
-            raise _EndOfLog
-
-    def _is_over(self, ref: str) -> bool:
-        try:
-            return self.session_status(ref, None).state.is_final
-        except NotFoundError:
-            return True
-        except KaggleError:
-            return False
 
 
 class _SeenLines:
@@ -345,44 +348,49 @@ def _event(line: bytes) -> Iterator[LogLine]:
 # Competitions at a Kaggle: their facts, their files, and submissions to them.
 
 
-class Competitions(Uploads):
-    """The part of `Kaggle` that is about competitions."""
+class CompetitionApi:
+    """The facts and files of competitions, and an account's submissions to them."""
 
-    def competition(self, slug: str) -> RemoteCompetition:
+    def __init__(self, client: ApiClient, uploads: Uploads) -> None:
+        self._client, self._uploads = client, uploads
+
+    def facts(self, slug: str) -> RemoteCompetition:
         """The facts of a competition."""
         operation = Operation(f"look up the competition {slug}", slug)
-        found = self._read(operation, COMPETITIONS, "get_competition", competition_name=slug)
+        answer = self._client.read(operation, COMPETITIONS, "get_competition", competition_name=slug)
         # `ref` is an address: https://www.kaggle.com/competitions/titanic
-        named = (found.ref or found.url or "").rstrip("/").rpartition("/")[2]
+        name = (answer.ref or answer.url or "").rstrip("/").rpartition("/")[2]
         return RemoteCompetition(
-            slug=named or slug,
-            title=found.title or "",
-            metric=found.evaluation_metric or "",
-            is_code_competition=bool(found.is_kernels_submissions_only),
+            slug=name or slug,
+            title=answer.title or "",
+            metric=answer.evaluation_metric or "",
+            is_code_competition=bool(answer.is_kernels_submissions_only),
         )
 
     def pages(self, slug: str) -> Mapping[str, str]:
         """The pages of a competition by their names, such as `evaluation`, in Markdown or HTML."""
         operation = Operation(f"read the pages of {slug}", slug)
-        found = self._read(operation, COMPETITIONS, "list_competition_pages", competition_name=slug)
-        return {page.name: page.content for page in found.pages}
+        answer = self._client.read(operation, COMPETITIONS, "list_competition_pages", competition_name=slug)
+        return {page.name: page.content for page in answer.pages}
 
-    def competition_files(self, slug: str) -> tuple[RemoteFile, ...]:
+    def list_files(self, slug: str) -> tuple[RemoteFile, ...]:
         """Every file of a competition's data, of all pages of the listing, in Kaggle's order."""
         operation = Operation(f"list the files of {slug}", slug)
-        pages = self._pages(operation, COMPETITIONS, "list_data_files", competition_name=slug, page_size=_PAGE_SIZE)
+        pages = self._client.pages(
+            operation, COMPETITIONS, "list_data_files", competition_name=slug, page_size=_PAGE_SIZE
+        )
         files = [RemoteFile(file.name or file.ref, file.total_bytes) for page in pages for file in page.files]
         self._check_files(files, operation)
         return tuple(files)
 
-    def competition_folder(self, slug: str, path: str, *, most: int) -> RemoteFolder:
+    def list_folder(self, slug: str, path: str, *, most: int) -> RemoteFolder:
         """One folder of a competition's data, by `ListDataTreeFiles`: "" is the top; at most `most` files are in it."""
         operation = Operation(f"list the folder {path or 'at the top'} of {slug}", slug)
         folders: list[str] = []
         files: list[RemoteFile] = []
         total = 0
         fields = {"competition_name": slug, "path": path or None, "page_size": _PAGE_SIZE}
-        for page in self._pages(operation, COMPETITIONS, "list_data_tree_files", **fields):
+        for page in self._client.pages(operation, COMPETITIONS, "list_data_tree_files", **fields):
             folders += [folder.name or "" for folder in page.directories]
             files += [
                 RemoteFile(f"{path}/{file.name}" if path else file.name or "", file.total_bytes) for file in page.files
@@ -395,41 +403,42 @@ class Competitions(Uploads):
         guards.checked_names(folders, doing=operation.doing, remedy=guards.BY_HAND)
         return RemoteFolder(tuple(folders), tuple(files[:most]), total)
 
-    def competition_file_url(self, slug: str, name: str) -> str:
+    def file_url(self, slug: str, name: str) -> str:
         """The short-lived address of a file's bytes, which answers range requests."""
         operation = Operation(f"download {name} of {slug}", slug)
-        return self._file_url(operation, COMPETITIONS, "download_data_file", competition_name=slug, file_name=name)
+        return self._client.file_url(
+            operation, COMPETITIONS, "download_data_file", competition_name=slug, file_name=name
+        )
 
-    def competition_archive_url(self, slug: str) -> str:
+    def archive_url(self, slug: str) -> str:
         """The short-lived address of the archive (zip) of all files, which answers range requests."""
         operation = Operation(f"download the data of {slug}", slug)
-        return self._file_url(operation, COMPETITIONS, "download_data_files", competition_name=slug)
+        return self._client.file_url(operation, COMPETITIONS, "download_data_files", competition_name=slug)
 
     def submissions_left(self, slug: str) -> int:
         """The submissions that are left today."""
         operation = Operation(f"read how many submissions to {slug} are left", slug)
-        found = self._read(operation, COMPETITIONS, "get_submission_limits", competition_name=slug)
-        left: int = found.num_allowed_now
-        return left
+        answer = self._client.read(operation, COMPETITIONS, "get_submission_limits", competition_name=slug)
+        return int(answer.num_allowed_now)
 
     def submissions(self, slug: str) -> tuple[Submission, ...]:
         """This account's submissions, the newest first (one page of them)."""
         operation = Operation(f"list the submissions to {slug}", slug)
-        found = self._read(
+        answer = self._client.read(
             operation, COMPETITIONS, "list_submissions", competition_name=slug, page=1, page_size=_PAGE_SIZE
         )
-        return tuple(_submission(item) for item in found.submissions)
+        return tuple(_submission(item) for item in answer.submissions)
 
     def submission(self, slug: str, ref: int) -> Submission:
         """One submission, by the number that submitting returned."""
         operation = Operation(f"look up submission {ref} to {slug}", slug)
-        return _submission(self._read(operation, COMPETITIONS, "get_submission", ref=ref))
+        return _submission(self._client.read(operation, COMPETITIONS, "get_submission", ref=ref))
 
     def submit_kernel(self, slug: str, *, kernel: str, version: int, file_name: str, message: str) -> int:
         """Submits a version of a kernel to a code competition, and returns the submission's number. Sent once."""
         operation = Operation(f"submit version {version} of {kernel} to {slug}", slug, is_submission=True)
         owner, _, name = kernel.partition("/")
-        answer = self._change(
+        answer = self._client.change(
             operation,
             COMPETITIONS,
             "create_code_submission",
@@ -447,8 +456,8 @@ class Competitions(Uploads):
         operation = Operation(f"submit {path.name} to {slug}", slug, is_submission=True)
         guards.check_upload([(path.name, path)], doing=operation.doing)
         fields = {"competition_name": slug, "file_name": path.name}
-        token = self._upload(operation, path, COMPETITIONS, "start_submission_upload", **fields)
-        answer = self._change(
+        token = self._uploads.send(operation, path, COMPETITIONS, "start_submission_upload", **fields)
+        answer = self._client.change(
             operation,
             COMPETITIONS,
             "create_submission",
@@ -461,13 +470,12 @@ class Competitions(Uploads):
     def _check_files(self, files: Sequence[RemoteFile], operation: Operation) -> None:
         guards.checked_names((file.name for file in files), doing=operation.doing, remedy=guards.BY_HAND)
         if any(file.size < 0 for file in files):
-            raise self._unexpected(operation, "has a file of a negative size")
+            raise self._client.unexpected(operation, "has a file of a negative size")
 
     def _number(self, answer: Any, operation: Operation) -> int:
         if answer.ref <= 0:
-            raise self._unexpected(operation, f"names no submission and says: {answer.message}")
-        number: int = answer.ref
-        return number
+            raise self._client.unexpected(operation, f"names no submission and says: {answer.message}")
+        return int(answer.ref)
 
 
 def _submission(item: Any) -> Submission:
@@ -501,52 +509,49 @@ _DATASET_STATES = {
 }
 
 
-class DatasetsAndModels(Uploads):
-    """The part of `Kaggle` that is about datasets and models."""
+class DatasetApi:
+    """The datasets of an account."""
 
-    def dataset_state(self, ref: str) -> DatasetState:
+    def __init__(self, client: ApiClient, uploads: Uploads) -> None:
+        self._client, self._uploads = client, uploads
+
+    def state(self, ref: str) -> DatasetState:
         """The state of a dataset's newest version."""
         operation = Operation(f"read the status of the dataset {ref}")
         try:
-            found = self._read(operation, DATASETS, "get_dataset_status", **_dataset(ref))
+            answer = self._client.read(operation, DATASETS, "get_dataset_status", **_dataset(ref))
         except NotFoundError:
             return DatasetState.MISSING
         # A name of tomorrow is no reason to give up waiting.
-        return _DATASET_STATES.get(found.status.name if found.status else "", DatasetState.PREPARING)
+        return _DATASET_STATES.get(answer.status.name if answer.status else "", DatasetState.PREPARING)
 
-    def dataset_version(self, ref: str) -> int:
+    def version(self, ref: str) -> int:
         """The newest version of a dataset, 0 if there is no such dataset."""
-        found = self._read_or_none(Operation(f"look up the dataset {ref}"), DATASETS, "get_dataset", **_dataset(ref))
-        if found is None:
+        operation = Operation(f"look up the dataset {ref}")
+        answer = self._client.read_or_none(operation, DATASETS, "get_dataset", **_dataset(ref))
+        if answer is None:
             return 0
         # A version that is not ready yet may be the newest, and not the current one.
-        known: list[int] = [version.version_number for version in found.versions]
-        return max(1, found.current_version_number or 0, *known)
+        versions: list[int] = [version.version_number for version in answer.versions]
+        return max(1, answer.current_version_number or 0, *versions)
 
-    def dataset_archive_url(self, ref: str) -> str:
+    def archive_url(self, ref: str) -> str:
         """The short-lived address of an archive of all files of a dataset's newest version."""
-        return self._file_url(Operation(f"download the dataset {ref}"), DATASETS, "download_dataset", **_dataset(ref))
+        return self._client.file_url(
+            Operation(f"download the dataset {ref}"), DATASETS, "download_dataset", **_dataset(ref)
+        )
 
-    def model_archive_url(self, handle: str) -> str:
-        """The short-lived address of an archive of all files of `owner/model/framework/variation/version`."""
-        operation = Operation(f"download the model {handle}")
-        variation, _, version = handle.rpartition("/")
-        if not (version.isascii() and version.isdecimal()):
-            raise RefusedError(doing=operation.doing, said=f"{handle} names no version", remedy="add it: …/1")
-        fields = {**_variation(variation, operation), "version_number": int(version)}
-        return self._file_url(operation, MODELS, "download_model_instance_version", **fields)
-
-    def upload_dataset(self, ref: str, upload: Upload) -> int:
+    def upload(self, ref: str, upload: Upload) -> int:
         """Creates a private dataset or its next version, and returns the version. Uploads resume; creating is once."""
         operation = Operation(f"upload the dataset {ref}")
-        version = self.dataset_version(ref)
-        folder = self._upload_files(upload, operation, kind="DATASET")
+        version = self.version(ref)
+        folder = _send_files(upload, self._uploads, operation, kind="DATASET")
         name = _dataset(ref)
         if version:
             body = {"version_notes": upload.notes, **folder}
-            answer = self._change(operation, DATASETS, "create_dataset_version", **name, body=body)
+            answer = self._client.change(operation, DATASETS, "create_dataset_version", **name, body=body)
         else:
-            answer = self._change(
+            answer = self._client.change(
                 operation,
                 DATASETS,
                 "create_dataset",
@@ -558,44 +563,60 @@ class DatasetsAndModels(Uploads):
                 **folder,
             )
         if answer.error or (answer.status or "ok").casefold() != "ok":
-            raise self._refused(answer.error or f"status {answer.status}", operation)
+            raise self._client.refused(answer.error or f"status {answer.status}", operation)
         return version + 1
 
-    def model_version(self, handle: str) -> int:
+
+class ModelApi:
+    """The models of an account; a handle is `owner/model/framework/variation`."""
+
+    def __init__(self, client: ApiClient, uploads: Uploads) -> None:
+        self._client, self._uploads = client, uploads
+
+    def archive_url(self, handle: str) -> str:
+        """The short-lived address of an archive of all files of `owner/model/framework/variation/version`."""
+        operation = Operation(f"download the model {handle}")
+        variation, _, version = handle.rpartition("/")
+        if not (version.isascii() and version.isdecimal()):
+            raise RefusedError(doing=operation.doing, words=f"{handle} names no version", remedy="add it: …/1")
+        fields = {**_variation(variation, operation), "version_number": int(version)}
+        return self._client.file_url(operation, MODELS, "download_model_instance_version", **fields)
+
+    def version(self, handle: str) -> int:
         """The newest version of a model's variation, 0 if there is none."""
         operation = Operation(f"look up the model {handle}")
-        found = self._read_or_none(operation, MODELS, "get_model_instance", **_variation(handle, operation))
-        return 0 if found is None else max(found.version_number, 1)
+        answer = self._client.read_or_none(operation, MODELS, "get_model_instance", **_variation(handle, operation))
+        return 0 if answer is None else max(answer.version_number, 1)
 
-    def upload_model(self, handle: str, upload: Upload) -> int:
+    def upload(self, handle: str, upload: Upload) -> int:
         """Creates `owner/model/framework/variation` or its next version, privately, and returns the version."""
         operation = Operation(f"upload the model {handle}")
         name = _variation(handle, operation)
-        version = self.model_version(handle)
+        version = self.version(handle)
         if not version:
             self._require_model(name, upload.title, operation)
-        folder = self._upload_files(upload, operation, kind="MODEL")
+        folder = _send_files(upload, self._uploads, operation, kind="MODEL")
         if not version and self._create_variation(name, folder, operation):
             return 1
         body = {"version_notes": upload.notes, **folder}
-        answer = self._change(operation, MODELS, "create_model_instance_version", **name, body=body)
+        answer = self._client.change(operation, MODELS, "create_model_instance_version", **name, body=body)
         if answer.error:
-            raise self._refused(answer.error, operation)
+            raise self._client.refused(answer.error, operation)
         # The variation was there, though it could not be seen before: what follows its last version is known by now.
-        return version + 1 if version else self.model_version(handle)
+        return version + 1 if version else self.version(handle)
 
     def _require_model(self, name: dict[str, str], title: str, operation: Operation) -> None:
         owner, slug = name["owner_slug"], name["model_slug"]
-        if self._read_or_none(operation, MODELS, "get_model", owner_slug=owner, model_slug=slug) is not None:
+        if self._client.read_or_none(operation, MODELS, "get_model", owner_slug=owner, model_slug=slug) is not None:
             return
         fields = {"owner_slug": owner, "slug": slug, "title": title, "is_private": True}
-        answer = self._change(operation, MODELS, "create_model", **fields)
+        answer = self._client.change(operation, MODELS, "create_model", **fields)
         if answer.error and answer.error_code != _CONFLICT:
-            raise self._refused(answer.error, operation)
+            raise self._client.refused(answer.error, operation)
 
     def _create_variation(self, name: dict[str, str], folder: dict[str, Any], operation: Operation) -> bool:
         """Creates a variation with its first version; False if it is there already."""
-        answer = self._change(
+        answer = self._client.change(
             operation,
             MODELS,
             "create_model_instance",
@@ -610,38 +631,27 @@ class DatasetsAndModels(Uploads):
         )
         if not answer.error:
             return True
-        refused = self._refused(answer.error, operation)
+        refused = self._client.refused(answer.error, operation)
         if answer.error_code == _CONFLICT or isinstance(refused, SlugTakenError):
             return False
         raise refused
 
-    def _read_or_none(self, operation: Operation, service: str, method: str, /, **fields: Any) -> Any:
-        """The answer to a look-up, or None where there is no such thing, or none that this account may see."""
-        try:
-            return self._read(operation, service, method, **fields)
-        except NotFoundError:
-            return None
-        except ForbiddenError as error:
-            # Kaggle forbids what is not there; creating what somebody else has fails with a sentence of its own.
-            if type(error) is ForbiddenError:
-                return None
-            raise
 
-    def _upload_files(self, upload: Upload, operation: Operation, *, kind: str) -> dict[str, Any]:
-        """Sends the files; returns the `files` and `directories` of the folder that holds them, as the API wants it."""
-        if not upload.files:
-            raise UnsafeAnswerError(doing=operation.doing, what="there are no files", remedy="name at least one")
-        guards.check_upload(upload.files.items(), doing=operation.doing)
-        folders: dict[PurePosixPath, dict[str, Any]] = {PurePosixPath(): {"files": [], "directories": []}}
-        for name, path in sorted(upload.files.items()):
-            file = PurePosixPath(name)
-            for folder in reversed(file.parents):
-                if folder not in folders:
-                    folders[folder] = {"name": folder.name, "files": [], "directories": []}
-                    folders[folder.parent]["directories"].append(folders[folder])
-            token = self._upload(operation, path, BLOBS, "start_blob_upload", type=kind, name=file.name)
-            folders[file.parent]["files"].append({"token": token})
-        return folders[PurePosixPath()]
+def _send_files(upload: Upload, uploads: Uploads, operation: Operation, *, kind: str) -> dict[str, Any]:
+    """Sends the files; returns the `files` and `directories` of the folder that holds them, as the API wants it."""
+    if not upload.files:
+        raise UnsafeAnswerError(doing=operation.doing, what="there are no files", remedy="name at least one")
+    guards.check_upload(upload.files.items(), doing=operation.doing)
+    folders: dict[PurePosixPath, dict[str, Any]] = {PurePosixPath(): {"files": [], "directories": []}}
+    for name, path in sorted(upload.files.items()):
+        file = PurePosixPath(name)
+        for folder in reversed(file.parents):
+            if folder not in folders:
+                folders[folder] = {"name": folder.name, "files": [], "directories": []}
+                folders[folder.parent]["directories"].append(folders[folder])
+        token = uploads.send(operation, path, BLOBS, "start_blob_upload", type=kind, name=file.name)
+        folders[file.parent]["files"].append({"token": token})
+    return folders[PurePosixPath()]
 
 
 def _dataset(ref: str) -> dict[str, str]:
@@ -652,11 +662,11 @@ def _dataset(ref: str) -> dict[str, str]:
 def _variation(handle: str, operation: Operation) -> dict[str, str]:
     """The fields that name a model's variation in requests."""
     match handle.strip("/").split("/"):
-        case [owner, model, framework, variation] if known := model_framework(framework):
-            return {"owner_slug": owner, "model_slug": model, "framework": known, "instance_slug": variation}
+        case [owner, model, framework, variation] if kaggle_name := model_framework(framework):
+            return {"owner_slug": owner, "model_slug": model, "framework": kaggle_name, "instance_slug": variation}
     raise RefusedError(
         doing=operation.doing,
-        said=f"{handle} is no model",
+        words=f"{handle} is no model",
         remedy="write OWNER/MODEL/FRAMEWORK/VARIATION with a framework that Kaggle has, such as keras or pyTorch",
     )
 
@@ -665,28 +675,48 @@ _OLDEST_SAFE = (2026, 10, 19)
 """Before this, certifi trusts roots that were compromised (GHSA-6q48-6c7w-9gw2): a stranger could take the token."""
 
 
-class Kaggle(Competitions, LogStream, DatasetsAndModels, Downloads):
+class Kaggle:
     """An account at a Kaggle. Every method raises `generator.kaggle.errors.KaggleError` where it cannot answer.
 
     Methods that only read are repeated with back-off inside; those that change something are sent once. Tests hand the
-    chain and its like a class with the same methods in its place.
+    chain and its like an object with the same attributes in its place.
+
+    Attributes:
+        client: The calls that the others make.
+        kernels: Kernels, their sessions, and the quota.
+        competitions: Competitions, and submissions to them.
+        datasets: Datasets.
+        models: Models.
+        files: Downloads from the addresses that the others name.
     """
 
-    _username = ""
+    def __init__(self, address: str, credentials: Credentials, **options: Any) -> None:
+        """Makes the parts around one client; `options` are those of `ApiClient`."""
+        self.client = ApiClient(address, credentials, **options)
+        uploads = Uploads(self.client)
+        self.kernels = KernelApi(self.client)
+        self.competitions = CompetitionApi(self.client, uploads)
+        self.datasets = DatasetApi(self.client, uploads)
+        self.models = ModelApi(self.client, uploads)
+        self.files = Downloads(self.client)
+        self._username = ""
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.address!r})"
 
     @property
     def address(self) -> str:
         """The base address of the API, such as `https://api.kaggle.com`; never with credentials in it."""
-        return self._endpoint.address
+        return self.client.endpoint.address
 
     @property
     def is_local(self) -> bool:
         """True for a local Kaggle (loopback), where built-in competitions exist and TPUs are emulated."""
-        return self._endpoint.is_local
+        return self.client.endpoint.is_local
 
     def warnings(self, environment: Mapping[str, str] = os.environ) -> tuple[str, ...]:
         """Sentences that a user should know before credentials are sent, for standard error."""
-        if not self._endpoint.is_real:
+        if not self.client.endpoint.is_real:
             return ()
         exposed = tuple(
             f"{printable(str(path))} can be read by other users of this machine: run `chmod 600` on it."
@@ -696,24 +726,21 @@ class Kaggle(Competitions, LogStream, DatasetsAndModels, Downloads):
 
     def username(self) -> str:
         """The account that the credentials belong to, asked of the server at most once."""
-        if not isinstance(self._credentials, AccessToken) and self._credentials.username:
-            return self._credentials.username
+        if not isinstance(self.client.credentials, AccessToken) and self.client.credentials.username:
+            return self.client.credentials.username
         if not self._username:
-            self._username = self._introspected()
+            operation = Operation("find out whose credentials these are")
+            token = self.client.access_token(operation)
+            try:
+                answer = self.client.read(operation, sdk.OAUTH, "introspect_token", token=token)
+            except (RefusedError, ForbiddenError, NotFoundError):
+                raise self.client.credentials_refused() from None
+            if not answer.active or not answer.username:
+                raise self.client.credentials_refused()
+            if not is_slug(answer.username.lower()):
+                raise self.client.unexpected(operation, f"names no user of Kaggle: {answer.username}")
+            self._username = str(answer.username)
         return self._username
-
-    def _introspected(self) -> str:
-        operation = Operation("find out whose credentials these are")
-        token = self._access_token(operation)
-        try:
-            found = self._read(operation, sdk.OAUTH, "introspect_token", token=token)
-        except (RefusedError, ForbiddenError, NotFoundError):
-            raise self._not_accepted() from None
-        if not found.active or not found.username:
-            raise self._not_accepted()
-        if not is_slug(found.username.lower()):
-            raise self._unexpected(operation, f"names no user of Kaggle: {found.username}")
-        return str(found.username)
 
 
 def _certificate_warning() -> str:

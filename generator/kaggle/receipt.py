@@ -167,13 +167,13 @@ def _kernels(state: State) -> tuple[KernelLine, ...]:
 
 
 def _line(push: Push, *, replaced: bool) -> KernelLine:
-    known = catalog().accelerators.get(push.machine_shape)
+    accelerator = catalog().accelerators.get(push.machine_shape)
     return KernelLine(
         role=str(push.role),
         ref=push.ref,
         version=push.version,
         url=push.url,
-        asked_for=known.name if known else push.machine_shape,
+        asked_for=accelerator.name if accelerator else push.machine_shape,
         state=str(push.last or "not seen yet"),
         queued_minutes=_minutes(push.queued),
         ran_minutes=_minutes(push.ran),

@@ -20,12 +20,10 @@ from urllib.parse import unquote, urlsplit
 from generator import __version__
 from generator.kaggle.errors import (
     ForbiddenError,
-    IdentityNotVerifiedError,
     KaggleError,
     NotFoundError,
     NotKaggleError,
-    PhoneNotVerifiedError,
-    QuotaUsedUpError,
+    NotVerifiedError,
     RateLimitedError,
     Redaction,
     RefusedError,
@@ -33,7 +31,6 @@ from generator.kaggle.errors import (
     ServerFailedError,
     SessionLimitError,
     SlugTakenError,
-    SubmissionLimitError,
     SubmitForbiddenError,
     UnreachableError,
 )
@@ -207,75 +204,83 @@ class Endpoint:
         return f"{self.site}/work"
 
 
-def transient_error(status: int, headers: Mapping[str, str], *, doing: str, said: str = "") -> KaggleError | None:
+def transient_error(status: int, headers: Mapping[str, str], *, doing: str, words: str = "") -> KaggleError | None:
     """The error for a status that may be another one a moment later: 429 or 5xx; None for any other status."""
     wait = retry_after(headers.get("retry-after"))
     if status == HTTPStatus.TOO_MANY_REQUESTS:
         return RateLimitedError(doing=doing, retry_after=wait)
     if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
-        return ServerFailedError(doing=doing, status=status, said=said, retry_after=wait)
+        return ServerFailedError(doing=doing, status=status, words=words, retry_after=wait)
     return None
 
 
-def refusal(status: int, said: str, *, operation: Operation, endpoint: Endpoint) -> KaggleError:
+def refusal(status: int, words: str, *, operation: Operation, endpoint: Endpoint) -> KaggleError:
     """The error for an answer with a status of 400 to 499 other than 401 and 429, or for a refusal in words.
 
     Args:
         status: The HTTP status, or the `code` in an answer that came with 200; 400 for an `error` field.
-        said: The server's words; may be empty.
+        words: The server's words; may be empty.
         operation: The operation that was refused.
         endpoint: Where the pages are that the error names.
     """
     doing = operation.doing
-    if known := _by_words(said, operation, endpoint):
-        return known
+    if error := _by_words(words, operation, endpoint):
+        return error
     if status == HTTPStatus.CONFLICT:
-        return SlugTakenError(doing=doing, said=said, page=endpoint.work)
+        return SlugTakenError(doing=doing, words=words, page=endpoint.work)
     if status == HTTPStatus.NOT_FOUND:
         page = endpoint.competition(Operation(doing)) if operation.competition else endpoint.work
-        return NotFoundError(doing=doing, said=said, look_at=page)
+        return NotFoundError(doing=doing, words=words, look_at=page)
     if status == HTTPStatus.FORBIDDEN:
-        return _forbidden(said, operation, endpoint)
-    return RefusedError(doing=doing, said=said or f"with status {status}")
+        return _forbidden(words, operation, endpoint)
+    return RefusedError(doing=doing, words=words or f"with status {status}")
 
+
+_NEXT_DAY = "the day's count begins anew at 00:00 UTC, submit after that"
 
 # The order counts: a sentence on a quota may speak of sessions, but none on sessions of a quota.
-_BY_WORDS: tuple[tuple[type[ForbiddenError] | type[RefusedError], str], ...] = (
-    (RulesNotAcceptedError, r"\baccept\w*\b.{0,60}\brules\b|\brules\b.{0,60}\baccept"),
-    (PhoneNotVerifiedError, r"\bphone\b"),
-    (IdentityNotVerifiedError, r"\bidentity\b|\bpersona\b"),
-    (SubmissionLimitError, r"\bsubmissions?\b.{0,40}\b(?:limit|allowance|left|remaining|per day)\b"),
-    (SubmissionLimitError, r"\b(?:limit|maximum|no more|used all)\b.{0,40}\bsubmissions?\b"),
-    (QuotaUsedUpError, r"\bquota\b"),
-    (SessionLimitError, r"\bsession count\b|\bmaximum\b.{0,40}\bsessions?\b|\btoo many\b.{0,40}\bsessions?\b"),
-    (SlugTakenError, r"\balready (?:exists|in use|taken|used)\b|\bis (?:taken|in use)\b|\bconflict"),
+_BY_WORDS: tuple[tuple[str, type[ForbiddenError] | type[RefusedError], str], ...] = (
+    (r"\baccept\w*\b.{0,60}\brules\b|\brules\b.{0,60}\baccept", RulesNotAcceptedError, ""),
+    (r"\bphone\b", NotVerifiedError, "verify your phone number at {page}"),
+    (r"\bidentity\b|\bpersona\b", NotVerifiedError, "verify your identity at {page}"),
+    (r"\bsubmissions?\b.{0,40}\b(?:limit|allowance|left|remaining|per day)\b", RefusedError, _NEXT_DAY),
+    (r"\b(?:limit|maximum|no more|used all)\b.{0,40}\bsubmissions?\b", RefusedError, _NEXT_DAY),
+    (
+        r"\bquota\b",
+        RefusedError,
+        "the hours begin anew on Saturday at 00:00 UTC, see {page}; until then take another accelerator",
+    ),
+    (r"\bsession count\b|\bmaximum\b.{0,40}\bsessions?\b|\btoo many\b.{0,40}\bsessions?\b", SessionLimitError, ""),
+    (r"\balready (?:exists|in use|taken|used)\b|\bis (?:taken|in use)\b|\bconflict", SlugTakenError, ""),
 )
+"""Words of a refusal, the error that they stand for, and the remedy where it is not the usual one of such errors."""
 
 
-def _by_words(said: str, operation: Operation, endpoint: Endpoint) -> KaggleError | None:
-    for error, pattern in _BY_WORDS:
-        if error is SubmissionLimitError and not operation.is_submission:
+def _by_words(words: str, operation: Operation, endpoint: Endpoint) -> KaggleError | None:
+    # Phone and identity are verified, and quota is shown, in the settings.
+    pages = {
+        RulesNotAcceptedError: endpoint.rules(operation),
+        SessionLimitError: endpoint.work,
+        SlugTakenError: endpoint.work,
+    }
+    for pattern, error, remedy in _BY_WORDS:
+        if remedy is _NEXT_DAY and not operation.is_submission:
             continue
-        if re.search(pattern, said, re.IGNORECASE | re.DOTALL):
-            return error(doing=operation.doing, said=said, page=_page(error, operation, endpoint))
+        if re.search(pattern, words, re.IGNORECASE | re.DOTALL):
+            page = pages.get(error, f"{endpoint.site}/settings")
+            return error(doing=operation.doing, words=words, remedy=remedy.format(page=page), page=page)
     return None
 
 
-def _page(error: type[KaggleError], operation: Operation, endpoint: Endpoint) -> str:
-    """The page on which a refusal is mended; phone and identity are verified, and quota is shown, in the settings."""
-    if error is RulesNotAcceptedError:
-        return endpoint.rules(operation)
-    return endpoint.work if error in (SessionLimitError, SlugTakenError) else f"{endpoint.site}/settings"
-
-
-def _forbidden(said: str, operation: Operation, endpoint: Endpoint) -> KaggleError:
+def _forbidden(words: str, operation: Operation, endpoint: Endpoint) -> KaggleError:
     if operation.is_submission:
-        return SubmitForbiddenError(doing=operation.doing, said=said, page=f"{endpoint.competition(operation)}/submit")
+        page = f"{endpoint.competition(operation)}/submit"
+        return SubmitForbiddenError(doing=operation.doing, words=words, page=page)
     remedy = f"check that the name is right and that it belongs to this account, at {endpoint.work}"
     if operation.competition:
         # Kaggle answers 403 without a reason for what only those see who have joined.
         remedy = f"join the competition and accept its rules at {endpoint.rules(operation)}, then try again"
-    return ForbiddenError(doing=operation.doing, said=said, remedy=remedy)
+    return ForbiddenError(doing=operation.doing, words=words, remedy=remedy)
 
 
 USER_AGENT = f"tandem/{__version__}"

@@ -5,7 +5,7 @@
     web/            the pages for people
     local_kaggle    the services put together: `services/`, tables of methods that know nothing of HTTP
     rpc             a call and its answers; `storage` keeps what is known
-    hosting, scoring   competitions, their hidden answers and scores
+    hosting         competitions, their files and hidden answers
 
 Sessions run in the sandbox of `generator.sessions`. Imported by `generator.cli` alone.
 """

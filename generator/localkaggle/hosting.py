@@ -18,16 +18,8 @@ from typing import Any
 from generator.competition.builtin import BuiltIn, known, require
 from generator.competition.facts import Competition, SubmissionKind, Task
 from generator.competition.metrics import parsed
-from generator.competition.submission import read_shape
-from generator.errors import LocalKaggleError, did_you_mean
-from generator.files import WorkspaceFiles, read_text
-from generator.localkaggle.rpc import file_moment
-from generator.localkaggle.scoring import (
-    DAILY_LIMIT,
+from generator.competition.scoring import (
     PUBLIC_SHARE,
-    Answers,
-    HostedFacts,
-    HostedPage,
     Question,
     Scorer,
     Scores,
@@ -35,10 +27,55 @@ from generator.localkaggle.scoring import (
     read_answers,
     sample_columns,
 )
+from generator.competition.submission import read_shape
+from generator.errors import LocalKaggleError, did_you_mean
+from generator.files import WorkspaceFiles, read_text
+from generator.localkaggle.rpc import file_moment
 from generator.localkaggle.storage import ListedFile
 from generator.text import is_slug, markdown, markdown_code, printable
 
-# The competitions that a local Kaggle hosts: the built-in ones, and folders with hidden answers.
+# The facts of a hosted competition.
+
+
+_DAILY_LIMIT = 5
+
+
+@dataclass(frozen=True)
+class HostedPage:
+    """A page that people read, such as `evaluation`; `content` is Markdown."""
+
+    name: str
+    title: str
+    content: str
+
+
+@dataclass(frozen=True)
+class HostedFacts:
+    """A competition as its host describes it; every text is untrusted.
+
+    Attributes:
+        slug: Its name in addresses.
+        title: Its name for people.
+        description: One sentence on it.
+        is_code_competition: Whether only notebooks can be submitted, which then run again on the hidden test.
+        question: What is asked, and how answers are scored.
+        pages: The pages for people.
+        allows_internet: Whether a submitted notebook may have had the internet.
+        daily_limit: How many submissions an account has for a UTC day.
+        deadline: When it ends; None if it never does.
+        submission_file: What the submission of a notebook is called.
+    """
+
+    slug: str
+    title: str
+    description: str
+    is_code_competition: bool
+    question: Question
+    pages: tuple[HostedPage, ...]
+    allows_internet: bool = False
+    daily_limit: int = _DAILY_LIMIT
+    deadline: datetime | None = None
+    submission_file: str = "submission.csv"
 
 
 # The files of a competition.
@@ -47,7 +84,7 @@ from generator.text import is_slug, markdown, markdown_code, printable
 def files_below(folder: Path) -> list[ListedFile]:
     """Every file below a folder by name; hidden ones, and links that lead out of it, are left out."""
     root = folder.resolve()
-    found: list[ListedFile] = []
+    files: list[ListedFile] = []
     for here, folders, names in os.walk(root):
         folders[:] = [name for name in folders if not name.startswith(".")]
         for name in names:
@@ -59,16 +96,16 @@ def files_below(folder: Path) -> list[ListedFile]:
             except OSError:
                 continue  # a link to nothing
             place = path.relative_to(root).as_posix()
-            found.append(ListedFile(place, path, facts.st_size, file_moment(facts.st_mtime)))
-    return sorted(found, key=lambda file: file.name)
+            files.append(ListedFile(place, path, facts.st_size, file_moment(facts.st_mtime)))
+    return sorted(files, key=lambda file: file.name)
 
 
 def fingerprint(files: Iterable[ListedFile]) -> str:
     """Letters that change when a file is added, removed or written to."""
-    told = hashlib.sha256()
+    digest = hashlib.sha256()
     for file in files:
-        told.update(f"{file.name}\0{file.size}\0{file.written.timestamp()}\n".encode(errors="surrogateescape"))
-    return told.hexdigest()[:16]
+        digest.update(f"{file.name}\0{file.size}\0{file.written.timestamp()}\n".encode(errors="surrogateescape"))
+    return digest.hexdigest()[:16]
 
 
 # Copies of files that nobody changes, which take no room where that can be.
@@ -147,10 +184,10 @@ _KEYS = {
     "title": _Key(str, ""),
     "description": _Key(str, ""),
     "metric": _Key(str),
-    "submission": _Key(str, "", lambda said: said in ("", *_SUBMISSIONS), f"one of {', '.join(_SUBMISSIONS)}"),
+    "submission": _Key(str, "", lambda value: value in ("", *_SUBMISSIONS), f"one of {', '.join(_SUBMISSIONS)}"),
     "code_competition": _Key(bool, default=False),
     "internet": _Key(bool, default=False),
-    "daily_limit": _Key(int, DAILY_LIMIT, lambda limit: limit >= 1, "1 or more"),
+    "daily_limit": _Key(int, _DAILY_LIMIT, lambda limit: limit >= 1, "1 or more"),
     "public_share": _Key((int, float), PUBLIC_SHARE, lambda share: 0 < share <= 1, "above 0 and at most 1"),
     "deadline": _Key(datetime, optional=True),
     "submission_file": _Key(str, "submission.csv", _is_inside, "a relative path"),
@@ -176,8 +213,8 @@ def read_description(folder: Path) -> Description:
         raise HostedFolderError(path=path, problem=f"it is not TOML ({printable(str(error))})") from error
     for key in entries:
         if key not in _KEYS:
-            known = f"has the keys {', '.join(_KEYS)}.{did_you_mean(key, _KEYS)}"
-            raise HostedFolderError(path=path, problem=f'"{printable(key)}" is none of its keys; it {known}')
+            keys = f"has the keys {', '.join(_KEYS)}.{did_you_mean(key, _KEYS)}"
+            raise HostedFolderError(path=path, problem=f'"{printable(key)}" is none of its keys; it {keys}')
     name = folder.resolve().name
     title = entries.get("title", name)
     usual = {"slug": name, "title": name, "description": f"{title}."}
@@ -336,7 +373,7 @@ class HostedBuiltIn:
     def facts(self) -> HostedFacts:
         """The facts of it, without having to write anything."""
         competition, task = self._built_in.competition, self._built_in.task
-        question = Question(task.metric, task.submission, columns=(task.id_column, *task.targets))
+        question = self._built_in.question(public_share=PUBLIC_SHARE)
         return HostedFacts(
             slug=competition.slug,
             title=competition.title,
@@ -376,9 +413,7 @@ class HostedBuiltIn:
 
     @cached_property
     def _scorer(self) -> Scorer:
-        question = self.facts.question
-        rows = {key: (answer,) for key, answer in self._built_in.answers().items()}
-        return Scorer(question, Answers(columns=question.columns, rows=rows), seed=self.facts.slug)
+        return self._built_in.scorer(self.facts.question)
 
     def _show_part(self, whole: Path, folder: Path) -> None:
         """Copies the data with only the first rows of the test, and of its files only theirs."""
@@ -397,8 +432,11 @@ class HostedBuiltIn:
 
 
 def _copy_rows(source: Path, destination: Path, count: int) -> None:
-    with source.open(encoding="utf-8", newline="") as read, destination.open("w", encoding="utf-8", newline="") as made:
-        csv.writer(made, lineterminator="\n").writerows(islice(csv.reader(read), 1 + count))
+    with (
+        source.open(encoding="utf-8", newline="") as read,
+        destination.open("w", encoding="utf-8", newline="") as target,
+    ):
+        csv.writer(target, lineterminator="\n").writerows(islice(csv.reader(read), 1 + count))
 
 
 def _first_ids(table: Path, count: int) -> list[str]:
@@ -423,8 +461,7 @@ class HostedFolder:
 
     Raises:
         HostedFolderError: The description is wrong, or something is missing.
-        AnswersError: The answers cannot be read.
-        CompetitionError: The metric is not known.
+        CompetitionError: The answers cannot be read, or the metric is not known.
     """
 
     def __init__(self, folder: Path, *, store: Path) -> None:
@@ -458,8 +495,8 @@ class HostedFolder:
         if not own.is_dir():
             return self.data()
         with self._lock:
-            told = fingerprint((*files_below(self.data()), *files_below(own)))
-            merged = self._store / f"hidden-{told}"
+            digest = fingerprint((*files_below(self.data()), *files_below(own)))
+            merged = self._store / f"hidden-{digest}"
             if not merged.is_dir():
                 with WorkspaceFiles(self._store).filled(merged) as folder:
                     for name in sorted({entry.name for entry in (*self.data().iterdir(), *own.iterdir())}):

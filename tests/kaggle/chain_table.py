@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from generator.kaggle.chain.journal import Event
 
 LOST = UnreachableError(doing="push", host="kaggle", why="gave no answer", was_sent=True)
-FAILED = ServerFailedError(doing="push", status=503, said="")
+FAILED = ServerFailedError(doing="push", status=503, words="")
 LIMITED = RateLimitedError(doing="push", retry_after=None)
-MISSING = NotFoundError(doing="look", said="", look_at="")
-FORBIDDEN = ForbiddenError(doing="look", said="", remedy="look")
+MISSING = NotFoundError(doing="look", words="", look_at="")
+FORBIDDEN = ForbiddenError(doing="look", words="", remedy="look")
 
 
 class Table:

@@ -53,7 +53,7 @@ class FakeKaggle:
     address: str = "http://127.0.0.1:1"
     states: dict[str, list[SessionStatus]] = field(default_factory=dict)
     wrong: dict[str, list[Hook]] = field(default_factory=dict)
-    kernels: dict[str, list[Version]] = field(default_factory=dict)
+    saved: dict[str, list[Version]] = field(default_factory=dict)
     made_submissions: list[tuple[str, str]] = field(default_factory=list)
     pending: int = 1
     scoring_error: str = ""
@@ -61,6 +61,9 @@ class FakeKaggle:
     uploads: dict[str, list[Upload]] = field(default_factory=dict)
     dataset_states: list[DatasetState] = field(default_factory=list)
     calls: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.kernels = self.competitions = self.datasets = self.models = self.files = self
 
     def _called(self, name: str) -> None:
         self.calls.append(name)
@@ -72,20 +75,20 @@ class FakeKaggle:
 
     @property
     def pushes(self) -> int:
-        return sum(len(versions) for versions in self.kernels.values())
+        return sum(len(versions) for versions in self.saved.values())
 
     def username(self) -> str:
         return self.account
 
-    def competition(self, slug: str) -> RemoteCompetition:
+    def facts(self, slug: str) -> RemoteCompetition:
         self._called("competition")
         return RemoteCompetition(slug, "Digits", "Accuracy", self.is_code_competition)
 
-    def competition_files(self, slug: str) -> tuple[RemoteFile, ...]:
+    def list_files(self, slug: str) -> tuple[RemoteFile, ...]:
         self._called("competition_files")
         return (RemoteFile("sample_submission.csv", len(SAMPLE)),)
 
-    def competition_file_url(self, slug: str, name: str) -> str:
+    def file_url(self, slug: str, name: str) -> str:
         return f"{self.address}/{name}"
 
     def download(self, url: str, destination: Path, *, size: int | None = None) -> Iterator[int]:
@@ -128,9 +131,9 @@ class FakeKaggle:
         self._called("submit-after")
         return 99 + len(self.made_submissions)
 
-    def kernel(self, ref: str) -> RemoteKernel | None:
+    def find(self, ref: str) -> RemoteKernel | None:
         self._called("kernel")
-        versions = self.kernels.get(ref)
+        versions = self.saved.get(ref)
         if not versions:
             return None
         return RemoteKernel(len(versions), source=versions[-1].push.text)
@@ -139,7 +142,7 @@ class FakeKaggle:
         self._called("push")
         role = kernel.ref.rpartition("-")[2]
         states = self.states.get(role, [RUNNING, COMPLETE])
-        versions = self.kernels.setdefault(kernel.ref, [])
+        versions = self.saved.setdefault(kernel.ref, [])
         versions.append(Version(kernel, list(states), dict(self.outputs.get(role, {}))))
         self._called("push-after")
         return Pushed(kernel.ref, len(versions), f"https://www.kaggle.com/code/{kernel.ref}")
@@ -168,23 +171,21 @@ class FakeKaggle:
         self._called("quota")
         return Quota(timedelta(hours=1), timedelta(hours=30), timedelta(hours=2), timedelta(hours=20))
 
-    def dataset_state(self, ref: str) -> DatasetState:
+    def state(self, ref: str) -> DatasetState:
         self._called("dataset_state")
         return self.dataset_states.pop(0) if self.dataset_states else DatasetState.READY
 
-    def upload_dataset(self, ref: str, upload: Upload) -> int:
+    def upload(self, ref: str, upload: Upload) -> int:
         self._called("upload")
         self.uploads.setdefault(ref, []).append(upload)
         self._called("upload-after")
-        return self.dataset_version(ref)
+        return self.version(ref)
 
-    def dataset_version(self, ref: str) -> int:
+    def version(self, ref: str) -> int:
         return len(self.uploads.get(ref, []))
 
-    upload_model, model_version = upload_dataset, dataset_version
-
     def _version(self, ref: str, version: int) -> Version:
-        versions = self.kernels.get(ref, [])
+        versions = self.saved.get(ref, [])
         if not 0 < version <= len(versions):
-            raise NotFoundError(doing=f"look at {ref}", said="", look_at="https://www.kaggle.com/code")
+            raise NotFoundError(doing=f"look at {ref}", words="", look_at="https://www.kaggle.com/code")
         return versions[version - 1]

@@ -9,7 +9,7 @@ from fault_cells import Cell
 from generator.kaggle.chain.journal import Outcome, Step
 from generator.localkaggle.rpc import TRANSPORT
 
-CREDENTIALS, REFUSED, WAITED = "CredentialsRefusedError", "RefusedError", "WaitedInVainError"
+CREDENTIALS, REFUSED, WAITED = "are not accepted", "RefusedError", "WaitedInVainError"
 
 
 @dataclass(frozen=True)
@@ -194,8 +194,8 @@ PLATFORM = (
     Cell("too many sessions five times", ("push-error@SaveKernelx5",)),
     Cell("too many sessions for inference", ("push-error@SaveKernel+1x5",)),
     Cell("too many sessions without end", ("push-error@SaveKernel",), "WaitedInVainError"),
-    Cell("no quota for training", ("no-quota@SaveKernelx1",), "QuotaUsedUpError"),
-    Cell("no quota for inference", ("no-quota@SaveKernel+1x1",), "QuotaUsedUpError"),
+    Cell("no quota for training", ("no-quota@SaveKernelx1",), "the hours begin anew"),
+    Cell("no quota for inference", ("no-quota@SaveKernel+1x1",), "the hours begin anew"),
     Cell("training saved under another slug", (f"slug-moved@{_TRAIN}x1",)),
     Cell("inference saved under another slug", (f"slug-moved@{_INFER}x1",)),
     Cell("training fails", (f"session-fails@{_TRAIN}x1",), "SessionFailedError", Step.TRAIN, (3, 1)),
@@ -216,8 +216,8 @@ PLATFORM = (
     Cell("hostile names without end", ("output-hostile",), "UnsafeAnswerError"),
     Cell("submission by hand", ("submit-403x1",), "SubmitByHandError"),
     Cell("submission of a file by hand", ("submit-403x1",), "SubmitByHandError", mode="file"),
-    Cell("no submission left", ("submit-limitx1",), "SubmissionLimitError"),
-    Cell("no submission of a file left", ("submit-limitx1",), "SubmissionLimitError", mode="file"),
+    Cell("no submission left", ("submit-limitx1",), "the day's count begins anew"),
+    Cell("no submission of a file left", ("submit-limitx1",), "the day's count begins anew", mode="file"),
     Cell("scoring fails", ("score-failsx1",), "ScoringFailedError", Step.SUBMIT, (2, 2)),
     Cell("scoring of a file fails", ("score-failsx1",), "ScoringFailedError", Step.SUBMIT, (2, 2), mode="file"),
     Cell("dataset slow", ("dataset-slowx1",), mode="dataset"),

@@ -41,10 +41,13 @@ class FolderKaggle:
     calls: Counter[str] = field(default_factory=Counter)
     sent: int = 0
 
-    def competition(self, slug: str) -> RemoteCompetition:
+    def __post_init__(self) -> None:
+        self.competitions = self.models = self.files = self
+
+    def facts(self, slug: str) -> RemoteCompetition:
         self.calls["competition"] += 1
         if slug != self.slug:
-            raise NotFoundError(doing=f"ask about {slug}", said="", look_at="https://www.kaggle.com/competitions")
+            raise NotFoundError(doing=f"ask about {slug}", words="", look_at="https://www.kaggle.com/competitions")
         usual = {
             "slug": slug,
             "title": "Some thing",
@@ -56,15 +59,15 @@ class FolderKaggle:
     def pages(self, slug: str) -> dict[str, str]:
         return self.pages_by_name
 
-    def competition_files(self, slug: str) -> tuple[RemoteFile, ...]:
+    def list_files(self, slug: str) -> tuple[RemoteFile, ...]:
         self.calls["list"] += 1
         paths = sorted(path for path in self.folder.rglob("*") if path.is_file())
         return tuple(self._listed(path) for path in paths)
 
-    def competition_folder(self, slug: str, path: str, *, most: int) -> RemoteFolder:
+    def list_folder(self, slug: str, path: str, *, most: int) -> RemoteFolder:
         self.calls["list"] += 1
         if not self.has_tree:
-            raise NotFoundError(doing="list", said="", look_at="https://www.kaggle.com")
+            raise NotFoundError(doing="list", words="", look_at="https://www.kaggle.com")
         entries = sorted((self.folder / path).iterdir())
         files = [entry for entry in entries if entry.is_file()]
         return RemoteFolder(
@@ -73,14 +76,14 @@ class FolderKaggle:
             total_files=len(files),
         )
 
-    def competition_file_url(self, slug: str, name: str) -> str:
+    def file_url(self, slug: str, name: str) -> str:
         self.calls["ticket"] += 1
         if not self.has_rules_accepted:
             page = f"https://www.kaggle.com/competitions/{slug}/rules"
-            raise RulesNotAcceptedError(doing=f"read {name}", said="", page=page)
+            raise RulesNotAcceptedError(doing=f"read {name}", words="", page=page)
         return name
 
-    def competition_archive_url(self, slug: str) -> str:
+    def archive_url(self, slug: str) -> str:
         return "archive.zip"
 
     def read_range(self, url: str, start: int, length: int) -> bytes:

@@ -30,7 +30,7 @@ def test_a_pair_is_carried_from_training_to_its_score(table: Table) -> None:
 def test_inference_is_pushed_with_the_output_of_training_attached(table: Table) -> None:
     table.push()
 
-    infer = table.kaggle.kernels["local/digits-keras-infer"][0].push
+    infer = table.kaggle.saved["local/digits-keras-infer"][0].push
     assert infer.kernel_sources == ("local/digits-keras-train",)
     assert infer.competition_sources == ("digits",)
     assert not infer.enable_internet
@@ -175,8 +175,8 @@ def test_a_local_kaggle_takes_the_kernels_of_anybody(table: Table) -> None:
     table.kaggle.account = "guest"
     table.push()
 
-    assert set(table.kaggle.kernels) == {"guest/digits-keras-train", "guest/digits-keras-infer"}
-    infer = table.kaggle.kernels["guest/digits-keras-infer"][0].push
+    assert set(table.kaggle.saved) == {"guest/digits-keras-train", "guest/digits-keras-infer"}
+    infer = table.kaggle.saved["guest/digits-keras-infer"][0].push
     assert infer.kernel_sources == ("guest/digits-keras-train",)
     assert 'TRAIN_KERNEL = \\"guest/digits-keras-train\\"' in infer.text
 

@@ -267,11 +267,11 @@ def test_a_version_that_another_client_saved_is_refused_with_the_cells_that_diff
 ) -> None:
     tandem(*UNCHECKED, "--submit")
     kernel = prepare(pair, role, verify=False).push
-    there = connect(Target.LOCAL).kernel(kernel.ref)
+    there = connect(Target.LOCAL).kernels.find(kernel.ref)
     assert there is not None
     notebook = json.loads(there.source)
     notebook["cells"][0]["source"] = "# Edited in the browser"
-    connect(Target.LOCAL).push(replace(kernel, text=json.dumps(notebook)))
+    connect(Target.LOCAL).kernels.push(replace(kernel, text=json.dumps(notebook)))
 
     outcome = tandem(*UNCHECKED, "--submit", "--restart")
     assert outcome.code == 1

@@ -112,7 +112,7 @@ def test_a_pair_that_continues_from_the_start_is_pushed_first_without_its_own_ou
     table.kaggle.outputs["train"] = training_output(table.folder)
     table.push(back_to=Step.TRAIN)
 
-    pushed = [version.push.kernel_sources for version in table.kaggle.kernels[fields["id"]]]
+    pushed = [version.push.kernel_sources for version in table.kaggle.saved[fields["id"]]]
     assert pushed == [(), (fields["id"],)]
     assert table.counts == (3, 1)
 

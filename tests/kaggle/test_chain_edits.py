@@ -19,7 +19,7 @@ Cells = list[dict[str, Any]]
 
 def edit_on_kaggle(table: Table, role: str, edit: Callable[[Cells], object]) -> None:
     """Saves a version of a kernel by another client than the kit, as the editor in the browser is."""
-    versions = table.kaggle.kernels[f"local/digits-keras-{role}"]
+    versions = table.kaggle.saved[f"local/digits-keras-{role}"]
     notebook = json.loads(versions[-1].push.text)
     edit(notebook["cells"])
     text = json.dumps(notebook)
@@ -108,13 +108,13 @@ def test_outputs_metadata_ids_and_the_form_of_the_json_are_no_edits(table: Table
 
 def test_a_push_whose_answer_was_lost_for_good_is_no_edit(table: Table) -> None:
     """Kaggle took the push, and said for so long that it did not that the journal has it as withdrawn."""
-    hidden, looks = table.kaggle.kernel, []
+    hidden, looks = table.kaggle.kernels.find, []
 
     def forgetful(ref: str) -> object:
         looks.append(ref)
         return None if len(looks) < 100 else hidden(ref)
 
-    table.kaggle.kernel = forgetful
+    table.kaggle.kernels.find = forgetful
     table.kaggle.wrong["push-after"] = [LOST] * 3
     table.stops(errors.ChainError)
     looks += [""] * 100
@@ -154,7 +154,7 @@ def test_a_journal_that_was_lost_is_no_dead_end(table: Table, is_edited: bool) -
 
 def test_a_version_that_is_no_notebook_is_not_pushed_over(table: Table) -> None:
     table.push()
-    versions = table.kaggle.kernels["local/digits-keras-train"]
+    versions = table.kaggle.saved["local/digits-keras-train"]
     versions.append(replace(versions[-1], push=replace(versions[-1].push, text="print('a script')")))
 
     table.stops(errors.EditedOnKaggleError, match="no notebook", restart=True)

@@ -38,7 +38,7 @@ def test_inference_is_pushed_with_the_hand_over_as_a_dataset(colab: Table) -> No
 
     assert result.state.outcome is Outcome.SCORED
     assert colab.counts == (1, 1)
-    pushed = colab.kaggle.kernels["local/digits-keras-infer"][-1].push
+    pushed = colab.kaggle.saved["local/digits-keras-infer"][-1].push
     assert (pushed.dataset_sources, pushed.kernel_sources) == ((DATASET,), ())
     cells = json.loads(pushed.text)["cells"]
     parameters = next(cell["source"] for cell in cells if cell["id"] == "parameters")
@@ -85,4 +85,4 @@ def test_another_training_while_inference_runs_is_asked_about(colab: Table) -> N
     colab.push(back_to=Step.INFER)
 
     assert colab.counts == (2, 1)
-    assert colab.kaggle.dataset_version(DATASET) == 2
+    assert colab.kaggle.datasets.version(DATASET) == 2

@@ -39,7 +39,7 @@ def test_a_hand_over_that_inference_would_refuse_is_refused_before_it(
 
 
 def test_a_hand_over_that_arrives_in_half_is_fetched_again(table: Table) -> None:
-    whole = table.kaggle.fetch_output
+    whole = table.kaggle.files.fetch_output
     fetched: list[str] = []
 
     def half(file: object, destination: Path) -> None:
@@ -48,7 +48,7 @@ def test_a_hand_over_that_arrives_in_half_is_fetched_again(table: Table) -> None
         if fetched.count(destination.name) == 1:
             destination.write_bytes(destination.read_bytes()[:20])
 
-    table.kaggle.fetch_output = half
+    table.kaggle.files.fetch_output = half
     table.push()
 
     assert fetched.count("handoff.json") == 2
@@ -122,7 +122,7 @@ def test_nothing_is_submitted_on_a_day_without_submissions(table: Table) -> None
 
 
 def test_a_submission_that_kaggle_wants_by_hand_names_the_page_and_the_button(table: Table) -> None:
-    table.kaggle.wrong["submit"] = [SubmitForbiddenError(doing="submit", said="", page="x")]
+    table.kaggle.wrong["submit"] = [SubmitForbiddenError(doing="submit", words="", page="x")]
     table.stops(errors.SubmitByHandError, match=r"Submit to competition \(version 1, submission\.csv\)")
     assert table.counts == (2, 0)
 
@@ -142,7 +142,7 @@ def test_a_dataset_carries_the_weights_where_that_is_asked_for(table: Table) -> 
     table.push(handoff=Handoff.DATASET)
 
     uploaded = table.kaggle.uploads["local/digits-keras-train-handover"][0]
-    infer = table.kaggle.kernels["local/digits-keras-infer"][0].push
+    infer = table.kaggle.saved["local/digits-keras-infer"][0].push
     assert set(uploaded.files) == {"handoff.json", "fold0.weights.h5"}
     assert infer.dataset_sources == ("local/digits-keras-train-handover",)
     assert infer.kernel_sources == ()
@@ -153,7 +153,7 @@ def test_a_model_carries_the_weights_and_the_notebook_is_told_where(table: Table
     table.kaggle.wrong["upload-after"] = [LOST]
     table.push(handoff=Handoff.MODEL)
 
-    infer = table.kaggle.kernels["local/digits-keras-infer"][0].push
+    infer = table.kaggle.saved["local/digits-keras-infer"][0].push
     assert infer.model_sources == ("local/digits-keras-train/keras/handover/1",)
     assert len(table.kaggle.uploads["local/digits-keras-train/keras/handover"]) == 1
     assert "models/local/digits-keras-train/keras/handover/1" in infer.text

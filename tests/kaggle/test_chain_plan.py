@@ -83,7 +83,7 @@ def test_a_push_does_what_its_dry_run_says(
     table: Table, before: Callable[[Table], None], options: dict[str, Any], pushes: tuple[Role, ...] | None
 ) -> None:
     before(table)
-    calls, had = len(table.kaggle.calls), {ref: len(versions) for ref, versions in table.kaggle.kernels.items()}
+    calls, had = len(table.kaggle.calls), {ref: len(versions) for ref, versions in table.kaggle.saved.items()}
 
     if pushes is None:
         with pytest.raises(TandemError) as refused:
@@ -97,7 +97,7 @@ def test_a_push_does_what_its_dry_run_says(
     made = tuple(
         role
         for role in Role
-        if len(table.kaggle.kernels.get(f"local/digits-keras-{role}", ())) > had.get(f"local/digits-keras-{role}", 0)
+        if len(table.kaggle.saved.get(f"local/digits-keras-{role}", ())) > had.get(f"local/digits-keras-{role}", 0)
     )
     assert made == (pushes or ())
 

@@ -7,7 +7,7 @@ from fake_kaggle import Hook
 
 from generator.kaggle.chain import errors
 from generator.kaggle.chain.journal import Step
-from generator.kaggle.errors import QuotaUsedUpError, SessionLimitError, SourcesRefusedError
+from generator.kaggle.errors import RefusedError, SessionLimitError, SourcesRefusedError
 from generator.pair.workspace import Role
 
 
@@ -33,14 +33,14 @@ def test_what_goes_wrong_for_a_while_is_outlived_and_nothing_is_done_twice(
 
 def test_a_push_that_shows_late_is_still_found(table: Table) -> None:
     """Kaggle answers with the old version for a while after a push that it took."""
-    hidden = table.kaggle.kernel
+    hidden = table.kaggle.kernels.find
     looks: list[str] = []
 
     def lagging(ref: str) -> object:
         looks.append(ref)
         return None if len(looks) in (2, 3, 4) else hidden(ref)
 
-    table.kaggle.kernel = lagging
+    table.kaggle.kernels.find = lagging
     table.kaggle.wrong["push-after"] = [LOST]
     table.push()
 
@@ -49,7 +49,7 @@ def test_a_push_that_shows_late_is_still_found(table: Table) -> None:
 
 def test_a_kernel_that_somebody_else_pushed_meanwhile_is_not_taken_for_ours(table: Table) -> None:
     def pushed_by_hand() -> None:
-        versions = table.kaggle.kernels["local/digits-keras-train"]
+        versions = table.kaggle.saved["local/digits-keras-train"]
         other = versions[-1].push.__class__(**{**vars(versions[-1].push), "text": "{}"})
         versions.append(type(versions[-1])(other, versions[-1].states, {}))
         raise LOST
@@ -62,14 +62,14 @@ def test_a_kernel_that_somebody_else_pushed_meanwhile_is_not_taken_for_ours(tabl
 def test_a_version_of_an_earlier_chain_is_not_taken_for_ours_when_kaggle_forgets_it_for_a_moment(table: Table) -> None:
     """The new chain sends the same cells, so that only the number of the version tells the two apart."""
     table.push()
-    looked = table.kaggle.kernel
+    looked = table.kaggle.kernels.find
     looks: list[str] = []
 
     def forgetful(ref: str) -> object:
         looks.append(ref)
         return None if len(looks) == 1 else looked(ref)
 
-    table.kaggle.kernel = forgetful
+    table.kaggle.kernels.find = forgetful
     table.kaggle.wrong["push"] = [LOST]
     carried = table.push(restart=True)
 
@@ -86,7 +86,7 @@ def test_a_push_that_is_never_taken_gives_up_with_the_last_answer(table: Table) 
 
 
 def test_other_sessions_of_the_account_are_waited_for(table: Table) -> None:
-    crowded = SessionLimitError(doing="push", said="Maximum batch TPU session count of 1 reached.", page="")
+    crowded = SessionLimitError(doing="push", words="Maximum batch TPU session count of 1 reached.", page="")
     table.kaggle.wrong["push"] = [crowded] * 40
     table.push()
 
@@ -95,8 +95,8 @@ def test_other_sessions_of_the_account_are_waited_for(table: Table) -> None:
 
 
 def test_without_quota_it_stops_and_goes_on_later(table: Table) -> None:
-    table.kaggle.wrong["push"] = [QuotaUsedUpError(doing="push", said="", page="")]
-    table.stops(QuotaUsedUpError)
+    table.kaggle.wrong["push"] = [RefusedError(doing="push", words="no quota")]
+    table.stops(RefusedError, match="no quota")
     assert table.kaggle.pushes == 0
 
     table.push()

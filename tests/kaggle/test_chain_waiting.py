@@ -122,9 +122,9 @@ def test_a_clock_that_is_set_back_while_a_lost_push_is_looked_for_ends_the_look_
 
 def test_a_clock_that_is_set_forward_while_a_lost_push_is_looked_for_pushes_nothing_twice(table: Table) -> None:
     def lose() -> None:
-        hidden = dict(table.kaggle.kernels)
-        table.kaggle.kernels.clear()
-        table.kaggle.wrong["kernel"] = [None, None, lambda: table.kaggle.kernels.update(hidden)]
+        hidden = dict(table.kaggle.saved)
+        table.kaggle.saved.clear()
+        table.kaggle.wrong["kernel"] = [None, None, lambda: table.kaggle.saved.update(hidden)]
         raise UnreachableError(doing="push", host="kaggle", why="hung up", was_sent=True)
 
     table.kaggle.wrong["push-after"] = [lose]

@@ -66,7 +66,7 @@ def test_no_answer_is_a_crash(method: str) -> None:
             AccessToken(TOKEN, source="a test"),
             retries=RetryPolicy(attempts=2, sleep=lambda _: None),
         )
-        gateway._transport = transport
+        gateway.client.transport = transport
         try:
             {**READS, **WRITES}[method](gateway)
         except TandemError as error:

@@ -34,22 +34,24 @@ def store(content: bytes = CONTENT, *, etag: str = '"v1"', cut_at: int | None = 
 
 
 def fetching(path: Path, **options: Any) -> Ask:
-    return lambda kaggle: list(kaggle.download(f"{kaggle.address}/x", path / "x", **options))
+    return lambda kaggle: list(kaggle.files.download(f"{kaggle.address}/x", path / "x", **options))
 
 
 def reading(start: int, length: int) -> Ask:
-    return lambda kaggle: kaggle.read_range(f"{kaggle.address}/x", start, length)
+    return lambda kaggle: kaggle.files.read_range(f"{kaggle.address}/x", start, length)
 
 
 def fetching_output(path: Path, *, size: int = 5, query: str = "") -> Ask:
-    return lambda kaggle: kaggle.fetch_output(RemoteFile(path.name, size, f"{kaggle.address}/{path.name}{query}"), path)
+    return lambda kaggle: kaggle.files.fetch_output(
+        RemoteFile(path.name, size, f"{kaggle.address}/{path.name}{query}"), path
+    )
 
 
 def test_a_file_appears_when_it_is_whole(tmp_path: Path) -> None:
     with canned(store()) as server:
         target = tmp_path / "train.csv"
         seen = []
-        for count in server.gateway().download(f"{server.address}/train.csv", target, size=len(CONTENT)):
+        for count in server.gateway().files.download(f"{server.address}/train.csv", target, size=len(CONTENT)):
             assert not target.exists()
             seen.append(count)
 
@@ -79,11 +81,11 @@ def test_a_download_that_breaks_goes_on_where_it_was(tmp_path: Path) -> None:
 
 def test_a_download_goes_on_in_another_process_and_under_another_address(tmp_path: Path) -> None:
     with canned(store(cut_at=30_000)) as server:
-        for _ in server.gateway().download(f"{server.address}/x?signature=1", tmp_path / "x"):
+        for _ in server.gateway().files.download(f"{server.address}/x?signature=1", tmp_path / "x"):
             if (tmp_path / "x.part").stat().st_size:
                 break
     with canned(store()) as server:
-        list(server.gateway().download(f"{server.address}/x?signature=2", tmp_path / "x", size=len(CONTENT)))
+        list(server.gateway().files.download(f"{server.address}/x?signature=2", tmp_path / "x", size=len(CONTENT)))
         have = int((server.asked[0].headers.get("range") or "bytes=0-")[6:-1])
 
     assert 0 < have < len(CONTENT)

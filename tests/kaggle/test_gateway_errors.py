@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from canned import HTML, TOKEN, Asked, Told, answered, canned, failed, refused, said
-from gateway_calls import PUSH, READS, WRITES
+from gateway_calls import PUSH, QUOTA, READS, WRITES
 
 from generator.kaggle import errors
 from generator.kaggle.credentials import AccessToken, LegacyKey, RefreshToken
@@ -64,7 +64,7 @@ def test_what_changes_something_is_sent_once_whatever_happens(method: str, failu
 def test_a_read_that_fails_every_time_ends_in_our_error(failure: str) -> None:
     told, kind = FAILURES[failure]
 
-    error, server = failed([told], kind, Kaggle.quota)
+    error, server = failed([told], kind, QUOTA)
 
     assert len(server.asked) == 3
     assert str(error).startswith("Cannot read the accelerator quota: ")
@@ -82,7 +82,7 @@ def test_a_server_that_says_nothing_is_given_up_in_time() -> None:
 
 def test_a_server_that_stops_in_the_middle_is_given_up_in_time() -> None:
     told = Told(b'{"status": ', length=100, stalls=True)
-    failed([told], errors.UnreachableError, Kaggle.quota, attempts=1, read=0.2)
+    failed([told], errors.UnreachableError, QUOTA, attempts=1, read=0.2)
 
 
 def test_a_push_that_cannot_have_arrived_is_known_not_to_have_happened() -> None:
@@ -92,7 +92,7 @@ def test_a_push_that_cannot_have_arrived_is_known_not_to_have_happened() -> None
     gateway = Kaggle(address, AccessToken(TOKEN, source="a test"))
 
     with pytest.raises(errors.UnreachableError, match="accepts no connection") as raised:
-        gateway.push(PUSH)
+        gateway.kernels.push(PUSH)
 
     assert not raised.value.outcome_unknown
 
@@ -102,8 +102,8 @@ def test_a_push_never_goes_over_a_connection_that_may_be_closed_already() -> Non
     with canned([said(ref="/ada/digits-train", versionNumber=1)]) as server:
         gateway = server.gateway()
         for _ in range(2):
-            gateway.quota()
-            gateway.push(PUSH)
+            gateway.kernels.quota()
+            gateway.kernels.push(PUSH)
 
     first_read, first_push, second_read, second_push = (asked.port for asked in server.asked)
     assert first_read == second_read
@@ -111,7 +111,7 @@ def test_a_push_never_goes_over_a_connection_that_may_be_closed_already() -> Non
 
 
 def test_waiting_as_long_as_kaggle_asks_is_bounded() -> None:
-    error, server = failed([refused(429, "slow down", Retry_After="3600")], errors.RateLimitedError, Kaggle.quota)
+    error, server = failed([refused(429, "slow down", Retry_After="3600")], errors.RateLimitedError, QUOTA)
 
     assert server.slept == []
     assert error.retry_after == timedelta(hours=1)
@@ -120,14 +120,14 @@ def test_waiting_as_long_as_kaggle_asks_is_bounded() -> None:
 
 def test_kaggles_own_wait_is_kept_to() -> None:
     answers = [refused(429, "slow down", Retry_After="7"), refused(503, "x", Retry_After="9"), said()]
-    _, server = answered(answers, Kaggle.quota)
+    _, server = answered(answers, QUOTA)
 
     assert server.slept == [7.0, 9.0]
 
 
 def test_an_answer_that_never_ends_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("generator.kaggle.client._LARGEST_ANSWER", 100_000)
-    failed([Told(b" " * 2_000_000)], errors.NotKaggleError, Kaggle.quota, attempts=1, says="longer than 100,000")
+    failed([Told(b" " * 2_000_000)], errors.NotKaggleError, QUOTA, attempts=1, says="longer than 100,000")
 
 
 _RULES = "You must accept this competition's rules before you'll be able to download files."
@@ -142,12 +142,13 @@ _NO_REASON = Told(HTML.body, 403, media_type="text/html")
     ("method", "told", "kind", "part"),
     [
         ("GetCompetition", refused(403, _RULES), errors.RulesNotAcceptedError, "/competitions/digits/rules"),
-        ("GetCompetition", refused(403, "Please verify your phone number."), errors.PhoneNotVerifiedError, "/settings"),
-        (
-            "GetCompetition",
-            refused(403, "TPU v5e-8 requires identity verification"),
-            errors.IdentityNotVerifiedError,
-            "/settings",
+        *(
+            ("GetCompetition", refused(403, message), errors.NotVerifiedError, part)
+            for message, remedy in (
+                ("Please verify your phone number.", "verify your phone number at"),
+                ("TPU v5e-8 requires identity verification", "verify your identity at"),
+            )
+            for part in (remedy, "/settings")
         ),
         (
             "GetCompetition",
@@ -167,31 +168,32 @@ _NO_REASON = Told(HTML.body, 403, media_type="text/html")
         (
             "GetAcceleratorQuotaStatistics",
             refused(401, "Unauthenticated"),
-            errors.CredentialsRefusedError,
+            errors.CredentialsError,
             "from a test",
         ),
         (
             "GetAcceleratorQuotaStatistics",
             refused(401, "Unauthenticated"),
-            errors.CredentialsRefusedError,
+            errors.CredentialsError,
             "/settings/api",
         ),
         *(
-            ("IntrospectToken", told, errors.CredentialsRefusedError, "from a test")
+            ("IntrospectToken", told, errors.CredentialsError, "from a test")
             for told in (said(active=False), said(active=True), refused(404, "no"), refused(403, "no"))
         ),
         *(
             ("SaveKernel", said(ref="", url="", error=message), kind, message.rstrip("."))
             for message, kind in (
                 (_SESSIONS, errors.SessionLimitError),
-                (_QUOTA, errors.QuotaUsedUpError),
+                (_QUOTA, errors.RefusedError),
                 ("A kernel with this title already exists.", errors.SlugTakenError),
                 ("Title must be at least 5 characters", errors.RefusedError),
             )
         ),
+        ("SaveKernel", said(error=_QUOTA), errors.RefusedError, "the hours begin anew on Saturday at 00:00 UTC"),
         ("SaveKernel", refused(409, ""), errors.SlugTakenError, "another title"),
         ("CreateCodeSubmission", refused(403, ""), errors.SubmitForbiddenError, "/competitions/digits/submit"),
-        ("CreateCodeSubmission", refused(400, _ALLOWANCE), errors.SubmissionLimitError, "00:00 UTC"),
+        ("CreateCodeSubmission", refused(400, _ALLOWANCE), errors.RefusedError, "00:00 UTC, submit after that"),
         ("CreateCodeSubmission", refused(400, _NOTEBOOKS), errors.RefusedError, "only accepts"),
         ("CreateCodeSubmission", refused(403, _RULES), errors.RulesNotAcceptedError, "/rules"),
     ],
@@ -237,7 +239,7 @@ def test_half_a_surrogate_in_an_answer_is_no_text_that_cannot_be_written() -> No
 
 def test_a_key_says_itself_who_it_belongs_to() -> None:
     key = LegacyKey("ada", "k" * 32, "kaggle.json")
-    (_, name), server = answered([said()], lambda kaggle: (kaggle.quota(), kaggle.username()), credentials=key)
+    (_, name), server = answered([said()], lambda kaggle: (kaggle.kernels.quota(), kaggle.username()), credentials=key)
 
     assert name == "ada"
     assert server.methods() == ["GetAcceleratorQuotaStatistics"]
@@ -250,7 +252,7 @@ def test_a_login_is_exchanged_for_a_token_once_and_without_another_credential() 
         return exchanged if asked.method == "GenerateAccessToken" else said()
 
     login = RefreshToken("the-login", "credentials.json", username="ada")
-    _, server = answered(script, lambda kaggle: (kaggle.quota(), kaggle.quota()), credentials=login)
+    _, server = answered(script, lambda kaggle: (kaggle.kernels.quota(), kaggle.kernels.quota()), credentials=login)
 
     assert server.methods() == ["GenerateAccessToken", *["GetAcceleratorQuotaStatistics"] * 2]
     assert "authorization" not in server.asked[0].headers
@@ -283,7 +285,7 @@ def test_the_token_is_in_no_error_and_in_no_log(failure: str, caplog: pytest.Log
 
 
 def test_what_a_server_says_cannot_command_a_terminal_or_fill_it() -> None:
-    error, _ = failed([refused(400, "\x1b[2J\u202e" + "x" * 10_000)], errors.RefusedError, Kaggle.quota)
+    error, _ = failed([refused(400, "\x1b[2J\u202e" + "x" * 10_000)], errors.RefusedError, QUOTA)
 
     assert str(error).isprintable()
     assert len(str(error)) < 600
@@ -306,7 +308,7 @@ def test_no_request_goes_through_a_proxy_or_takes_a_password_of_netrc(
     (isolated_home / ".netrc").write_text("machine 127.0.0.1 login ada password stolen\n")
 
     with_cookie = Told(headers={"Set-Cookie": "tracked=yes"})
-    _, server = answered([with_cookie], lambda kaggle: (kaggle.quota(), kaggle.quota()))
+    _, server = answered([with_cookie], lambda kaggle: (kaggle.kernels.quota(), kaggle.kernels.quota()))
 
     assert server.asked[0].headers["authorization"] == f"Bearer {TOKEN}"
     assert server.asked[0].headers["user-agent"].startswith("tandem/")

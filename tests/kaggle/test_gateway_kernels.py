@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from canned import TOKEN, Ask, Asked, Told, answered, canned, failed, refused, said
-from gateway_calls import PUSH, READS, WRITES
+from gateway_calls import PUSH, QUOTA, READS, WRITES
 
 from generator.kaggle import errors
 from generator.kaggle.api_types import KernelOutput, SessionState, SubmissionStatus
@@ -17,11 +17,11 @@ SAVED = said(ref="/ada/digits-train", versionNumber=3, url="https://www.kaggle.c
 
 
 def pushing(**changes: Any) -> Ask:
-    return lambda kaggle: kaggle.push(replace(PUSH, **changes))
+    return lambda kaggle: kaggle.kernels.push(replace(PUSH, **changes))
 
 
 def output(kaggle: Kaggle) -> KernelOutput:
-    return kaggle.output("ada/digits-train", 3)
+    return kaggle.kernels.output("ada/digits-train", 3)
 
 
 def test_a_push_says_everything_that_kaggle_would_guess_otherwise() -> None:
@@ -107,7 +107,7 @@ def test_the_slug_that_kaggle_chose_is_the_one_that_counts() -> None:
 
 
 def test_the_version_is_named_as_kaggle_wants_it() -> None:
-    _, server = answered([said(status="RUNNING")], lambda kaggle: kaggle.session_status("ada/digits-train", 12))
+    _, server = answered([said(status="RUNNING")], lambda kaggle: kaggle.kernels.session_status("ada/digits-train", 12))
 
     assert server.asked[0].fields == {"userName": "ada", "kernelSlug": "digits-train", "versionLabel": "v12"}
 
@@ -188,7 +188,7 @@ def test_a_listing_that_goes_in_circles_ends() -> None:
 def test_quota_is_read_in_hours_and_may_be_missing() -> None:
     quota = {"timeUsed": "4500.5s", "totalTimeAllowed": "108000s"}
     answer = said(gpuQuota=quota)
-    found, _ = answered([answer], Kaggle.quota)
+    found, _ = answered([answer], QUOTA)
 
     assert (found.gpu_used, found.gpu_allowed) == (timedelta(seconds=4500.5), timedelta(hours=30))
     assert (found.tpu_used, found.tpu_allowed) == (timedelta(0), timedelta(0))
@@ -223,7 +223,7 @@ def test_a_folder_of_the_data_is_listed_until_enough_is_known() -> None:
             directories=[{"name": "test"}] if at == 0 else [], files=files, totalFiles=900, nextPageToken=str(at + 2)
         )
 
-    folder, server = answered(script, lambda kaggle: kaggle.competition_folder("digits", "train", most=3))
+    folder, server = answered(script, lambda kaggle: kaggle.competitions.list_folder("digits", "train", most=3))
 
     assert folder.folders == ("test",)
     assert [file.name for file in folder.files] == ["train/0.png", "train/1.png", "train/2.png"]
@@ -234,7 +234,7 @@ def test_a_folder_of_the_data_is_listed_until_enough_is_known() -> None:
 @pytest.mark.parametrize("handle", ["ada/model", "ada/model/no-such-framework/main", "a/b/keras/c/1"])
 def test_a_model_handle_that_is_none_is_refused_before_anything_is_sent(handle: str) -> None:
     says = "OWNER/MODEL/FRAMEWORK/VARIATION"
-    _, server = failed([said()], errors.RefusedError, lambda kaggle: kaggle.model_version(handle), says=says)
+    _, server = failed([said()], errors.RefusedError, lambda kaggle: kaggle.models.version(handle), says=says)
 
     assert server.asked == []
 
@@ -242,9 +242,9 @@ def test_a_model_handle_that_is_none_is_refused_before_anything_is_sent(handle: 
 @pytest.mark.parametrize("status", ["PREEMPTED", "", 99, 3.5, ["COMPLETE"], {"name": "COMPLETE"}])
 def test_a_status_that_nobody_knows_is_unknown_and_no_crash(status: object) -> None:
     with canned([said(status=status)]) as server:
-        assert server.gateway().session_status("ada/digits-train", 3).state is SessionState.UNKNOWN
-        assert server.gateway().submission("digits", 7).status is SubmissionStatus.UNKNOWN
-        assert str(server.gateway().dataset_state("ada/weights")) == "preparing"
+        assert server.gateway().kernels.session_status("ada/digits-train", 3).state is SessionState.UNKNOWN
+        assert server.gateway().competitions.submission("digits", 7).status is SubmissionStatus.UNKNOWN
+        assert str(server.gateway().datasets.state("ada/weights")) == "preparing"
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from toy import toy_competition
 
 from generator.files import WorkspaceFiles
 from generator.kaggle import errors
-from generator.kaggle.api_types import DatasetState, KernelPush, SessionState, SubmissionStatus, Upload
+from generator.kaggle.api_types import DatasetState, KernelPush, Pushed, SessionState, SubmissionStatus, Upload
 from generator.kaggle.competition_data import Source, download_source
 from generator.kaggle.connect import Target, connect
 from generator.kaggle.credentials import AccessToken
@@ -73,7 +73,7 @@ def finished(served: Served, files: dict[str, str | bytes], **changes: Any) -> K
     """A kernel that was pushed and whose session wrote these files and ended."""
     served.local_kaggle.kernels.sessions._runner.script = writing(files)
     push = kernel(served.account, **changes)
-    gateway(served).push(push)
+    gateway(served).kernels.push(push)
     assert served.local_kaggle.kernels.sessions.queue.wait_until_idle(60)
     return push
 
@@ -86,7 +86,13 @@ def ended(kaggle_here: Served) -> KernelPush:
 
 def submit(kaggle: Kaggle, push: KernelPush) -> int:
     """Submits what a kernel wrote; the message is the kernel's name."""
-    return kaggle.submit_kernel("digits", kernel=push.ref, version=1, file_name="submission.csv", message=push.ref)
+    return kaggle.competitions.submit_kernel(
+        "digits", kernel=push.ref, version=1, file_name="submission.csv", message=push.ref
+    )
+
+
+def push_again(kaggle: Kaggle, push: KernelPush) -> Pushed:
+    return kaggle.kernels.push(push)
 
 
 @pytest.fixture
@@ -107,69 +113,69 @@ def test_a_running_server_is_found_and_knows_who_asks(kaggle_here: Served, tmp_p
 
 
 def test_the_facts_of_a_competition_are_read(kaggle: Kaggle) -> None:
-    found = kaggle.competition("digits")
+    found = kaggle.competitions.facts("digits")
 
     assert (found.slug, found.is_code_competition) == ("digits", True)
-    assert {"evaluation", "code-requirements"} <= kaggle.pages("digits").keys()
-    assert kaggle.submissions_left("digits") == 5
+    assert {"evaluation", "code-requirements"} <= kaggle.competitions.pages("digits").keys()
+    assert kaggle.competitions.submissions_left("digits") == 5
 
 
 @pytest.mark.slow
 def test_the_data_of_a_competition_are_listed_and_fetched(kaggle: Kaggle, tmp_path: Path) -> None:
-    files = {file.name: file.size for file in kaggle.competition_files("diabetes")}
-    top = kaggle.competition_folder("diabetes", "", most=10)
-    url = kaggle.competition_file_url("diabetes", "train.csv")
-    *_, last = kaggle.download(url, tmp_path / "train.csv", size=files["train.csv"])
-    archive = kaggle.competition_archive_url("diabetes")
-    list(kaggle.download(archive, tmp_path / "all.zip"))
+    files = {file.name: file.size for file in kaggle.competitions.list_files("diabetes")}
+    top = kaggle.competitions.list_folder("diabetes", "", most=10)
+    url = kaggle.competitions.file_url("diabetes", "train.csv")
+    *_, last = kaggle.files.download(url, tmp_path / "train.csv", size=files["train.csv"])
+    archive = kaggle.competitions.archive_url("diabetes")
+    list(kaggle.files.download(archive, tmp_path / "all.zip"))
 
     assert {file.name: file.size for file in top.files} == files
     assert last == files["train.csv"] == (tmp_path / "train.csv").stat().st_size
-    assert kaggle.read_range(url, 3, 5) == (tmp_path / "train.csv").read_bytes()[3:8]
+    assert kaggle.files.read_range(url, 3, 5) == (tmp_path / "train.csv").read_bytes()[3:8]
     assert set(zipfile.ZipFile(tmp_path / "all.zip").namelist()) == set(files)
 
 
 def test_a_pushed_kernel_is_followed_to_its_output(kaggle_here: Served, kaggle: Kaggle, tmp_path: Path) -> None:
     push = finished(kaggle_here, {"submission.csv": "id,label\n", "folds/w.bin": b"w" * 200_000})
 
-    output = kaggle.output(push.ref, 1)
-    kaggle.fetch_output(output.files[0], tmp_path / "w.bin")
-    found = kaggle.kernel(push.ref)
+    output = kaggle.kernels.output(push.ref, 1)
+    kaggle.files.fetch_output(output.files[0], tmp_path / "w.bin")
+    found = kaggle.kernels.find(push.ref)
 
-    assert kaggle.session_status(push.ref, 1).state is SessionState.COMPLETE
+    assert kaggle.kernels.session_status(push.ref, 1).state is SessionState.COMPLETE
     assert [(file.name, file.size) for file in output.files] == [("folds/w.bin", 200_000), ("submission.csv", 9)]
     assert (tmp_path / "w.bin").read_bytes() == b"w" * 200_000
     assert "ends" in output.log
-    assert output.log == "".join(line.text for line in kaggle.log_lines(push.ref))
+    assert output.log == "".join(line.text for line in kaggle.kernels.log_lines(push.ref))
     assert found is not None
     assert (found.version, found.source) == (1, push.text)
     records, name = kaggle_here.local_kaggle.kernels.records, push.ref.split("/")
     assert records.kernel(*name).title == push.title
     assert records.find_version(*name, 1).settings.machine_shape == "NvidiaTeslaT4"
-    assert kaggle.kernel(f"{kaggle_here.account}/no-such-kernel") is None
+    assert kaggle.kernels.find(f"{kaggle_here.account}/no-such-kernel") is None
     with pytest.raises(errors.NotFoundError):
-        kaggle.session_status(push.ref, 2)
+        kaggle.kernels.session_status(push.ref, 2)
 
 
 def test_a_version_is_submitted_and_found_again(kaggle: Kaggle, ended: KernelPush) -> None:
     ref = submit(kaggle, ended)
 
-    found = kaggle.submission("digits", ref)
+    found = kaggle.competitions.submission("digits", ref)
     assert found.description == ended.ref
     assert found.status in (SubmissionStatus.PENDING, SubmissionStatus.ERROR)
-    assert ref in [submission.ref for submission in kaggle.submissions("digits")]
+    assert ref in [submission.ref for submission in kaggle.competitions.submissions("digits")]
 
 
 def test_datasets_and_models_get_version_after_version(kaggle_here: Served, kaggle: Kaggle, upload: Upload) -> None:
     me = kaggle_here.account
 
-    assert kaggle.dataset_state(f"{me}/weights-a") is DatasetState.MISSING
-    assert [kaggle.upload_dataset(f"{me}/weights-a", upload) for _ in range(2)] == [1, 2]
-    assert kaggle.dataset_version(f"{me}/weights-a") == 2
-    assert kaggle.dataset_state(f"{me}/weights-a") is DatasetState.READY
-    assert [kaggle.upload_model(f"{me}/my-model/keras/main", upload) for _ in range(2)] == [1, 2]
-    assert kaggle.model_version(f"{me}/my-model/keras/main") == 2
-    assert kaggle.model_version(f"{me}/my-model/jax/main") == 0
+    assert kaggle.datasets.state(f"{me}/weights-a") is DatasetState.MISSING
+    assert [kaggle.datasets.upload(f"{me}/weights-a", upload) for _ in range(2)] == [1, 2]
+    assert kaggle.datasets.version(f"{me}/weights-a") == 2
+    assert kaggle.datasets.state(f"{me}/weights-a") is DatasetState.READY
+    assert [kaggle.models.upload(f"{me}/my-model/keras/main", upload) for _ in range(2)] == [1, 2]
+    assert kaggle.models.version(f"{me}/my-model/keras/main") == 2
+    assert kaggle.models.version(f"{me}/my-model/jax/main") == 0
 
 
 @pytest.mark.parametrize(("kind", "name"), [("dataset", "weights-b"), ("model", "b-model/keras/main/1")])
@@ -180,9 +186,9 @@ def test_a_dataset_or_model_is_downloaded_to_where_it_would_be_mounted(
     ref = f"{kaggle_here.account}/{name}"
     folder = tmp_path / "workspace" / "input" / f"{kind}s" / ref
     if kind == "dataset":
-        kaggle.upload_dataset(ref, upload)
+        kaggle.datasets.upload(ref, upload)
     else:
-        kaggle.upload_model(ref.removesuffix("/1"), upload)
+        kaggle.models.upload(ref.removesuffix("/1"), upload)
     files, source = WorkspaceFiles(tmp_path / "workspace"), Source(kind, ref, folder)
 
     assert download_source(kaggle, source, files, tell=lambda _: None)
@@ -194,7 +200,7 @@ def test_a_dataset_or_model_is_downloaded_to_where_it_would_be_mounted(
 
 
 def test_quota_is_that_of_the_account(kaggle: Kaggle) -> None:
-    quota = kaggle.quota()
+    quota = kaggle.kernels.quota()
 
     assert quota.tpu_allowed.total_seconds() == 72_000
 
@@ -203,7 +209,7 @@ def test_quota_is_that_of_the_account(kaggle: Kaggle) -> None:
 def test_a_fault_that_passes_is_not_noticed_by_a_read(kaggle_here: Served, kaggle: Kaggle, fault: str) -> None:
     kaggle_here.set_faults(f"{fault}x2")
 
-    assert kaggle.quota().tpu_allowed.total_seconds() == 72_000
+    assert kaggle.kernels.quota().tpu_allowed.total_seconds() == 72_000
     assert [name for name, _ in kaggle_here.site.faults.struck] == [fault, fault]
 
 
@@ -213,11 +219,11 @@ def test_a_push_is_sent_once_under_every_fault(kaggle_here: Served, fault: str) 
     push = kernel(kaggle_here.account)
 
     with pytest.raises(errors.KaggleError) as raised:
-        gateway(kaggle_here).push(push)
+        gateway(kaggle_here).kernels.push(push)
 
     assert [struck for struck, _ in kaggle_here.site.faults.struck] == [fault]
     kaggle_here.set_faults()
-    found = gateway(kaggle_here).kernel(push.ref)
+    found = gateway(kaggle_here).kernels.find(push.ref)
     was_done = fault in ("500-after", "drop-after", "truncate")
     assert (found.version if found else 0) == int(was_done)
     assert raised.value.outcome_unknown or not was_done
@@ -227,7 +233,7 @@ def test_a_push_that_is_never_answered_is_given_up(kaggle_here: Served) -> None:
     kaggle_here.set_faults("stall@SaveKernel")
 
     with pytest.raises(errors.UnreachableError) as raised:
-        gateway(kaggle_here, read=0.3).push(kernel(kaggle_here.account))
+        gateway(kaggle_here, read=0.3).kernels.push(kernel(kaggle_here.account))
 
     assert raised.value.outcome_unknown
 
@@ -235,15 +241,20 @@ def test_a_push_that_is_never_answered_is_given_up(kaggle_here: Served) -> None:
 @pytest.mark.parametrize(
     ("fault", "ask", "kind", "says"),
     [
-        ("push-error", Kaggle.push, errors.SessionLimitError, None),
-        ("no-quota", Kaggle.push, errors.QuotaUsedUpError, None),
-        ("401@SaveKernel", Kaggle.push, errors.CredentialsRefusedError, None),
-        ("output-hostile", lambda kaggle, push: kaggle.output(push.ref, 1), errors.UnsafeAnswerError, "escaped"),
+        ("push-error", push_again, errors.SessionLimitError, None),
+        ("no-quota", push_again, errors.RefusedError, "hours begin anew"),
+        ("401@SaveKernel", push_again, errors.CredentialsError, "not accepted"),
+        (
+            "output-hostile",
+            lambda kaggle, push: kaggle.kernels.output(push.ref, 1),
+            errors.UnsafeAnswerError,
+            "escaped",
+        ),
         ("submit-403", submit, errors.SubmitForbiddenError, None),
-        ("submit-limit", submit, errors.SubmissionLimitError, None),
+        ("submit-limit", submit, errors.RefusedError, "count begins anew"),
         (
             "rules-not-accepted",
-            lambda kaggle, _: kaggle.competition_file_url("digits", "train.csv"),
+            lambda kaggle, _: kaggle.competitions.file_url("digits", "train.csv"),
             errors.RulesNotAcceptedError,
             "/competitions/digits/rules",
         ),
@@ -265,7 +276,7 @@ def test_what_is_refused_says_why(
         ask(kaggle, ended)
 
     assert not raised.value.outcome_unknown
-    assert ended.ref not in [submission.description for submission in kaggle.submissions("digits")]
+    assert ended.ref not in [submission.description for submission in kaggle.competitions.submissions("digits")]
 
 
 def test_a_push_that_lost_its_inputs_says_which(kaggle_here: Served, kaggle: Kaggle) -> None:
@@ -273,7 +284,7 @@ def test_a_push_that_lost_its_inputs_says_which(kaggle_here: Served, kaggle: Kag
     kaggle_here.set_faults("invalid-sources")
 
     with pytest.raises(errors.SourcesRefusedError) as raised:
-        kaggle.push(kernel(kaggle_here.account, kernel_sources=(train.ref,)))
+        kaggle.kernels.push(kernel(kaggle_here.account, kernel_sources=(train.ref,)))
 
     assert raised.value.sources["kernel"] == (train.ref,)
     assert raised.value.version == 1
@@ -281,37 +292,37 @@ def test_a_push_that_lost_its_inputs_says_which(kaggle_here: Served, kaggle: Kag
 
 def test_a_competition_that_is_not_there_is_a_source_that_is_refused(kaggle_here: Served, kaggle: Kaggle) -> None:
     with pytest.raises(errors.SourcesRefusedError, match="competition no-such-competition"):
-        kaggle.push(kernel(kaggle_here.account, competition_sources=("no-such-competition",)))
+        kaggle.kernels.push(kernel(kaggle_here.account, competition_sources=("no-such-competition",)))
 
 
 def test_a_push_under_another_slug_says_where_it_went(kaggle_here: Served, kaggle: Kaggle) -> None:
     kaggle_here.set_faults("slug-moved")
     push = kernel(kaggle_here.account)
 
-    pushed = kaggle.push(push)
+    pushed = kaggle.kernels.push(push)
 
     assert pushed.ref != push.ref
-    assert kaggle.kernel(pushed.ref) is not None
+    assert kaggle.kernels.find(pushed.ref) is not None
 
 
-@pytest.mark.parametrize("ask", ["kernel", "session_status", "output"])
+@pytest.mark.parametrize("ask", ["find", "session_status", "output"])
 def test_a_wedged_kernel_is_not_taken_for_one_that_is_not_there(kaggle_here: Served, kaggle: Kaggle, ask: str) -> None:
     kaggle_here.set_faults("wedged")
     push = kernel(kaggle_here.account)
-    kaggle.push(push)
+    kaggle.kernels.push(push)
 
     with pytest.raises(errors.ForbiddenError):
-        getattr(kaggle, ask)(push.ref, *([] if ask == "kernel" else [1]))
+        getattr(kaggle.kernels, ask)(push.ref, *([] if ask == "find" else [1]))
 
 
 def test_half_of_an_output_file_is_refused(
     kaggle_here: Served, kaggle: Kaggle, ended: KernelPush, tmp_path: Path
 ) -> None:
     kaggle_here.set_faults("output-truncated")
-    file = kaggle.output(ended.ref, 1).files[0]
+    file = kaggle.kernels.output(ended.ref, 1).files[0]
 
     with pytest.raises(errors.UnsafeAnswerError, match="listed"):
-        kaggle.fetch_output(file, tmp_path / "submission.csv")
+        kaggle.files.fetch_output(file, tmp_path / "submission.csv")
 
     assert list(tmp_path.glob("sub*")) == []
 
@@ -321,7 +332,7 @@ def test_a_log_stream_that_breaks_is_followed_to_the_end(
 ) -> None:
     kaggle_here.set_faults("log-stream-breaksx2", "dropx1")
 
-    lines = [line.text for line in kaggle.log_lines(ended.ref)]
+    lines = [line.text for line in kaggle.kernels.log_lines(ended.ref)]
 
     assert lines == [f"{ended.ref} version 1 begins\n", f"{ended.ref} version 1 ends\n"]
 
@@ -330,7 +341,7 @@ def test_a_file_for_a_code_competition_is_refused_in_kaggles_words(kaggle: Kaggl
     (tmp_path / "submission.csv").write_text("id,label\n")
 
     with pytest.raises(errors.RefusedError, match="only accepts Submissions from Notebooks") as raised:
-        kaggle.submit_file("digits", path=tmp_path / "submission.csv", message="m")
+        kaggle.competitions.submit_file("digits", path=tmp_path / "submission.csv", message="m")
 
     assert type(raised.value) is errors.RefusedError
 
@@ -338,28 +349,28 @@ def test_a_file_for_a_code_competition_is_refused_in_kaggles_words(kaggle: Kaggl
 def test_the_state_of_a_dataset_that_fails_is_known(kaggle_here: Served, kaggle: Kaggle, upload: Upload) -> None:
     kaggle_here.set_faults("dataset-fails")
 
-    kaggle.upload_dataset(f"{kaggle_here.account}/weights-b", upload)
+    kaggle.datasets.upload(f"{kaggle_here.account}/weights-b", upload)
 
-    assert kaggle.dataset_state(f"{kaggle_here.account}/weights-b") is DatasetState.FAILED
+    assert kaggle.datasets.state(f"{kaggle_here.account}/weights-b") is DatasetState.FAILED
 
 
 def test_a_version_that_is_not_ready_yet_is_the_newest_all_the_same(
     kaggle_here: Served, kaggle: Kaggle, upload: Upload
 ) -> None:
     ref = f"{kaggle_here.account}/weights-c"
-    kaggle.upload_dataset(ref, upload)
+    kaggle.datasets.upload(ref, upload)
     kaggle_here.set_faults("dataset-slow")
 
-    assert kaggle.upload_dataset(ref, upload) == 2
-    assert kaggle.dataset_version(ref) == 2
-    assert kaggle.dataset_state(ref) is DatasetState.PREPARING
+    assert kaggle.datasets.upload(ref, upload) == 2
+    assert kaggle.datasets.version(ref) == 2
+    assert kaggle.datasets.state(ref) is DatasetState.PREPARING
 
 
 def test_another_token_is_refused(kaggle_here: Served) -> None:
     stranger = Kaggle(kaggle_here.address, AccessToken("somebody-elses-token", source="a test"))
 
-    with pytest.raises(errors.CredentialsRefusedError):
-        stranger.quota()
+    with pytest.raises(errors.CredentialsError, match="not accepted"):
+        stranger.kernels.quota()
 
 
 ODD_NAMES = (
@@ -376,9 +387,9 @@ ODD_NAMES = (
 def test_files_of_any_name_are_fetched_from_an_output(kaggle_here: Served, kaggle: Kaggle, tmp_path: Path) -> None:
     push = finished(kaggle_here, {name: f"{name}\n" for name in ODD_NAMES})
 
-    output = kaggle.output(push.ref, 1)
+    output = kaggle.kernels.output(push.ref, 1)
     for file in output.files:
-        kaggle.fetch_output(file, tmp_path / file.name)
+        kaggle.files.fetch_output(file, tmp_path / file.name)
 
     assert {file.name for file in output.files} == set(ODD_NAMES)
     assert {name: (tmp_path / name).read_text() for name in ODD_NAMES} == {name: f"{name}\n" for name in ODD_NAMES}
@@ -392,13 +403,13 @@ def test_files_of_any_name_are_fetched_from_a_competition(tmp_path: Path) -> Non
     with served(tmp_path / "root", runner=ScriptedRunner(), competitions=[toy]) as running:
         kaggle = gateway(running)
 
-        listed = {file.name: file.size for file in kaggle.competition_files("toy-heights")}
+        listed = {file.name: file.size for file in kaggle.competitions.list_files("toy-heights")}
         for name in ODD_NAMES:
-            url = kaggle.competition_file_url("toy-heights", name)
-            list(kaggle.download(url, tmp_path / "fetched", size=listed[name]))
+            url = kaggle.competitions.file_url("toy-heights", name)
+            list(kaggle.files.download(url, tmp_path / "fetched", size=listed[name]))
             assert (tmp_path / "fetched").read_text() == name
             (tmp_path / "fetched").unlink()
-        list(kaggle.download(kaggle.competition_archive_url("toy-heights"), tmp_path / "all.zip"))
+        list(kaggle.files.download(kaggle.competitions.archive_url("toy-heights"), tmp_path / "all.zip"))
 
     assert set(ODD_NAMES) <= set(zipfile.ZipFile(tmp_path / "all.zip").namelist())
 
@@ -410,8 +421,8 @@ def test_files_of_any_name_are_sent_to_datasets_and_models(kaggle_here: Served, 
     upload = Upload("Odd names", {name: tmp_path / name for name in ODD_NAMES}, "notes")
     me = kaggle_here.account
 
-    assert kaggle.upload_dataset(f"{me}/odd-names", upload) == 1
-    assert kaggle.upload_model(f"{me}/odd-model/keras/main", upload) == 1
+    assert kaggle.datasets.upload(f"{me}/odd-names", upload) == 1
+    assert kaggle.models.upload(f"{me}/odd-model/keras/main", upload) == 1
 
     folder = kaggle_here.local_kaggle.datasets.dataset_folder(f"{me}/odd-names", account=me)
     assert folder is not None

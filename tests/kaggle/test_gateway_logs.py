@@ -22,7 +22,7 @@ def stream(*texts: str, end: bool = True) -> Told:
 
 
 def log_lines(kaggle: Kaggle) -> list[str]:
-    return [line.text for line in kaggle.log_lines("ada/x-kernel")]
+    return [line.text for line in kaggle.kernels.log_lines("ada/x-kernel")]
 
 
 def followed(status: str, answers: list[Told]) -> Script:
@@ -49,7 +49,7 @@ def test_a_log_is_read_as_far_as_it_is_there(log: str, text: str) -> None:
 
 
 def test_a_log_is_followed_to_its_end() -> None:
-    ask: Ask = lambda kaggle: list(kaggle.log_lines("ada/digits-train"))  # noqa: E731 - as the others are
+    ask: Ask = lambda kaggle: list(kaggle.kernels.log_lines("ada/digits-train"))  # noqa: E731 - as the others are
     lines, server = answered([stream("one\n", "two\n")], ask)
 
     assert lines == [LogLine(0.5, "stdout", "one\n"), LogLine(0.5, "stdout", "two\n")]
@@ -96,7 +96,7 @@ def test_a_log_that_breaks_without_end_is_given_up() -> None:
 
 def log_lines_soon(kaggle: Kaggle) -> list[str]:
     """The lines of a log, whose silence is not waited out for long."""
-    kaggle._silence = 0.1
+    kaggle.kernels.silence = 0.1
     return log_lines(kaggle)
 
 

@@ -25,13 +25,13 @@ def weights(tmp_path: Path) -> Path:
 
 
 def submitting(path: Path) -> Ask:
-    return lambda kaggle: kaggle.submit_file("titanic", path=path, message="tandem")
+    return lambda kaggle: kaggle.competitions.submit_file("titanic", path=path, message="tandem")
 
 
 def uploading(path: Path, *, ref: str = "ada/w-set") -> Ask:
     """Uploads a file as a dataset, or as a model where that is what `ref` names."""
     upload = Upload("W", {"w.h5": path}, notes="second")
-    return lambda kaggle: (kaggle.upload_model if ref.count("/") == 3 else kaggle.upload_dataset)(ref, upload)
+    return lambda kaggle: (kaggle.models.upload if ref.count("/") == 3 else kaggle.datasets.upload)(ref, upload)
 
 
 def puts(server: Canned) -> list[str]:
@@ -111,7 +111,7 @@ def test_the_real_kaggle_cannot_have_a_file_sent_to_a_stranger(weights: Path) ->
             return Response(200, {"content-type": "application/json"}, place.encode())
 
     kaggle = Kaggle("https://api.kaggle.com", AccessToken(TOKEN, source="a test"))
-    kaggle._transport = Strange()
+    kaggle.client.transport = Strange()
 
     with pytest.raises(errors.UnsafeAnswerError, match="neither Kaggle nor its store"):
         submitting(weights)(kaggle)
@@ -149,7 +149,7 @@ def test_a_dataset_that_is_not_there_is_created_privately_with_its_folders(weigh
     store = Store(answers={"CreateDataset": said(status="Ok", ref="/ada/digits-weights")})
     upload = Upload("Digits weights", {"handoff.json": weights, "folds/0/w.h5": weights, "folds/1/w.h5": weights})
 
-    version, server = answered(store, lambda kaggle: kaggle.upload_dataset("ada/digits-weights", upload))
+    version, server = answered(store, lambda kaggle: kaggle.datasets.upload("ada/digits-weights", upload))
 
     assert version == 1
     assert server.asked[-1].fields == {
@@ -217,7 +217,7 @@ def test_a_dataset_that_is_not_taken_is_an_error_and_sent_once(
     ],
 )
 def test_whether_a_dataset_is_ready_is_known(told: Told, state: DatasetState) -> None:
-    assert answered([told], lambda kaggle: kaggle.dataset_state("ada/w-set"))[0] is state
+    assert answered([told], lambda kaggle: kaggle.datasets.state("ada/w-set"))[0] is state
 
 
 def test_a_model_that_is_not_there_is_created_privately(weights: Path) -> None:
@@ -265,7 +265,7 @@ def test_a_variation_that_was_there_all_along_gets_its_next_version(weights: Pat
 def test_nothing_to_upload_is_said_before_anything_is_sent() -> None:
     nothing, refused_with = Upload("W"), errors.UnsafeAnswerError
     _, server = failed(
-        Store(), refused_with, lambda kaggle: kaggle.upload_dataset("ada/w-set", nothing), says="no files"
+        Store(), refused_with, lambda kaggle: kaggle.datasets.upload("ada/w-set", nothing), says="no files"
     )
 
     assert "CreateDataset" not in server.methods()

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 from canned import TOKEN, Asked, Told, answered, failed, refused, said
-from gateway_calls import READS
+from gateway_calls import QUOTA, READS
 
 from generator.kaggle.credentials import AccessToken, Credentials, LegacyKey, RefreshToken
 from generator.kaggle.errors import KaggleError, Redaction
@@ -42,7 +42,7 @@ def test_a_refresh_token_that_is_quoted_where_it_is_exchanged_is_cut_out() -> No
         return refused(400, f"cannot exchange {asked.fields['refreshToken']}")
 
     login = RefreshToken("refresh-me-if-you-can", "somewhere")
-    failed(script, KaggleError, Kaggle.quota, credentials=login, attempts=1, says="cannot exchange [secret]")
+    failed(script, KaggleError, QUOTA, credentials=login, attempts=1, says="cannot exchange [secret]")
 
 
 def test_an_access_token_that_comes_back_as_it_was_is_used() -> None:
@@ -71,7 +71,7 @@ def test_a_log_that_is_followed_shows_no_secret() -> None:
     event = f"data: {json.dumps({'stream_name': 'stdout', 'time': 1, 'data': f'env: {TOKEN}'})}\n\n"
 
     told = Told(f"{event}data: END_OF_LOG\n\n".encode(), media_type="text/event-stream")
-    lines, _ = answered([told], lambda kaggle: list(kaggle.log_lines("ada/x")))
+    lines, _ = answered([told], lambda kaggle: list(kaggle.kernels.log_lines("ada/x")))
 
     assert [line.text for line in lines] == ["env: [secret]"]
 

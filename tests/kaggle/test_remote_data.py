@@ -85,15 +85,15 @@ def test_an_interrupted_download_goes_on_where_it_stopped(kaggle: FolderKaggle, 
 
 def test_an_address_that_expires_in_the_middle_is_asked_for_again(kaggle: FolderKaggle, place: Path) -> None:
     write_tree(kaggle.folder, {"noise.bin": os.urandom(20_000).hex()})
-    whole = kaggle.download
+    whole = kaggle.files.download
 
     def expiring(url: str, destination: Path, *, size: int | None = None) -> Iterator[int]:
         for done in whole(url, destination, size=size):
             yield done
             if done % 8_000 == 0:
-                raise ForbiddenError(doing="download", said="the signature has expired", remedy="ask again")
+                raise ForbiddenError(doing="download", words="the signature has expired", remedy="ask again")
 
-    kaggle.download = expiring
+    kaggle.files.download = expiring
     download(kaggle, place)
 
     assert files_in(place)["train.csv"] == FILES["train.csv"]
@@ -117,7 +117,7 @@ def test_unpacking_that_was_interrupted_needs_no_second_download(kaggle: FolderK
 
 def test_a_competition_of_one_file_is_taken_as_it_is_sent(tmp_path: Path, place: Path) -> None:
     kaggle = FolderKaggle(write_tree(tmp_path / "remote" / "data", {"only.csv": "id\n1\n"}))
-    kaggle.competition_archive_url = lambda slug: "only.csv"
+    kaggle.competitions.archive_url = lambda slug: "only.csv"
 
     download(kaggle, place)
 
@@ -186,9 +186,9 @@ def test_rules_that_were_not_accepted_end_it_at_once(kaggle: FolderKaggle, place
 
     def forbidden(slug: str) -> str:
         asked.append(slug)
-        raise RulesNotAcceptedError(doing="download", said="", page="https://www.kaggle.com/competitions/x/rules")
+        raise RulesNotAcceptedError(doing="download", words="", page="https://www.kaggle.com/competitions/x/rules")
 
-    kaggle.competition_archive_url = forbidden
+    kaggle.competitions.archive_url = forbidden
     with pytest.raises(RulesNotAcceptedError):
         download(kaggle, place)
     assert len(asked) == 1
@@ -317,7 +317,7 @@ def test_a_hostile_archive_of_a_model_is_refused_and_nothing_is_left_of_it(
     tmp_path: Path, content: bytes, words: str
 ) -> None:
     kaggle, folder = FolderKaggle(write_tree(tmp_path / "remote", {})), tmp_path / "w" / "models" / "me" / "m"
-    kaggle.model_archive_url = lambda handle: "model.tar.gz"
+    kaggle.models.archive_url = lambda handle: "model.tar.gz"
     (tmp_path / "remote").mkdir()
     (tmp_path / "remote" / "model.tar.gz").write_bytes(content)
 

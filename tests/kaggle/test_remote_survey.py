@@ -157,7 +157,7 @@ def test_what_is_beyond_the_budget_is_left_out_and_said(folder: Path) -> None:
 def test_a_file_that_is_listed_but_not_handed_out_is_a_note(folder: Path) -> None:
     write_tree(folder, {"train.csv": table(30), "test.csv": table(30)})
     kaggle = FolderKaggle(folder)
-    address = kaggle.competition_file_url
+    address = kaggle.competitions.file_url
     missing = RemoteFacts(FolderKaggle(folder, slug="other")).describe
 
     def only_train(slug: str, name: str) -> str:
@@ -165,7 +165,7 @@ def test_a_file_that_is_listed_but_not_handed_out_is_a_note(folder: Path) -> Non
             missing("unknown")
         return address(slug, name)
 
-    kaggle.competition_file_url = only_train
+    kaggle.competitions.file_url = only_train
     survey = RemoteFacts(kaggle).survey("some-thing")
 
     assert [found.path for found in survey.tables] == ["train.csv"]

@@ -60,7 +60,7 @@ def encrypted(certificate: Path) -> Iterator[str]:
 def push(address: str, route: Route | None = None) -> UnreachableError:
     gateway = Kaggle(address, AccessToken(TOKEN, source="a test"), timeouts=Timeouts(connect=5, read=5), route=route)
     with pytest.raises(UnreachableError) as raised:
-        gateway.push(PUSH)
+        gateway.kernels.push(PUSH)
     return raised.value
 
 

@@ -109,9 +109,9 @@ class LocalPair:
             ChainError: They are not, or there is no such training.
         """
         for role, kernel in kernels.items():
-            found = kernel.parameters.get("PAIR_ID")
-            if found is not None and found != options.spec.pair_id:
-                problem = f'its PAIR_ID is "{found}", and pair.toml makes "{options.spec.pair_id}"'
+            pair_id = kernel.parameters.get("PAIR_ID")
+            if pair_id is not None and pair_id != options.spec.pair_id:
+                problem = f'its PAIR_ID is "{pair_id}", and pair.toml makes "{options.spec.pair_id}"'
                 path = options.folder.notebook(role)
                 raise KernelUnfitError(
                     path=path, problem=problem, remedy="Render both notebooks with `tandem generate`."
@@ -333,8 +333,8 @@ class CheckedPair:
         chain = ChainExecution(self.kaggle, journals.next(), context)
         spec, folder = self.options.spec, self.options.folder
         slug = spec.competition.slug
-        found = chain.read(slug, lambda: self.kaggle.competition(slug), url=chain.page(f"competitions/{slug}"))
-        if found.is_code_competition and self.options.verify:
+        facts = chain.read(slug, lambda: self.kaggle.competitions.facts(slug), url=chain.page(f"competitions/{slug}"))
+        if facts.is_code_competition and self.options.verify:
             inference = self.kernels[Role.INFER].checked
             if not inference.needs_internet_off:  # pair.toml does not know it
                 offline = replace(inference, needs_internet_off=True)
@@ -346,9 +346,9 @@ class CheckedPair:
             target=target_of(self.kaggle),
             address=self.kaggle.address,
             account=self.account,
-            competition=found.slug,
-            title=found.title,
-            is_code_competition=found.is_code_competition,
+            competition=facts.slug,
+            title=facts.title,
+            is_code_competition=facts.is_code_competition,
             handoff=str(self.options.handoff or (Handoff.DATASET if self.elsewhere else Handoff.KERNEL)),
             submission_file=spec.task.submission_file,
             commit=git_commit(folder.path),
@@ -482,7 +482,7 @@ class _Story:
     def _without_itself(self, kernel: KernelPush) -> KernelPush:
         """The kernel without its own output among its sources, unless Kaggle has the kernel already."""
         url = self._chain.page(f"code/{kernel.ref}")
-        if self._chain.read(f"the kernel {kernel.ref}", lambda: self._pair.kaggle.kernel(kernel.ref), url=url):
+        if self._chain.read(f"the kernel {kernel.ref}", lambda: self._pair.kaggle.kernels.find(kernel.ref), url=url):
             return kernel
         return replace(kernel, kernel_sources=tuple(each for each in kernel.kernel_sources if each != kernel.ref))
 
@@ -511,7 +511,7 @@ class _Story:
     def _why_training_failed(self, session: Session, error: SessionFailedError, wanted: str) -> StepError:
         """The error of a session that failed; one that ended for want of its accelerator says so in its marker."""
         try:
-            listed = self._pair.kaggle.output(session.push.ref, session.push.version).files
+            listed = self._pair.kaggle.kernels.output(session.push.ref, session.push.version).files
             if all(file.name != MARKER for file in listed):
                 return error
             marker = session.fetch(MARKER, json_object)
@@ -527,19 +527,19 @@ class _Story:
             raise self._chain.fail(Step.INFER, error) from error
         sample = fetch_sample(self._chain, self._options)
         with self._failures_kept(Step.INFER):
-            found = session.fetch(
+            summary = session.fetch(
                 name,
                 lambda path: checked(path, sample, self._options),
                 failure=lambda problem: SubmissionUnfitError(problem=problem),
             )
         digest, size = file_digest(session.file(name)), session.file(name).stat().st_size
-        self._chain.write(Kind.PREDICTED, file=name, rows=found.rows, bytes=size, sha256=digest)
-        text = f"{name} has {found.rows:,} rows, and is what the competition asks for"
-        if not found.columns:
+        self._chain.write(Kind.PREDICTED, file=name, rows=summary.rows, bytes=size, sha256=digest)
+        text = f"{name} has {summary.rows:,} rows, and is what the competition asks for"
+        if not summary.columns:
             is_known = format_of(name).format is not None
             why = "pyarrow is missing here" if is_known else "the kit does not read this format"
             text = f"{name} has {size:,} bytes; its rows were not checked, since {why}"
-        self._chain.tell(Role.INFER, text, kind=EventKind.STEP, rows=found.rows, sha256=digest)
+        self._chain.tell(Role.INFER, text, kind=EventKind.STEP, rows=summary.rows, sha256=digest)
 
     def _restored_submission(self) -> Path:
         """The file that was checked, fetched again if somebody removed or changed it since."""
@@ -558,7 +558,7 @@ class _Story:
     def _note_quota(self) -> None:
         """Accelerator hours are good to know, and nothing to fail for."""
         try:
-            quota = self._pair.kaggle.quota()
+            quota = self._pair.kaggle.kernels.quota()
         except KaggleError as error:
             self._chain.tell("quota", f"The quota cannot be read: {error.message}")
             return

@@ -48,10 +48,10 @@ class StepFailedError(ChainError):
     """Pushing the same thing again would fail the same way, and cost quota."""
 
     def __init__(self, *, pair: str, target: str, step: str, failure: str) -> None:
-        told = "\n".join(f"  {printable(line)}" for line in failure.splitlines())
+        indented = "\n".join(f"  {printable(line)}" for line in failure.splitlines())
         super().__init__(
             f"The step {step} of {printable(pair)} failed, and nothing was changed since:\n"
-            f"{told}\n"
+            f"{indented}\n"
             "Do what it says and take the step again with "
             f"`tandem push {printable(pair)}{to_target(target)} --from {step}`."
         )
@@ -64,7 +64,7 @@ class KernelUnfitError(ChainError):
         super().__init__(f"{printable(str(path))} cannot be pushed: {printable(problem)}. {printable(remedy)}")
 
     @classmethod
-    def found(cls, findings: Sequence[Finding], *, pair: str, always: Collection[str]) -> "KernelUnfitError":
+    def of_findings(cls, findings: Sequence[Finding], *, pair: str, always: Collection[str]) -> "KernelUnfitError":
         """The error for what `tandem check` found: the first of it, how many more there are, and the way over them.
 
         Args:

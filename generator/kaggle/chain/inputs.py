@@ -98,7 +98,7 @@ class KernelHistory:
         """
         self._pair.files.write(self._folder / f"{digest_of_cells(text)}.ipynb", text.encode("utf-8"))
 
-    def edits(self, role: Role, ref: str, found: RemoteKernel, *, sends: str) -> str:
+    def edits(self, role: Role, ref: str, remote: RemoteKernel, *, sends: str) -> str:
         """The cells by which a version on Kaggle differs from ours; empty if a push over it loses nothing.
 
         A version is ours if a journal announced its cells, whatever became of that, or if they are those of the
@@ -107,10 +107,10 @@ class KernelHistory:
         Args:
             role: Which kernel of the pair.
             ref: Its name on Kaggle.
-            found: Its newest version there.
+            remote: Its newest version there.
             sends: The notebook that is to be sent.
         """
-        digest, path = digest_of_cells(found.source), PairFolder(self._pair.path).notebook(role)
+        digest, path = digest_of_cells(remote.source), PairFolder(self._pair.path).notebook(role)
         rendered = _text(self._pair.path / base_of(path.relative_to(self._pair.path)))
         announced, last = self._announced(ref)
         if digest in announced | {digest_of_cells(sends), digest_of_cells(rendered)} or self._kept(digest).is_file():
@@ -118,7 +118,7 @@ class KernelHistory:
         base, what = _text(self._kept(last)), "what was pushed last"
         if not base:
             base, what = sends, "the notebook that is to be pushed"
-        return f"compared with {what}, {_shortened(cell_edits(found.source, since=base))}"
+        return f"compared with {what}, {_shortened(cell_edits(remote.source, since=base))}"
 
     def _announced(self, ref: str) -> tuple[set[str], str]:
         """The digests of all notebooks that were announced, and of the last one that a kernel was made of."""
@@ -129,8 +129,8 @@ class KernelHistory:
             except JournalError:
                 continue
             announced |= {entry.fields.text("sent") for entry in entries if entry.kind is Kind.PUSHING}
-            made = [push for push in (*state.earlier, *state.pushes.values()) if push.ref == ref and not push.is_open]
-            last = made[-1].sent if made else last
+            pushes = [push for push in (*state.earlier, *state.pushes.values()) if push.ref == ref and not push.is_open]
+            last = pushes[-1].sent if pushes else last
         return announced, last
 
     def _kept(self, digest: str) -> Path:
@@ -188,12 +188,12 @@ def image() -> Image:
 
 def missing_requirements(notebook: str) -> tuple[str, ...]:
     """The distributions that a notebook's code imports, and that neither Python nor the image has."""
-    known = image()
+    kaggle_image = image()
     names = {
-        known.modules.get(module, module).lower().replace("_", "-")
+        kaggle_image.modules.get(module, module).lower().replace("_", "-")
         for module in read_code(json.loads(notebook), Path()).modules - sys.stdlib_module_names
     }
-    return tuple(sorted(names - known.distributions))
+    return tuple(sorted(names - kaggle_image.distributions))
 
 
 def wheels_for(notebook: str, folder: Path, files: WorkspaceFiles) -> Wheels:
@@ -212,15 +212,15 @@ def wheels_for(notebook: str, folder: Path, files: WorkspaceFiles) -> Wheels:
     requirements = missing_requirements(notebook)
     if not requirements:
         return Wheels((), {})
-    found: dict[str, Path] = {}
+    wheels: dict[str, Path] = {}
     with writing(folder):
         for python in image().pythons:
             files.make_folder(folder / python)
             with files.beside(folder / python) as fresh:
                 for wheel in dict.fromkeys(_download_all(requirements, python, fresh)):
-                    found[wheel.name] = folder / python / wheel.name
-                    files.move(wheel, found[wheel.name])
-    return Wheels(requirements, dict(sorted(found.items())))
+                    wheels[wheel.name] = folder / python / wheel.name
+                    files.move(wheel, wheels[wheel.name])
+    return Wheels(requirements, dict(sorted(wheels.items())))
 
 
 def install_cell(wheels: Wheels, dataset: str) -> str:
@@ -234,11 +234,11 @@ def install_cell(wheels: Wheels, dataset: str) -> str:
 def _download_all(requirements: Iterable[str], python: str, folder: Path) -> list[Path]:
     """Fetches wheels one by one: what the image has already must not come along in another version."""
     wheels: list[Path] = []
-    known = image().distributions
+    preinstalled = image().distributions
     waiting, done = list(requirements), set[str]()
     while waiting:
         name = waiting.pop()
-        if name in done or name in known:
+        if name in done or name in preinstalled:
             continue
         done.add(name)
         wheels.append(_download(name, python, folder))
@@ -276,8 +276,8 @@ def _dependencies(wheel: Path) -> list[str]:
         with archive.open(member) as file:
             text = file.read(_LARGEST_METADATA).decode("utf-8", "replace")
     required = [str(each) for each in HeaderParser().parsestr(text).get_all("Requires-Dist", [])]
-    found = [_REQUIREMENT.match(each) for each in required if not _ELSEWHERE.search(each)]
-    return [name[0].lower().replace("_", "-") for name in found if name]
+    matches = [_REQUIREMENT.match(each) for each in required if not _ELSEWHERE.search(each)]
+    return [name[0].lower().replace("_", "-") for name in matches if name]
 
 
 # Preparing a kernel's folder for a push: the checks before Kaggle sees it, and the notebook that is sent.
@@ -332,8 +332,8 @@ def prepare(folder: PairFolder, role: Role, *, verify: bool = True, allow: Colle
         raise KernelUnfitError(path=kernel.metadata_path or path, problem="it has no id OWNER/SLUG, or no title")
     parameters = _parameters(notebook, path)
     push = _push(metadata, _clean(notebook), may_hold_secrets=SECRET_RULE in allow)
-    said = KernelPush.__dataclass_fields__.keys() - {"text", "may_hold_secrets"}
-    fields = {name: str(getattr(push, name)) for name in said}
+    names = KernelPush.__dataclass_fields__.keys() - {"text", "may_hold_secrets"}
+    fields = {name: str(getattr(push, name)) for name in names}
     digest = hashlib.sha256(json.dumps([digest_of_cells(push.text), fields], sort_keys=True).encode()).hexdigest()
     wants = str(parameters.get("ACCELERATOR", kernel.accelerator or AcceleratorKind.GPU))
     return PreparedKernel(push, digest, parameters, wants, kernel, doubts)
@@ -353,8 +353,8 @@ def check_fit(
     passed_by = set(allow) - ALWAYS
     rules = [rule for rule in RULES if (verify or rule.id in _UNSENDABLE) and rule.id not in passed_by]
     findings = check([kernel], rules)
-    if found := errors(findings):
-        raise KernelUnfitError.found(found, pair=pair, always=ALWAYS)
+    if faults := errors(findings):
+        raise KernelUnfitError.of_findings(faults, pair=pair, always=ALWAYS)
     return findings
 
 

@@ -348,13 +348,13 @@ class Journal:
             UnsafePlaceError: The file is a link, or below one.
         """
         whole, _ = self._content()
-        said = {"at": at.astimezone(UTC).isoformat(), "event": str(event), **fields}
+        entry = {"at": at.astimezone(UTC).isoformat(), "event": str(event), **fields}
         if whole:
-            said["before"] = _link(whole, len(whole))
+            entry["before"] = _link(whole, len(whole))
         with writing(self.path):
             # What a crash cut off goes.
             kept = sum(len(line) + 1 for line in whole)
-            self.files.append(self.path, _checked(json.dumps(said, ensure_ascii=False).encode("utf-8")), behind=kept)
+            self.files.append(self.path, _checked(json.dumps(entry, ensure_ascii=False).encode("utf-8")), behind=kept)
         return Entry(event, at, JsonObject(fields))
 
     def cut(self, line: int) -> None:
@@ -385,12 +385,12 @@ class Journal:
         try:
             fields = json.loads(line)
             fields.pop("check", None)
-            said = fields.pop("before", None)
+            link = fields.pop("before", None)
             at = datetime.fromisoformat(fields.pop("at"))
             event = str(fields.pop("event"))
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise self.damaged(index + 1, "it is no line of a journal") from error
-        if checked is not None and said != (_link(lines, index) if index else None):
+        if checked is not None and link != (_link(lines, index) if index else None):
             raise self.damaged(index + 1, "it does not follow the line before it")
         if at.tzinfo is None or at.year not in _YEARS:
             raise self.damaged(index + 1, "it is of a time that cannot be")
@@ -425,8 +425,8 @@ class Journals:
     def all(self) -> list[Journal]:
         """The journals that have begun, the oldest first."""
         paths = [path for path in self.folder.glob("*.jsonl") if _NUMBER.fullmatch(path.stem)]
-        found = [Journal(path, self._pair.files) for path in sorted(paths, key=lambda path: int(path.stem))]
-        return [journal for journal in found if journal.has_begun]
+        journals = [Journal(path, self._pair.files) for path in sorted(paths, key=lambda path: int(path.stem))]
+        return [journal for journal in journals if journal.has_begun]
 
     def next(self) -> Journal:
         """The journal of a chain that is to begin."""
@@ -463,9 +463,9 @@ class Journals:
             os.close(handle)
 
 
-def _checked(said: bytes) -> bytes:
+def _checked(line: bytes) -> bytes:
     """A line with its own digest."""
-    return said[:-1] + b', "check": "' + _digest(said[:-1]) + b'"}\n'
+    return line[:-1] + b', "check": "' + _digest(line[:-1]) + b'"}\n'
 
 
 def _digest(text: bytes) -> bytes:

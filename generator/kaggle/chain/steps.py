@@ -60,6 +60,7 @@ from generator.kaggle.errors import (
     SubmitForbiddenError,
     UnsafeAnswerError,
 )
+from generator.kaggle.gateway import DatasetApi, ModelApi
 from generator.pair.handover import FILE_NAME, DamagedError, HandOver, accelerator_in_words, json_object
 from generator.pair.notebook import digest_of_cells, with_first_cell, with_parameters
 from generator.pair.workspace import Role, dataset_beside
@@ -168,12 +169,12 @@ def check_handover(handover: HandOver, *, pair_id: str, listing: Mapping[str, Re
             error = UnfinishedError if remedy is if_interrupted else HandOverUnfitError
             raise error(problem=problem, remedy=remedy)
     for promise in handover.files:
-        found = listing.get(promise.file)
-        if found is None:
+        entry = listing.get(promise.file)
+        if entry is None:
             raise HandOverUnfitError(problem=f"{promise.file} is not in the output", remedy=_TRAIN_AGAIN)
         # A listing that does not say the size says 0.
-        if promise.size and found.size and found.size != promise.size:
-            problem = f"{promise.file} has {found.size:,} bytes, and training wrote {promise.size:,}"
+        if promise.size and entry.size and entry.size != promise.size:
+            problem = f"{promise.file} has {entry.size:,} bytes, and training wrote {promise.size:,}"
             raise HandOverUnfitError(problem=problem, remedy=_TRAIN_AGAIN)
 
 
@@ -204,8 +205,8 @@ def fetch_sample(chain: ChainExecution, options: PushOptions) -> Path | None:
         except KaggleError as error:
             chain.tell("infer", f"The sample submission cannot be fetched: {error.message}")
     here = options.workspace.competition_data(slug) / file
-    found = next((path for path in (copy, here) if path.is_file()), None)
-    return found / member if found is not None and member else found
+    sample = next((path for path in (copy, here) if path.is_file()), None)
+    return sample / member if sample is not None and member else sample
 
 
 def checked(path: Path, sample: Path | None, options: PushOptions) -> SubmissionSummary:
@@ -234,10 +235,10 @@ def checked(path: Path, sample: Path | None, options: PushOptions) -> Submission
 
 
 def _fetch(chain: ChainExecution, slug: str, name: str, copy: Path) -> None:
-    listed = {file.name: file for file in chain.kaggle.competition_files(slug)}
+    listed = {file.name: file for file in chain.kaggle.competitions.list_files(slug)}
     if name not in listed or listed[name].size > _LARGEST:
         return
-    for _ in chain.kaggle.download(chain.kaggle.competition_file_url(slug, name), copy, size=listed[name].size):
+    for _ in chain.kaggle.files.download(chain.kaggle.competitions.file_url(slug, name), copy, size=listed[name].size):
         pass
 
 
@@ -324,7 +325,7 @@ class Session:
         problem, damaged = "", 0
         while damaged < self._chain.polling.attempts:
             try:
-                self._chain.kaggle.fetch_output(self._listed(name), destination)
+                self._chain.kaggle.files.fetch_output(self._listed(name), destination)
                 return read(destination)
             except (DamagedError, UnsafeAnswerError) as error:
                 problem, damaged = str(error), damaged + 1
@@ -346,10 +347,10 @@ class Session:
         return self.push.last is not None and self.push.last.is_final
 
     def _output(self) -> KernelOutput:
-        return self._chain.kaggle.output(self.push.ref, self.push.version)
+        return self._chain.kaggle.kernels.output(self.push.ref, self.push.version)
 
     def _status(self, poll: Poll) -> SessionStatus:
-        status = poll.ask(lambda: self._chain.kaggle.session_status(self.push.ref, self.push.version))
+        status = poll.ask(lambda: self._chain.kaggle.kernels.session_status(self.push.ref, self.push.version))
         if status.state in _ACTIVE:
             self._finals = 0
             if self._write_state(status.state):
@@ -385,7 +386,7 @@ class Session:
 
         def follow() -> None:
             try:
-                for line in self._chain.kaggle.log_lines(self.push.ref):
+                for line in self._chain.kaggle.kernels.log_lines(self.push.ref):
                     fields = {"seconds": line.seconds, "stream": line.stream}
                     for text in line.text.splitlines():
                         self._chain.tell(self._role, text, kind=EventKind.LOG, **fields)
@@ -447,11 +448,11 @@ class KernelVersion(ExactlyOnce[Push]):
         Raises:
             EditedOnKaggleError: It would.
         """
-        found = self._newest(self._kernel.ref)
-        if found is None:
+        newest = self._newest(self._kernel.ref)
+        if newest is None:
             return None
-        what = f"Version {found.version} of {self._kernel.ref}"
-        edits = self._history.edits(self._role, self._kernel.ref, found, sends=self._kernel.text)
+        what = f"Version {newest.version} of {self._kernel.ref}"
+        edits = self._history.edits(self._role, self._kernel.ref, newest, sends=self._kernel.text)
         if edits and self._options.over_edits:
             self._chain.tell(self._role, f"{what} was not pushed from this pair, and is pushed over ({edits}).")
         elif edits:
@@ -462,7 +463,7 @@ class KernelVersion(ExactlyOnce[Push]):
                 page=self._page(self._kernel.ref),
                 command=self._command,
             )
-        return found
+        return newest
 
     @property
     def _current(self) -> Push | None:
@@ -474,13 +475,13 @@ class KernelVersion(ExactlyOnce[Push]):
         self._write_announced(baseline=max(before.version if before else 0, self._known))
 
     def _send(self) -> None:
-        self._write_made(self._chain.kaggle.push(self._kernel))
+        self._write_made(self._chain.kaggle.kernels.push(self._kernel))
 
     def _find(self) -> bool:
         push = self._chain.state.pushes[self._role]
-        found = self._newest(push.ref)
-        version = found.version if found else 0
-        if found is not None and version > push.baseline and digest_of_cells(found.source) == push.sent:
+        newest = self._newest(push.ref)
+        version = newest.version if newest else 0
+        if newest is not None and version > push.baseline and digest_of_cells(newest.source) == push.sent:
             self._write_found(push.ref, version)
             return True
         if version > push.baseline + 1:
@@ -489,10 +490,10 @@ class KernelVersion(ExactlyOnce[Push]):
         return False
 
     def _adopt(self) -> None:
-        found = self._newest(self._kernel.ref)
-        if found is not None and found.version > self._known and digest_of_cells(found.source) == self._digest:
-            self._write_announced(baseline=found.version - 1)
-            self._write_found(self._kernel.ref, found.version)
+        newest = self._newest(self._kernel.ref)
+        if newest is not None and newest.version > self._known and digest_of_cells(newest.source) == self._digest:
+            self._write_announced(baseline=newest.version - 1)
+            self._write_found(self._kernel.ref, newest.version)
 
     def _explain(self, error: KaggleError) -> None:
         """Fails the step for a version that is there and runs, without its inputs."""
@@ -505,7 +506,9 @@ class KernelVersion(ExactlyOnce[Push]):
 
     def _newest(self, ref: str) -> RemoteKernel | None:
         try:
-            return self._chain.read(f"the kernel {ref}", lambda: self._chain.kaggle.kernel(ref), url=self._page(ref))
+            return self._chain.read(
+                f"the kernel {ref}", lambda: self._chain.kaggle.kernels.find(ref), url=self._page(ref)
+            )
         except ForbiddenError as error:
             if self._current is None:
                 raise
@@ -526,10 +529,10 @@ class KernelVersion(ExactlyOnce[Push]):
         self._write_made(Pushed(ref, version, self._page(ref)))
 
     def _write_made(self, pushed: Pushed) -> None:
-        asked, fields = self._chain.state.pushes[self._role].ref, vars(pushed)
+        ref, fields = self._chain.state.pushes[self._role].ref, vars(pushed)
         self._chain.write(Kind.PUSHED, role=str(self._role), **fields)
-        if pushed.ref != asked:
-            self._chain.tell(self._role, f"Kaggle saved {asked} as {pushed.ref}; following it there.")
+        if pushed.ref != ref:
+            self._chain.tell(self._role, f"Kaggle saved {ref} as {pushed.ref}; following it there.")
         text = f"pushed {pushed.ref} as version {pushed.version}: {pushed.url}"
         self._chain.tell(self._role, text, kind=EventKind.STEP, **fields)
 
@@ -591,10 +594,14 @@ class UploadedVersion(ExactlyOnce[Upload]):
             NotAcceptedError: Kaggle did not take it, several times.
             KaggleError: Kaggle refused, and would refuse again.
         """
-        made = super().execute()
+        version = super().execute()
         if self._kind is Handoff.DATASET:
             self._wait_until_ready()
-        return made
+        return version
+
+    @property
+    def _api(self) -> DatasetApi | ModelApi:
+        return self._chain.kaggle.datasets if self._kind is Handoff.DATASET else self._chain.kaggle.models
 
     @property
     def _current(self) -> Upload | None:
@@ -608,9 +615,7 @@ class UploadedVersion(ExactlyOnce[Upload]):
         self._chain.tell(_UPLOAD_STEP, f"uploading {self._ref}: {len(self._files)} files, {size:,} bytes")
 
     def _send(self) -> None:
-        kaggle, files = self._chain.kaggle, Files(self._title, self._files, notes=self._digest[:12])
-        send = kaggle.upload_dataset if self._kind is Handoff.DATASET else kaggle.upload_model
-        self._write_made(send(self._ref, files))
+        self._write_made(self._api.upload(self._ref, Files(self._title, self._files, notes=self._digest[:12])))
 
     def _find(self) -> bool:
         newest = self._newest()
@@ -620,9 +625,7 @@ class UploadedVersion(ExactlyOnce[Upload]):
         return is_there
 
     def _newest(self) -> int:
-        kaggle = self._chain.kaggle
-        ask = kaggle.dataset_version if self._kind is Handoff.DATASET else kaggle.model_version
-        return self._chain.read(self._what, lambda: ask(self._ref), url=self._url)
+        return self._chain.read(self._what, lambda: self._api.version(self._ref), url=self._url)
 
     def _write_made(self, version: int) -> None:
         self._chain.write(Kind.UPLOADED, what=self._name, version=version)
@@ -633,7 +636,7 @@ class UploadedVersion(ExactlyOnce[Upload]):
         """A kernel that is pushed before a version is ready mounts the version before."""
         poll = self._chain.poll(self._ref, url=self._url)
         while True:
-            state = poll.ask(lambda: self._chain.kaggle.dataset_state(self._ref))
+            state = poll.ask(lambda: self._chain.kaggle.datasets.state(self._ref))
             if state is DatasetState.READY:
                 return
             if state is DatasetState.FAILED:
@@ -678,17 +681,17 @@ class TrainedElsewhere:
             )
         folder = options.workspace.output(options.pair) / Role.TRAIN
         options.workspace.files.check(folder / FILE_NAME)
-        made = None
+        training = None
         with suppress(FileNotFoundError, DamagedError):
-            made = cls(folder, whole_handover(folder / FILE_NAME), json_object(folder / MARKER))
-        if made is None or not made.handover.is_complete:
-            resume = "" if made is None else " --resume"
+            training = cls(folder, whole_handover(folder / FILE_NAME), json_object(folder / MARKER))
+        if training is None or not training.handover.is_complete:
+            resume = "" if training is None else " --resume"
             raise ChainError(
                 f"{printable(str(folder))} has no complete training of {printable(options.pair)} to go on from: "
                 f"`{_training(options)}{resume}` makes one."
             )
-        made.check(options)
-        return made
+        training.check(options)
+        return training
 
     @property
     def sha256(self) -> str:
@@ -844,17 +847,17 @@ class TaggedSubmission(ExactlyOnce[Submitted]):
         poll = self._chain.poll(f"submission {reference}", url=self._url, is_new=True)
         self._chain.tell(_SUBMIT_STEP, "waiting for the score", kind=EventKind.STATE, state="pending")
         while True:
-            found = poll.ask(lambda: self._chain.kaggle.submission(competition, reference))
-            if found.status is SubmissionStatus.COMPLETE:
+            submission = poll.ask(lambda: self._chain.kaggle.competitions.submission(competition, reference))
+            if submission.status is SubmissionStatus.COMPLETE:
                 break
-            if found.status is SubmissionStatus.ERROR:
-                failure = ScoringFailedError(reference=reference, problem=found.error, url=self._url)
+            if submission.status is SubmissionStatus.ERROR:
+                failure = ScoringFailedError(reference=reference, problem=submission.error, url=self._url)
                 raise self._chain.fail(_SUBMIT_STEP, failure)
-            poll.give_up_after(self._chain.polling.queue, trouble=f"it is still {found.status}")
+            poll.give_up_after(self._chain.polling.queue, trouble=f"it is still {submission.status}")
             poll.pause()
-        fields = {"public": found.public_score, "private": found.private_score}
+        fields = {"public": submission.public_score, "private": submission.private_score}
         self._chain.write(Kind.SCORED, **fields)
-        shown = "no score shown" if found.public_score is None else f"public score {found.public_score:.5f}"
+        shown = "no score shown" if submission.public_score is None else f"public score {submission.public_score:.5f}"
         self._chain.tell(_SUBMIT_STEP, f"{competition}: {shown}", kind=EventKind.STEP, **fields)
 
     @property
@@ -864,7 +867,9 @@ class TaggedSubmission(ExactlyOnce[Submitted]):
     def _announce(self) -> None:
         competition = self._begun.competition
         left = self._chain.read(
-            "the submission limits", lambda: self._chain.kaggle.submissions_left(competition), url=self._url
+            "the submission limits",
+            lambda: self._chain.kaggle.competitions.submissions_left(competition),
+            url=self._url,
         )
         if left <= 0:
             raise ChainError(
@@ -878,7 +883,7 @@ class TaggedSubmission(ExactlyOnce[Submitted]):
         kaggle, competition = self._chain.kaggle, self._begun.competition
         message = f"{self._message} [{self._tag}]".strip()
         if self._begun.is_code_competition:
-            reference = kaggle.submit_kernel(
+            reference = kaggle.competitions.submit_kernel(
                 competition,
                 kernel=self._push.ref,
                 version=self._push.version,
@@ -886,7 +891,7 @@ class TaggedSubmission(ExactlyOnce[Submitted]):
                 message=message,
             )
         else:
-            reference = kaggle.submit_file(competition, path=self._file, message=message)
+            reference = kaggle.competitions.submit_file(competition, path=self._file, message=message)
         self._write_made(self._tag, reference)
 
     def _find(self) -> bool:
@@ -908,7 +913,7 @@ class TaggedSubmission(ExactlyOnce[Submitted]):
         """Names the page and the button, where Kaggle wants the submission to be made in a browser."""
         if not isinstance(error, SubmitForbiddenError):
             return
-        begun, push, why = self._begun, self._push, error.said or "it gives no reason"
+        begun, push, why = self._begun, self._push, error.words or "it gives no reason"
         page, button = f"{self._competition_page}/submit", f"Submit Prediction, with {self._file}"
         if begun.is_code_competition:
             page, button = push.url, f"Submit to competition (version {push.version}, {begun.submission_file})"
@@ -923,7 +928,7 @@ class TaggedSubmission(ExactlyOnce[Submitted]):
     def _submissions(self) -> tuple[Submission, ...]:
         competition = self._begun.competition
         return self._chain.read(
-            "the list of submissions", lambda: self._chain.kaggle.submissions(competition), url=self._url
+            "the list of submissions", lambda: self._chain.kaggle.competitions.submissions(competition), url=self._url
         )
 
     def _write_made(self, tag: str, reference: int) -> None:

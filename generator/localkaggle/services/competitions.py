@@ -18,11 +18,11 @@ from typing import BinaryIO, ClassVar
 
 from generator.accelerators import AcceleratorKind
 from generator.competition.metrics import parsed
+from generator.competition.scoring import LARGEST_SUBMISSION
 from generator.competition.submission import SubmissionError
 from generator.files import PathOutsideError, contained, open_below, open_file
-from generator.localkaggle.hosting import Hosted, files_below, fingerprint, metric_wording
+from generator.localkaggle.hosting import Hosted, HostedFacts, files_below, fingerprint, metric_wording
 from generator.localkaggle.rpc import ApiError, Call, Content, Fields, Methods, Redirect, Stored, as_wire, page
-from generator.localkaggle.scoring import LARGEST_SUBMISSION, HostedFacts
 from generator.localkaggle.services.files import ServiceContext, has_room, pack_zip, summary, tree
 from generator.localkaggle.services.kernel_records import SessionRecord
 from generator.localkaggle.services.kernels import Kernels

@@ -1,10 +1,9 @@
-"""Scoring submissions by hidden answers."""
+"""Scores of submissions by hidden answers, for `tandem run` and the local Kaggle."""
 
 import hashlib
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -25,23 +24,13 @@ from generator.competition.submission import (
 )
 from generator.competition.survey.columns import header_names
 from generator.competition.tables.formats import TableFormat, UnreadableTableError, format_of, opened
-from generator.errors import LocalKaggleError
+from generator.errors import CompetitionError
 from generator.text import printable, quoted
 
-# The facts of a competition that a local Kaggle hosts, and the scores that it gives.
+# The form of a submission, and its scores.
 
 
-DAILY_LIMIT = 5
 PUBLIC_SHARE = 0.3
-
-
-@dataclass(frozen=True)
-class HostedPage:
-    """A page that people read, such as `evaluation`; `content` is Markdown."""
-
-    name: str
-    title: str
-    content: str
 
 
 @dataclass(frozen=True)
@@ -63,35 +52,6 @@ class Question:
     header: tuple[str, ...] = ()
     mask_size: tuple[int, int] | None = None
     public_share: float = PUBLIC_SHARE
-
-
-@dataclass(frozen=True)
-class HostedFacts:
-    """A competition as its host describes it; every text is untrusted.
-
-    Attributes:
-        slug: Its name in addresses.
-        title: Its name for people.
-        description: One sentence on it.
-        is_code_competition: Whether only notebooks can be submitted, which then run again on the hidden test.
-        question: What is asked, and how answers are scored.
-        pages: The pages for people.
-        allows_internet: Whether a submitted notebook may have had the internet.
-        daily_limit: How many submissions an account has for a UTC day.
-        deadline: When it ends; None if it never does.
-        submission_file: What the submission of a notebook is called.
-    """
-
-    slug: str
-    title: str
-    description: str
-    is_code_competition: bool
-    question: Question
-    pages: tuple[HostedPage, ...]
-    allows_internet: bool = False
-    daily_limit: int = DAILY_LIMIT
-    deadline: datetime | None = None
-    submission_file: str = "submission.csv"
 
 
 @dataclass(frozen=True)
@@ -255,7 +215,7 @@ def ranked_scores(truth: Sequence[str], predictions: Sequence[str], *, k: int) -
 
 
 def _plain(cell: str) -> str:
-    return repr(float(cell))
+    return repr(float(cell) + 0.0)  # so that -0.0 is 0.0
 
 
 # Run-length codes of masks: pairs of a start, counted from 1 down the columns, and a length.
@@ -265,23 +225,16 @@ _LARGEST_PIXELS = 1 << 28
 _LONGEST_NUMBER = 10
 
 
-class RunLengthError(SubmissionError):
-    """A cell that is no run-length code of a mask of this size."""
-
-    def __init__(self, *, key: str, problem: str) -> None:
-        super().__init__(f'The run-length code of id "{quoted(key)}" {problem}.')
-
-
 def mask_of(key: str, code: str, size: tuple[int, int] | None) -> Any:
     """The mask [1, height, width] of 0 and 1 that a code of an example stands for.
 
     Raises:
-        RunLengthError: It is no such code, or leads out of the mask.
+        SubmissionError: It is no such code, or leads out of the mask.
     """
     import numpy
 
     if size is None or min(size) < 1 or size[0] * size[1] > _LARGEST_PIXELS:
-        raise RunLengthError(key=key, problem="is of a mask whose size is not known, or too large")
+        raise _code_error(key, "is of a mask whose size is not known, or too large")
     height, width = size
     flat = numpy.zeros(height * width, dtype="uint8")
     parts = code.split()
@@ -289,12 +242,16 @@ def mask_of(key: str, code: str, size: tuple[int, int] | None) -> Any:
         # Some competitions write a single 0 or -1 for an empty mask.
         if parts in (["0"], ["-1"]):
             return flat.reshape(1, height, width)
-        raise RunLengthError(key=key, problem="is not made of pairs of whole numbers")
+        raise _code_error(key, "is not made of pairs of whole numbers")
     for start, length in zip(map(int, parts[::2]), map(int, parts[1::2]), strict=True):
         if start < 1 or start - 1 + length > flat.size:
-            raise RunLengthError(key=key, problem=f"leads out of its {height} x {width} pixels")
+            raise _code_error(key, f"leads out of its {height} x {width} pixels")
         flat[start - 1 : start - 1 + length] = 1
     return flat.reshape(width, height).T[None]
+
+
+def _code_error(key: str, problem: str) -> SubmissionError:
+    return SubmissionError(f'The run-length code of id "{quoted(key)}" {problem}.')
 
 
 def _is_whole(part: str) -> bool:
@@ -307,13 +264,6 @@ def _is_whole(part: str) -> bool:
 _USAGE = "usage"
 _HEIGHT, _WIDTH = "height", "width"
 _PUBLIC = "public"
-
-
-class AnswersError(LocalKaggleError):
-    """A file of hidden answers that cannot be scored by."""
-
-    def __init__(self, *, path: Path, problem: str) -> None:
-        super().__init__(f"{printable(str(path))} cannot be scored by: {problem}.")
 
 
 @dataclass(frozen=True)
@@ -343,26 +293,30 @@ def read_answers(path: Path, *, sample: Path | None = None, id_column: str = "")
             first of all.
 
     Raises:
-        AnswersError: It is missing, is no such table, or has an id twice.
+        CompetitionError: It is missing, is no such table, or has an id twice.
         SubmissionError: The sample cannot be read.
     """
     if not path.exists():
-        raise AnswersError(path=path, problem="it is missing; put a perfect submission there")
+        raise _answers_error(path, "it is missing; put a perfect submission there")
     try:
         lines = [cells for _, cells in read_table(path, is_sample=True)]
     except UnreadableSubmissionError as error:
-        raise AnswersError(path=path, problem=error.why) from error
+        raise _answers_error(path, error.why) from error
     if len(lines) < 2 or len(lines[0]) < 2:  # noqa: PLR2004 - a header and a row; an id and an answer
-        raise AnswersError(path=path, problem="it needs a header with an id and an answer, and a row for each id")
+        raise _answers_error(path, "it needs a header with an id and an answer, and a row for each id")
     header, rows = lines[0], lines[1:]
     for cells in rows:
         if len(cells) != len(header):
-            raise AnswersError(path=path, problem=f"the row of {quoted(cells[0])} has {len(cells)} cells")
+            raise _answers_error(path, f"the row of {quoted(cells[0])} has {len(cells)} cells")
     if id_column and id_column not in header:
-        raise AnswersError(path=path, problem=f'it has no column "{quoted(id_column)}", which id_column names')
+        raise _answers_error(path, f'it has no column "{quoted(id_column)}", which id_column names')
     cells_of_sample = _cells_by_column(sample) if sample is not None else {}
     place = header.index(id_column) if id_column else _place_of_ids(header, rows, cells_of_sample)
     return _parsed(path, header, rows, place, cells_of_sample)
+
+
+def _answers_error(path: Path, problem: str) -> CompetitionError:
+    return CompetitionError(f"{printable(str(path))} cannot be scored by: {problem}.")
 
 
 def sample_columns(answers: Answers, sample: Path) -> SampleColumns:
@@ -409,11 +363,11 @@ def _parsed(path: Path, header: list[str], lines: list[list[str]], at: int, samp
     asked = [place for place in range(len(header)) if place != at and place not in places.values()]
     asked = [place for place in asked if not is_repeated(place)]
     if not asked:
-        raise AnswersError(path=path, problem="no column of its is an answer")
+        raise _answers_error(path, "no column of its is an answer")
     rows: dict[str, tuple[str, ...]] = {}
     for cells in lines:
         if cells[at] in rows:
-            raise AnswersError(path=path, problem=f"the id {quoted(cells[at])} stands there twice")
+            raise _answers_error(path, f"the id {quoted(cells[at])} stands there twice")
         rows[cells[at]] = tuple(cells[index] for index in asked)
     return Answers(
         columns=(header[at], *(header[index] for index in asked)),
@@ -444,7 +398,7 @@ def _sizes(path: Path, lines: list[list[str]], at: int, places: dict[str, int]) 
     try:
         return {cells[at]: (int(cells[places[_HEIGHT]]), int(cells[places[_WIDTH]])) for cells in lines}
     except ValueError as error:
-        raise AnswersError(path=path, problem="height and width have to be whole numbers") from error
+        raise _answers_error(path, "height and width have to be whole numbers") from error
 
 
 # Turning the cells of answers and submissions into the arrays that a metric compares.
@@ -461,7 +415,7 @@ def comparison(question: Question, answers: Answers, columns: Sequence[str]) -> 
     """The comparison of submissions with these columns with the answers.
 
     Raises:
-        LocalKaggleError: The metric is not for such submissions, or the answers are not of their form.
+        CompetitionError: The metric is not for such submissions, or the answers are not of their form.
         UnknownMetricError: There is no such metric.
     """
     comparing = _Comparing(question, answers)
@@ -606,8 +560,8 @@ class _Comparing:
             raise self._error("an answer is none of the columns of a submission")
         return right
 
-    def _error(self, problem: str) -> LocalKaggleError:
-        return LocalKaggleError(
+    def _error(self, problem: str) -> CompetitionError:
+        return CompetitionError(
             f'Submissions that say "{self._question.submission.value}" cannot be scored by '
             f'"{printable(self._question.metric)}": {problem}.'
         )
@@ -637,7 +591,7 @@ class Scorer:
 
     Raises:
         SubmissionError: The sample itself cannot be read.
-        LocalKaggleError: The answers are not such that the metric could be computed.
+        CompetitionError: The answers are not such that the metric could be computed.
     """
 
     def __init__(self, question: Question, answers: Answers, *, sample: Path | None = None, seed: str) -> None:

@@ -9,16 +9,15 @@ import pytest
 
 from generator.competition.facts import SubmissionKind
 from generator.competition.metrics import METRICS, UnknownMetricError
-from generator.competition.submission import SubmissionError
-from generator.errors import LocalKaggleError
-from generator.localkaggle.scoring import (
-    AnswersError,
+from generator.competition.scoring import (
     Question,
     Scorer,
     inferred_submission,
     read_answers,
     require_bounded,
 )
+from generator.competition.submission import SubmissionError
+from generator.errors import CompetitionError
 
 Scoring = Callable[..., float]
 
@@ -50,6 +49,7 @@ def test_several_columns_of_numbers_are_averaged_column_by_column(score: Scoring
 
 def test_labels_are_compared_as_what_they_say_not_as_they_are_written(score: Scoring) -> None:
     assert score("accuracy", "label", "id,y\na,1\nb,2\nc,10\n", "id,y\na,1.0\nb,02\nc,3\n") == pytest.approx(2 / 3)
+    assert score("accuracy", "label", "id,y\na,0\nb,1\n", "id,y\na,-0.0\nb,1\n") == 1.0
 
 
 def test_a_class_may_be_called_nan_or_none(score: Scoring) -> None:
@@ -215,12 +215,12 @@ def test_every_metric_scores_a_perfect_submission_of_the_form_it_is_for(score: S
 def test_answers_that_a_metric_cannot_compare_are_refused_before_any_submission(
     score: Scoring, metric: str, kind: str, answers: str, problem: str
 ) -> None:
-    with pytest.raises(LocalKaggleError, match=problem):
+    with pytest.raises(CompetitionError, match=problem):
         score(metric, kind, answers, answers)
 
 
 def test_an_answer_that_is_no_column_of_the_submission_is_refused(score: Scoring) -> None:
-    with pytest.raises(LocalKaggleError, match="none of the columns"):
+    with pytest.raises(CompetitionError, match="none of the columns"):
         score("log_loss", "class_columns", "id,y\na,bird\n", "", columns=("id", "cat", "dog"))
 
 
@@ -232,7 +232,7 @@ def test_a_metric_that_there_is_not_is_refused(score: Scoring) -> None:
 def test_more_different_labels_than_any_competition_has_are_refused(
     score: Scoring, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("generator.localkaggle.scoring.MOST_CELLS", 5)
+    monkeypatch.setattr("generator.competition.scoring.MOST_CELLS", 5)
 
     with pytest.raises(SubmissionError, match="4 different labels"):
         score("f1_samples", "label_set", "id,y\na,x\nb,y\n", "id,y\na,z\nb,w\n")
@@ -243,7 +243,7 @@ def test_more_different_labels_than_any_competition_has_are_refused(
 def test_a_submission_that_unpacks_to_too_much_is_refused_before_it_is_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes, suffix: str
 ) -> None:
-    monkeypatch.setattr("generator.localkaggle.scoring.LARGEST_SUBMISSION", 1 << 15)
+    monkeypatch.setattr("generator.competition.scoring.LARGEST_SUBMISSION", 1 << 15)
     path = tmp_path / f"submission{suffix}"
     if suffix == ".zip":
         with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -256,7 +256,7 @@ def test_a_submission_that_unpacks_to_too_much_is_refused_before_it_is_read(
 
 
 def test_a_line_that_never_ends_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("generator.localkaggle.scoring._LONGEST_LINE", 100)
+    monkeypatch.setattr("generator.competition.scoring._LONGEST_LINE", 100)
     (tmp_path / "s.csv").write_bytes(b"id,y\n" + b"1" * 101)
 
     with pytest.raises(SubmissionError, match="a line of more than 100 bytes"):
@@ -264,7 +264,7 @@ def test_a_line_that_never_ends_is_refused(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_a_file_without_lines_needs_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("generator.localkaggle.scoring._LONGEST_LINE", 100)
+    monkeypatch.setattr("generator.competition.scoring._LONGEST_LINE", 100)
     (tmp_path / "s.parquet").write_bytes(b"PAR1" * 100)
 
     require_bounded(tmp_path / "s.parquet")
@@ -285,7 +285,7 @@ def test_a_file_without_lines_needs_none(tmp_path: Path, monkeypatch: pytest.Mon
 def test_answers_that_are_no_answers_say_what_is_wrong(tmp_path: Path, text: str, problem: str) -> None:
     (tmp_path / "answers.csv").write_text(text)
 
-    with pytest.raises(AnswersError, match=problem):
+    with pytest.raises(CompetitionError, match=problem):
         read_answers(tmp_path / "answers.csv")
 
 
@@ -336,5 +336,5 @@ def test_the_host_says_which_column_of_the_answers_is_the_id(tmp_path: Path) -> 
     path.write_text("target,key\n0.5,a\n1.5,b\n")
 
     assert read_answers(path, id_column="key").rows == {"a": ("0.5",), "b": ("1.5",)}
-    with pytest.raises(AnswersError, match='no column "id", which id_column names'):
+    with pytest.raises(CompetitionError, match='no column "id", which id_column names'):
         read_answers(path, id_column="id")
