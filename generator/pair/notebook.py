@@ -400,10 +400,10 @@ class UnknownParameterError(ParameterError):
     def __init__(self, *, name: str, known: Iterable[str], source: str = "") -> None:
         names = [each for each in known if each not in FIXED]
         first = [each for each in MAIN if each in names] or names
-        few = f" It has {', '.join(first)} and more; docs/knobs.md tells of all."
+        few = f" Examples of parameters: {', '.join(first)}. docs/knobs.md lists all."
         synonym = SYNONYMS.get(knob_name(name), knob_name(name))
         if synonym in names:
-            nearest = f' It is called "{synonym}" here.'
+            nearest = f' Use "{synonym}".'
         else:
             nearest = _without_backbone(names) if synonym == "BACKBONE" else did_you_mean(name, names) or few
         super().__init__(f'{source}The notebooks have no parameter "{printable(name)}".{nearest}')

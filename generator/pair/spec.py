@@ -110,8 +110,8 @@ def check_tpu(*, framework: str, platform: str, accelerator: AcceleratorKind) ->
     able = [name for name, known in frameworks().items() if platform in known.tpu]
     if accelerator is AcceleratorKind.TPU and framework not in able:
         raise PairError(
-            f"The framework {framework} cannot use the TPU of {platform.capitalize()}, whose TPU runtime does not have "
-            f"it: take another one (--framework {' or '.join(able)}), or a GPU (-P ACCELERATOR=gpu)."
+            f"The framework {framework} cannot use the TPU of {platform.capitalize()}: its TPU runtime does not have "
+            f"it. Use --framework {' or '.join(able)}, or a GPU (-P ACCELERATOR=gpu)."
         )
 
 
