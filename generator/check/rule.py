@@ -201,6 +201,6 @@ def _entries(baseline: Path) -> list[str]:
         return [JsonObject.of(each).text("fingerprint") for each in known["findings"]]
     except (ValueError, TypeError, KeyError, RecursionError) as error:
         raise CheckError(
-            f"{printable(str(baseline))} is not a baseline of `tandem check`, so it was not overwritten. Choose another "
-            "file for --write-baseline."
+            f"{printable(str(baseline))} is not a baseline of `tandem check`, so it was not overwritten. Choose "
+            "another file for --write-baseline."
         ) from error
