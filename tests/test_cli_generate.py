@@ -45,7 +45,7 @@ def test_it_writes_the_pair_and_says_what_it_chose(generate: Tandem, workspace: 
     assert lines[0].split() == ["choice", "value", "by", "evidence"]
     assert any(line.split() == ["framework", "keras", "default"] for line in lines)
     assert any("flip" in line and line.endswith("a mirrored digit is another digit or none") for line in lines)
-    assert "Pushing to Kaggle needs your user name: generate again with --owner NAME." in lines
+    assert "To push to Kaggle, generate the pair again with your Kaggle user name: --owner NAME." in lines
     assert lines[-1] == f"Next: tandem run digits --workspace {workspace.root}"
 
 
@@ -217,7 +217,7 @@ def test_all_writes_what_its_check_asks_for(tandem: Tandem, tmp_path: Path) -> N
     assert (stale.code, written.code, fresh.code) == (1, 0, 0)
     assert "+++ kernels/digits/train/train.ipynb as rendered" in stale.out
     assert "kernel-metadata.json  written" in written.out
-    assert fresh.out == "Every file is as rendered.\n"
+    assert fresh.out == "All files are up to date.\n"
 
 
 def test_no_verb_overwrites_a_notebook_that_was_edited(tandem: Tandem, generate: Tandem, workspace: Workspace) -> None:

@@ -42,7 +42,7 @@ def test_the_address_of_something_else_is_no_competition(tandem: Tandem, tmp_pat
     for page in ("https://www.kaggle.com/code/ada/digits", "https://www.kaggle.com/datasets/ada/digits", "kaggle.com/"):
         outcome = tandem("generate", page, "--workspace", tmp_path)
         assert outcome.code == 1
-        assert "is not the address of a competition, which is kaggle.com/competitions/NAME." in outcome.err
+        assert "Such an address looks like this: kaggle.com/competitions/NAME." in outcome.err
 
 
 def test_two_competitions_are_usage(tandem: Tandem) -> None:
@@ -83,7 +83,7 @@ def test_an_option_that_is_called_as_a_knob_is_answered(tandem: Tandem, verb: li
     ):
         outcome = tandem(*verb, "digits", *words)
         assert outcome.code == 2
-        assert f"-P sets: {answer}." in outcome.err
+        assert f"{answer}." in outcome.err
 
 
 def test_what_has_no_backbone_is_told_what_has_one(tandem: Tandem, digits: Workspace) -> None:
@@ -96,7 +96,7 @@ def test_what_has_no_backbone_is_told_what_has_one(tandem: Tandem, digits: Works
     table = tandem("generate", "--competition", "tumours", "-P", "BACKBONE=EfficientNetB7")
     assert "the notebooks of this family have no backbone. Photographs in colour" in table.err
     option = tandem("generate", "digits", "--backbone", "EfficientNetB7").err
-    assert "It is a knob of the notebooks for photographs in colour of at least 96 pixels" in option
+    assert "BACKBONE is a parameter of the notebooks for photographs in colour of at least 96 pixels" in option
 
 
 def test_an_unknown_option_stays_unknown(tandem: Tandem) -> None:
@@ -112,7 +112,7 @@ def test_a_knob_that_is_called_otherwise_elsewhere_is_named(tandem: Tandem, digi
     ):
         outcome = tandem("generate", "digits", "-P", f"{name}=1")
         assert outcome.code == 1
-        assert f'It is called "{knob}" here.' in outcome.err
+        assert f'Use "{knob}".' in outcome.err
 
 
 @pytest.mark.parametrize(

@@ -50,7 +50,7 @@ def test_an_unknown_verb_is_usage_with_the_nearest_one(tandem: Tandem) -> None:
 
     assert outcome.code == 2
     known = ", ".join(VERBS)
-    assert f'There is no verb "generat". The verbs are: {known}. Did you mean "generate"?' in outcome.err
+    assert f'There is no verb "generat". Did you mean "generate"? The verbs are {known}.' in outcome.err
 
 
 def test_an_unknown_option_is_usage(tandem: Tandem) -> None:
@@ -64,7 +64,7 @@ def test_an_error_is_one_printable_message_and_no_traceback(tandem: Tandem) -> N
     assert outcome.code == 1
     assert outcome.out == ""
     assert outcome.err == (
-        'Error: "dig\\x1b[31m\\nits" cannot be the name of a pair; use lower-case letters, digits and hyphens.\n'
+        'Error: "dig\\x1b[31m\\nits" cannot be the name of a pair: use lower-case letters, digits and hyphens.\n'
     )
 
 

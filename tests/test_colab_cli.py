@@ -51,8 +51,8 @@ def test_a_dry_run_says_the_machine_its_price_the_data_and_the_parameters(
     assert main(["colab", "run", "tiny", "--dry-run", "--machine", "t4", "-P", "EPOCHS=9", *pairs]) == 0
     said = capsys.readouterr().out
 
-    assert "A T4 of Colab for up to 24 hours, 1.19 compute units an hour as of 2026-03-01." in said
-    assert "Data: the files of tiny are sent." in said
+    assert "Machine: T4 of Google Colab for up to 24 hours, 1.19 compute units an hour as of 2026-03-01." in said
+    assert "Data: the files of tiny are uploaded to the machine." in said
     assert "RESULTS = ''" in said
     assert "ACCELERATOR = 'gpu'" in said
     assert "EPOCHS = 9" in said
@@ -63,7 +63,7 @@ def test_a_dry_run_says_the_machine_its_price_the_data_and_the_parameters(
     [
         (["tiny", "--yes", "--machine", "A1000"], 1, 'Colab has no "A1000": choose CPU, T4, L4, G4, A100'),
         (["tiny", "--yes"], 1, "install Google's command line for Colab"),
-        (["tiny"], 2, "nobody is there to ask: add --yes"),
+        (["tiny"], 2, "no question can be asked: add --yes"),
         (["other", "--yes"], 1, "tandem generate --competition tiny --name other --platform colab"),
         (["tiny", "--yes", "-P", "INPUT_ROOT=/etc"], 1, "INPUT_ROOT"),
     ],

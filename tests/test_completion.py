@@ -99,7 +99,7 @@ def test_a_path_into_another_workspace_is_told_with_the_option_for_it(tandem: Ta
     (workspace / "below").mkdir()
     os.chdir("below")
 
-    assert "is in another workspace; with --workspace .. it is found" in tandem("status", "../kernels/dice/").err
+    assert "is in another workspace. Add --workspace ..." in tandem("status", "../kernels/dice/").err
     assert "There is no chain of dice" in tandem("status", "../kernels/dice/", "--workspace", "..").err
     assert tandem("status", "dice").err.startswith('Error: There is no pair "dice"')
     assert "`tandem generate --competition dice --framework jax`" in tandem("status", "dice-jax").err

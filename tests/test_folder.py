@@ -201,7 +201,7 @@ def test_both_notebooks_of_a_pair_have_its_id(pair: PairFolder) -> None:
 
 def test_a_pair_that_is_missing_is_told_with_the_pairs_that_are_there(workspace: Workspace, pair: PairFolder) -> None:
     assert existing_pair(workspace, "digits") == pair
-    with pytest.raises(PairError, match=r'no pair "digit".*The pairs there: digits\. Did you mean "digits"\?'):
+    with pytest.raises(PairError, match=r'no pair "digit".*Existing pairs: digits\. Did you mean "digits"\?'):
         existing_pair(workspace, "digit")
 
 

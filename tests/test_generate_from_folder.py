@@ -51,7 +51,7 @@ def test_a_folder_of_files_becomes_a_pair_and_the_workspace_points_to_it(
     assert "unique in gender_submission.csv" in outcome.out
     assert outcome.out.splitlines()[-1] == "Next: tandem run titanic"
     assert workspace.competition_data("titanic").resolve() == titanic.resolve()
-    assert f"is a link to {titanic}" in outcome.err
+    assert f"is now a link to {titanic}" in outcome.err
     assert "Warning" not in outcome.err
 
 
@@ -144,7 +144,7 @@ def test_the_json_has_warnings_and_candidates(tandem: Tandem, workspace: Workspa
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((), "There are no files of a competition"),
+        ((), "There are no files of the competition"),
         (("--metric", "acuracy"), 'There is no metric "acuracy"'),
         (("--set", "epoch=3"), 'Did you mean "epochs"?'),
         (("--set", "epochs=many"), "epochs must be a whole number"),

@@ -95,7 +95,7 @@ def test_turning_a_knob_loses_no_edit_and_takes_none_for_one(generate: Tandem) -
     ("arguments", "message"),
     [
         (["-P", "DROPUOT=0.3"], 'no parameter "DROPUOT". Did you mean "DROPOUT"?'),
-        (["-P", "QQQ=3"], "It has K, N_FOLDS, EPOCHS, BATCH_SIZE, LEARNING_RATE and more; docs/knobs.md"),
+        (["-P", "QQQ=3"], "Examples of parameters: K, N_FOLDS, EPOCHS, BATCH_SIZE, LEARNING_RATE. docs/knobs.md"),
         (["-P", "N_FOLDS=2.5"], "N_FOLDS must be a whole number, as its default 5 is, and not 2.5"),
         (["-P", "EPOCHS=many"], '-P "EPOCHS=many": EPOCHS must be a whole number.'),
         (["-P", "EPOCHS=0"], "EPOCHS must be at least 1"),
@@ -105,8 +105,11 @@ def test_turning_a_knob_loses_no_edit_and_takes_none_for_one(generate: Tandem) -
         (["-P", "N_FOLDS"], '"N_FOLDS" sets no parameter; write NAME=VALUE'),
         (["-P", "PAIR_ID=mine"], "PAIR_ID is no knob"),
         (["--set", "epoch=3"], 'has no key "epoch". Did you mean "epochs"?'),
-        (["--set", "droput=0.3"], 'Did you mean "DROPOUT"? That is a knob of the notebooks: -P NAME=VALUE sets it.'),
-        (["--set", "qqq=3"], "Some that it has: drop_columns, category_columns, batch_size, epochs"),
+        (
+            ["--set", "droput=0.3"],
+            'Did you mean "DROPOUT"? That is a parameter of the notebooks: set it with -P',
+        ),
+        (["--set", "qqq=3"], "Examples of its keys: drop_columns, category_columns, batch_size, epochs"),
         (["--set", "image_size=3"], "Image to image, Segmentation have it; --family overrules."),
     ],
 )

@@ -234,7 +234,7 @@ def test_an_accelerator_that_is_chosen_is_asked_of_kaggle(
     offered = tandem("generate", "--competition", "digits")
     chosen = tandem("generate", "--competition", "digits", "-P", "ACCELERATOR=cpu")
 
-    assert "Small data: a CPU trains this in about" in offered.out
+    assert "The data are small: a CPU trains this model in about" in offered.out
     assert "Small data" not in chosen.out
     kernel = Path("kernels/digits/train")
     metadata = json.loads((kernel / "kernel-metadata.json").read_text())

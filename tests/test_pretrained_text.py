@@ -164,7 +164,7 @@ def test_the_batch_is_what_a_replica_can_hold_of_the_preset(tandem: Callable[...
 
 
 def test_presets_are_suggested_for_texts_alone(tandem: Callable[..., Outcome], folder: Path) -> None:
-    suggestion = "To start from a pretrained model: --set pretrained=small|base|multilingual"
+    suggestion = "To start from a pretrained model, use --set pretrained=small|base|multilingual"
     of = {slug: tandem("generate", "--competition", slug, "--dry-run").out for slug in ("docstrings", "tumours")}
 
     assert suggestion in of["docstrings"]
@@ -177,7 +177,7 @@ def test_a_framework_is_offered_the_models_that_it_reads_and_refuses_others(
     def generate(framework: str, *options: str) -> Outcome:
         return tandem("generate", "--competition", "docstrings", "--framework", framework, *options, "--dry-run")
 
-    assert "--set pretrained=modernbert|modernbert-large," in generate("torch").out
+    assert "--set pretrained=modernbert|modernbert-large (see" in generate("torch").out
     assert "pretrained" not in generate("jax").out
     assert generate("torch", "--set", "pretrained=modernbert").code == 0
     in_torch, in_jax = (generate(framework, "--set", "pretrained=base") for framework in ("torch", "jax"))
@@ -312,10 +312,10 @@ def test_the_language_of_texts_decides_what_training_starts_from(
         usual, alone, on_gpu = (
             tandem(*generate, *knobs).out for knobs in ((), ("-P", "N_FOLDS=1"), ("-P", "ACCELERATOR=gpu"))
         )
-        assert "--set pretrained='' trains a small model from scratch instead." in usual
+        assert "To train a small model from scratch instead, use --set pretrained=''." in usual
         # Four times 60 texts of 128 tokens in each of 13 epochs, at 1.4 s on two cores.
-        assert "A CPU of two cores trains this in about 71 min: -P N_FOLDS=1 makes that 14 min, fewer EPOCHS" in usual
-        assert "A CPU of two cores trains this in about 14 min; --set pretrained='' is far quicker." in alone
+        assert "A CPU with two cores trains this in about 71 min. With -P N_FOLDS=1 it takes 14 min;" in usual
+        assert "A CPU with two cores trains this in about 14 min. --set pretrained='' is much faster." in alone
         assert "A CPU of two cores" not in on_gpu
 
 

@@ -39,7 +39,7 @@ def test_a_smoke_run_leaves_everything_of_a_full_run(tandem: Tandem, tiny: Path,
 
     done = tandem("run", "tiny", *smoke)
 
-    assert done.out.splitlines()[-1] == "A smoke run: the scores say nothing of the model."
+    assert done.out.splitlines()[-1] == "This was a smoke run: its scores mean nothing."
     assert "report       output/tiny/smoke/report.html" in done.out
     assert contents(tiny, beside=("smoke",)) == full
     assert {"train/oof.csv", "infer/submission.csv", "report.html"} <= set(full)

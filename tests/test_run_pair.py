@@ -114,7 +114,7 @@ def test_of_a_submission_without_a_sample_nothing_is_promised(run: Run, tmp_path
     choices = write_pair(tmp_path) / "pair.toml"
     choices.write_text(choices.read_text().replace('"sample_submission.csv"', '""'))
 
-    assert "submission.csv (2 rows, there is no sample to check it against)\n" in run().out
+    assert "submission.csv (2 rows, not checked: there is no sample submission)\n" in run().out
     report = (tmp_path / "output/tiny/report.html").read_text()
     assert "there is no sample of it" in report
     assert "against the sample" not in report
@@ -430,5 +430,5 @@ def test_cells_that_have_to_be_the_same_in_both_notebooks_are_compared_before_an
     assert 'The cell "model" differs between ' in done.err
     assert "kernels/tiny/train/train.ipynb and " in done.err
     assert "kernels/tiny/infer/infer.ipynb" in done.err
-    assert "Copy the text that you mean into the other notebook." in done.err
+    assert "Copy the correct cell into the other notebook." in done.err
     assert not (tmp_path / "output" / "tiny" / "train" / "train.ipynb").exists()

@@ -201,6 +201,6 @@ def _entries(baseline: Path) -> list[str]:
         return [JsonObject.of(each).text("fingerprint") for each in known["findings"]]
     except (ValueError, TypeError, KeyError, RecursionError) as error:
         raise CheckError(
-            f"{printable(str(baseline))} is no baseline of `tandem check`, and is left as it is; write one with "
-            "`--write-baseline` under another name."
+            f"{printable(str(baseline))} is not a baseline of `tandem check`, so it was not overwritten. Choose "
+            "another file for --write-baseline."
         ) from error

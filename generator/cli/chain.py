@@ -149,16 +149,16 @@ Function = Callable[..., Any]
 Carry = Callable[["Kaggle", "PushOptions", "RunContext"], "ChainResult"]
 
 verify_option = click.option(
-    "--no-verify", "verify", flag_value=False, default=True, help="Go on in spite of what `tandem check` finds."
+    "--no-verify", "verify", flag_value=False, default=True, help="Push even if `tandem check` finds errors."
 )
 allow_option = click.option(
     "--allow",
     multiple=True,
     metavar="RULE",
     callback=lambda _, __, names: _allowed(names),
-    help="Go on in spite of what this rule of `tandem check` finds; may be given several times.",
+    help="Ignore this rule of `tandem check`. Can be repeated.",
 )
-json_option = click.option("--json", "as_json", is_flag=True, help="Report as JSON: one object a line.")
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, one object per line.")
 
 
 def enum_option(*names: str, of: type[StrEnum], **options: Any) -> Callable[[Function], Function]:
@@ -182,7 +182,7 @@ def _allowed(names: tuple[str, ...]) -> tuple[str, ...]:
     for rule in rules:
         if rule.id in ALWAYS:
             raise CheckError(
-                f"--allow {rule.id}: there is no way over this rule ({rule.name}), as nothing can be sent."
+                f"--allow {rule.id}: this rule ({rule.name}) cannot be ignored, because Kaggle needs valid files."
             )
     return tuple(rule.id for rule in rules)
 
@@ -204,10 +204,10 @@ def carry(carry_pair: Carry, options: "PushOptions", *, to: str, as_json: bool) 
         if not error.step or error.names_commands:
             raise
         # Not by the same command alone, which would cost the same quota for the same failure.
-        hint = f"Take the step again with `{command} --from {error.step}`, or change the notebook first."
+        hint = f"Correct the notebook if necessary, then repeat the step with `{command} --from {error.step}`."
         raise TandemError(f"{error.message}\n{hint}") from error
     except KeyboardInterrupt:
-        click.echo(f"What runs on Kaggle goes on; `{command}` continues.", err=True)
+        click.echo(f"Notebooks that run on Kaggle continue. Resume with `{command}`.", err=True)
         raise
     finally:
         # The chain's own error, if there is one, tells more than that its receipt could not be written.
@@ -215,7 +215,7 @@ def carry(carry_pair: Carry, options: "PushOptions", *, to: str, as_json: bool) 
             path = write_receipt(options.workspace, options.pair)
     receipt = receipt_of(carried.journal)
     if not carried.has_advanced:
-        click.echo(f"There was nothing left to do. `{command} --restart` begins a new chain.", err=True)
+        click.echo(f"Nothing to do: the chain is complete. `{command} --restart` starts a new one.", err=True)
     click.echo(json.dumps({"event": "done", **receipt.as_json()}) if as_json else summary(receipt, path))
     return 0
 
@@ -233,7 +233,7 @@ def summary(receipt: Receipt, path: Path | None) -> str:
     if receipt.outcome is Outcome.READY:
         lines.append(f"Submit it with `tandem submit {printable(receipt.pair)} --to {receipt.target}`.")
     if receipt.is_emulated:
-        lines.append("The TPU was emulated on CPUs: the score counts, the times say nothing.")
+        lines.append("The TPU was emulated on CPUs: the score is valid, the times are not.")
     return "\n".join(lines)
 
 
@@ -258,31 +258,31 @@ def _receipt_path(workspace: Workspace, pair: str) -> Path:
 
 @click.command()
 @pair_argument
-@click.option("--submit", is_flag=True, help="Submit what comes out, and wait for the score.")
+@click.option("--submit", is_flag=True, help="Submit the result and wait for the score.")
 @to_option(default="kaggle", show_default=True)
-@enum_option("--from", "back_to", of=Step, help="Take this step again, and all behind it.")
-@click.option("--restart", is_flag=True, help="Begin anew, whatever there is of the last chain.")
-@click.option("--repair", is_flag=True, help="Go on from a damaged journal, with what Kaggle says was done.")
-@click.option("--over-edits", is_flag=True, help="Push over a version that was edited on Kaggle.")
-@enum_option("--handoff", of=Handoff, help="How the weights travel; the kernel's output by default.")
-@click.option("--offline-wheels", is_flag=True, help="Take along what inference imports beyond Kaggle's image.")
-@click.option("--message", default="", metavar="TEXT", help="What the submission says of itself.")
+@enum_option("--from", "back_to", of=Step, help="Repeat this step and all later steps.")
+@click.option("--restart", is_flag=True, help="Start a new chain instead of continuing the last one.")
+@click.option("--repair", is_flag=True, help="Continue from a damaged journal; read the missing steps from Kaggle.")
+@click.option("--over-edits", is_flag=True, help="Push even if the newest version was edited on Kaggle.")
+@enum_option("--handoff", of=Handoff, help="How inference gets the weights. Default: kernel (the training's output).")
+@click.option("--offline-wheels", is_flag=True, help="Attach wheels for imports that Kaggle's image does not have.")
+@click.option("--message", default="", metavar="TEXT", help="The description of the submission.")
 @click.option("--logs", "show_log", is_flag=True, help="Show the lines that the notebooks print on Kaggle.")
 @verify_option
 @allow_option
-@click.option("--yes", is_flag=True, help="Do not ask before the first push of a pair.")
-@click.option("--rehearsed", is_flag=True, help="Push only what passed `tandem rehearse`, cell for cell.")
-@click.option("--specimen", is_flag=True, help="With --rehearsed: a rehearsal on made-up data will do.")
-@click.option("--dry-run", is_flag=True, help="Say what would be pushed; nothing is sent.")
-@click.option("--workflow", type=click.Choice(["github"]), help="Write a workflow that pushes the pair, and stop.")
+@click.option("--yes", is_flag=True, help="Push a pair for the first time without a question.")
+@click.option("--rehearsed", is_flag=True, help="Push only if exactly these cells passed `tandem rehearse`.")
+@click.option("--specimen", is_flag=True, help="With --rehearsed: accept a rehearsal on synthetic data.")
+@click.option("--dry-run", is_flag=True, help="Show what would be pushed, but send nothing.")
+@click.option("--workflow", type=click.Choice(["github"]), help="Write a GitHub Actions workflow and exit.")
 @workspace_option
 @json_option
 @click.pass_context
 def push(context: click.Context, /, **options: Any) -> int:
-    """Carry a pair from its training to its score: push, wait, verify, push, wait, submit.
+    """Push a pair to Kaggle: push training, wait, verify its output, push inference, wait, submit.
 
-    Stopped at any moment, the same command goes on from there, and pushes nothing twice. The journal is in
-    kernels/PAIR/.tandem/chains, the receipt in output/PAIR/receipt.html.
+    You can stop the command at any moment. The same command then continues and pushes nothing twice. All these steps
+    together are a chain. Its journal is in kernels/PAIR/.tandem/chains, its receipt is output/PAIR/receipt.html.
 
     \b
     tandem push digits --to local --submit
@@ -291,14 +291,14 @@ def push(context: click.Context, /, **options: Any) -> int:
     """  # noqa: D301 - click wants the character itself
     if sum(map(bool, (options["back_to"], options["restart"], options["repair"]))) > 1:
         context.fail(
-            "--from goes back in the last chain, --repair goes on with it, and --restart begins a new one: choose one."
+            "Choose one: --from repeats steps of the last chain, --repair continues it, --restart starts a new one."
         )
     options["submit"] = options["submit"] or options["back_to"] is Step.SUBMIT
     wanted = PushOptions(**{name: value for name, value in options.items() if name in PushOptions.__dataclass_fields__})
     if options["workflow"]:
         return _write_workflow(wanted)
     if options["specimen"] and not options["rehearsed"]:
-        context.fail("--specimen says which rehearsal counts: add --rehearsed.")
+        context.fail("--specimen works only with --rehearsed: add --rehearsed.")
     if options["rehearsed"]:
         check_rehearsed(wanted.workspace, wanted.pair, specimen=options["specimen"])
     if options["dry_run"]:
@@ -332,7 +332,10 @@ def _ask(context: click.Context, options: PushOptions, kernels: Mapping[Role, "P
         return
     connect(Target.KAGGLE)  # says that there are no credentials before it is asked for anything else
     if not is_interactive():
-        context.fail("This is the first push of the pair to the real Kaggle, and nobody is there to ask: add --yes.")
+        context.fail(
+            "This is the first push of the pair to the real Kaggle. This is no interactive terminal, so no "
+            "question can be asked: add --yes."
+        )
     from generator.kaggle.chain.chain import cost
 
     spec = options.spec
@@ -377,7 +380,7 @@ def _show_plan(options: PushOptions, *, to: str, as_json: bool) -> int:
         click.echo(plan.reason)
     if not plan.pushes:
         command = f"tandem push {printable(options.pair)}{to_target(to)}"
-        click.echo(f"No notebook is pushed: neither was changed since. `{command} --restart` pushes both again.")
+        click.echo(f"No notebook is pushed, because none has changed. `{command} --restart` pushes both again.")
     click.echo("Nothing was sent.")
     return 0
 
@@ -400,8 +403,9 @@ def _write_workflow(options: PushOptions) -> int:
     check_unedited(path, options.pair)
     options.workspace.files.write(path, github_workflow(options.pair, submit=options.submit).encode("utf-8"))
     click.echo(
-        f"{printable(str(path))}: add the repository secret KAGGLE_API_TOKEN, say in the variable TANDEM where pip "
-        "installs Tandem from unless the repository is a clone of it, and run it from the Actions tab."
+        f"Wrote {printable(str(path))}. Add the repository secret KAGGLE_API_TOKEN. If the repository is not a clone "
+        "of Tandem, set the variable TANDEM to the source from which pip installs Tandem. Then run the workflow from "
+        "the Actions tab."
     )
     return 0
 
@@ -410,8 +414,8 @@ def _warn_of_owner(options: PushOptions) -> None:
     if options.spec.train.ref.partition("/")[0] == PLACEHOLDER_OWNER:
         slug, name = printable(options.spec.competition.slug), printable(options.pair)
         click.echo(
-            f"Warning: the kernels belong to nobody yet ({PLACEHOLDER_OWNER}), and the real Kaggle would refuse them. "
-            f"Render them for yourself: `tandem generate --competition {slug} --name {name} --owner NAME`.",
+            f"Warning: the kernels have no owner yet ({PLACEHOLDER_OWNER}), and the real Kaggle would refuse them. "
+            f"Set your Kaggle user name: `tandem generate --competition {slug} --name {name} --owner NAME`.",
             err=True,
         )
 
@@ -425,7 +429,7 @@ def _warn_of_owner(options: PushOptions) -> None:
 @workspace_option
 @json_option
 def status(**options: Any) -> int:
-    """Show how far the last chain of a pair has come. Nothing is sent; `tandem push PAIR` goes on.
+    """Show the progress of a pair's last chain (push). Nothing is sent. `tandem push PAIR` continues the chain.
 
     \b
     tandem status titanic
@@ -453,7 +457,7 @@ def chosen_journal(workspace: Workspace, pair: str, to: str | None) -> Journal:
     journals = Journals(existing_pair(workspace, pair))
     found = latest(journals, to) if to else next(reversed(journals.all()), None)
     if found is None:
-        raise NoChainError(pair=pair, target=to or "kaggle", verb="tell of")
+        raise NoChainError(pair=pair, target=to or "kaggle", verb="show")
     return found
 
 
@@ -467,11 +471,11 @@ def _rows(state: State) -> list[tuple[str, str, str, str]]:
         elif push is None:
             rows.append((str(role), "", "to be pushed", ""))
         elif push.is_open:
-            rows.append((str(role), push.ref, "pushed or not: the next command finds out", _time(push.announced)))
+            rows.append((str(role), push.ref, "perhaps pushed; the next push checks it", _time(push.announced)))
         else:
             since = push.seen[-1].at if push.seen else push.pushed
             what = f"{push.ref}, version {push.version}"
-            rows.append((str(role), what, str(push.last or "not seen yet"), _time(since)))
+            rows.append((str(role), what, str(push.last or "no status yet"), _time(since)))
     rows.append(("submit", *_submission(state)))
     return rows
 
@@ -485,9 +489,9 @@ def _submission(state: State) -> tuple[str, str, str]:
     if state.submitted is not None:
         reference = state.submitted.reference
         what = f"submission {reference}" if reference else ""
-        waits = "waiting for its score" if reference else "submitted or not: the next command finds out"
+        waits = "waiting for its score" if reference else "perhaps submitted; the next push checks it"
         return what, waits, _time(state.submitted.announced)
-    return "", "ready" if state.predicted is not None else "nothing yet", ""
+    return "", "ready" if state.predicted is not None else "not yet", ""
 
 
 def _time(at: datetime | None) -> str:
@@ -500,16 +504,16 @@ def _time(at: datetime | None) -> str:
 @click.command()
 @pair_argument
 @to_option(default="kaggle", show_default=True)
-@click.option("--message", default="", metavar="TEXT", help="What the submission says of itself.")
+@click.option("--message", default="", metavar="TEXT", help="The description of the submission.")
 @verify_option
 @allow_option
 @workspace_option
 @json_option
 def submit(**options: Any) -> int:
-    """Submit what the last chain of a pair made, and wait for its score.
+    """Submit the result of a pair's last push, and wait for the score.
 
-    A code competition gets the version of the inference kernel, any other the file. What is submitted already is not
-    submitted again; what the chain still lacks is waited for.
+    In a code competition, the version of the inference kernel is submitted. In other competitions, the submission file
+    is uploaded. Nothing is submitted twice. If a notebook of the chain still runs, the command waits for it.
 
     \b
     tandem submit titanic --message "first try"
@@ -527,14 +531,16 @@ def submit(**options: Any) -> int:
 @click.command()
 @pair_argument
 @click.option("--format", "as_", type=click.Choice(["html", "md", "json"]), default="html", show_default=True)
-@click.option("--chain", type=click.IntRange(min=1), metavar="NUMBER", help="Another chain than the last.")
-@click.option("--output", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Where to write it.")
+@click.option(
+    "--chain", type=click.IntRange(min=1), metavar="NUMBER", help="The number of the chain. Default: the last one."
+)
+@click.option("--output", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Write to this file.")
 @to_option()
 @workspace_option
 def receipt(**options: Any) -> int:
-    """Write the record of a chain: versions, accelerators, minutes, quota, hashes, scores; and a table of all chains.
+    """Write a report of a chain (push): versions, accelerators, minutes, quota, hashes, scores, and all other chains.
 
-    HTML goes to output/PAIR/receipt.html, Markdown and JSON go to standard output, unless --output says otherwise.
+    Without --output, HTML is written to output/PAIR/receipt.html, and Markdown and JSON to standard output.
 
     \b
     tandem receipt titanic
@@ -568,6 +574,6 @@ def _numbered(journals: Sequence[Journal], number: int, *, pair: str) -> Journal
     found = next((journal for journal in journals if journal.number == number), None)
     if found is None:
         raise ChainError(
-            f"There is no chain {number} of {printable(pair)}; its last one is chain {journals[-1].number}."
+            f"There is no chain {number} of {printable(pair)}. The last one is chain {journals[-1].number}."
         )
     return found

@@ -50,7 +50,7 @@ def pair_compiled(
     except InputMissingError as error:
         if is_asked_for:
             raise
-        warn(f"The TPU's compiler was not asked: {error.message}")
+        warn(f"The training was not compiled for a TPU: {error.message}")
         return list(kernels), []
     report = _compiled(target, topology)
     return [_with_word(each, report) if each.purpose is Purpose.TRAINING else each for each in kernels], [report]
@@ -120,45 +120,50 @@ _COLOURS = {"error": "red", "warning": "yellow", "note": "cyan"}
 
 @click.command()
 @click.argument("targets", nargs=-1, metavar="PAIR|PATH...", shell_complete=complete_pair)
-@click.option("--fix", "fixes", is_flag=True, help="Show the changes that change no meaning, and write them.")
-@click.option("--diff", "shows_fixes", is_flag=True, help="Show those changes, and write nothing.")
+@click.option(
+    "--fix", "fixes", is_flag=True, help="Show the safe fixes (they do not change what the code does), and write them."
+)
+@click.option("--diff", "shows_fixes", is_flag=True, help="Show the safe fixes, but write nothing.")
 @click.option(
     "--allow",
     "--ignore",
     multiple=True,
     metavar="RULE",
-    help="Leave out what this rule finds; may be given several times.",
+    help="Ignore this rule. Can be repeated.",
 )
-@click.option("--details/--no-details", default=None, help="Every finding below the table; by default up to 50.")
-@click.option("--explain", metavar="RULE", help="Say what a rule is about, or list all of them, and stop.")
-@click.option("--sarif", "as_sarif", is_flag=True, help="Report as SARIF 2.1.0.")
+@click.option(
+    "--details/--no-details", default=None, help="List every finding below the table. Default: if there are up to 50."
+)
+@click.option("--explain", metavar="RULE", help="Explain a rule and exit. `--explain all` lists all rules.")
+@click.option("--sarif", "as_sarif", is_flag=True, help="Print SARIF 2.1.0.")
 @click.option(
     "--baseline",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="Leave out the findings that this file has.",
+    help="Ignore the findings that are listed in this file.",
 )
-@click.option("--write-baseline", is_flag=True, help="Write what is found into the file of --baseline, and stop.")
+@click.option("--write-baseline", is_flag=True, help="Write the findings to the file of --baseline and exit.")
 @click.option(
     "--code-competition",
     is_flag=True,
-    help="Notebooks without a pair.toml are submitted to a code competition: they have no internet.",
+    help="Treat notebooks without a pair.toml as submissions to a code competition: without internet.",
 )
 @click.option(
     "--compile/--no-compile",
     "compiles",
     default=None,
-    help="Run notebooks to their first step, and compile it for a TPU; by default for pairs as rendered, with libtpu.",
+    help="Run notebooks up to the first training step, and compile the step for a TPU. Default: only pairs without "
+    "edits, if libtpu is installed.",
 )
-@click.option("--topology", default="v5e:2x4", show_default=True, help="The TPU to compile for.")
+@click.option("--topology", metavar="NAME", default="v5e:2x4", show_default=True, help="The TPU to compile for.")
 @workspace_option
 @json_option
 @click.pass_context
 def check(context: click.Context, /, **options: Any) -> int:
-    """Check notebooks and their metadata: of a pair, a kernel's folder, a notebook, or all below a folder.
+    """Check notebooks and their metadata: a pair, a kernel's folder, one notebook, or all notebooks in a folder.
 
-    Nothing is sent, and nothing executed but what is compiled. The exit code is 1 if there are errors. A comment
-    `# tandem: ignore[N042] the reason` on a line or above it ignores a finding there.
+    Nothing is sent. Code is executed only to compile a training step (see --compile). The exit code is 1 if there are
+    errors. To ignore a finding, write the comment `# tandem: ignore[N042] the reason` on its line or the line above.
 
     \b
     tandem check titanic
@@ -236,15 +241,17 @@ def _checked(options: dict[str, Any], allowed: set[str]) -> _Checked:
 def _refuse_nonsense(context: click.Context, options: dict[str, Any]) -> None:
     """Ends with an error where options do not fit together, before anything is read."""
     if not options["targets"]:
-        context.fail("Name a pair, a notebook or a folder; `tandem check .` checks every one below the current folder.")
+        context.fail(
+            "Name a pair, a notebook or a folder. `tandem check .` checks all notebooks in the current folder."
+        )
     if options["as_json"] and options["as_sarif"]:
-        context.fail("--json and --sarif are two formats: choose one.")
+        context.fail("--json and --sarif are two output formats: choose one.")
     if options["as_sarif"] and (options["fixes"] or options["shows_fixes"]):
-        context.fail("--sarif says what could be fixed, and fixes nothing: leave out --fix and --diff.")
+        context.fail("--sarif only reports fixes: remove --fix and --diff.")
     if options["write_baseline"] and (options["fixes"] or options["shows_fixes"]):
-        context.fail("--write-baseline writes what is there, and --fix takes it away: choose one.")
+        context.fail("--write-baseline records the findings, but --fix and --diff fix them: choose one.")
     if options["write_baseline"] and options["baseline"] is None:
-        context.fail("--write-baseline needs the file: --baseline FILE.")
+        context.fail("--write-baseline needs a file: add --baseline FILE.")
 
     from generator.check.rule import check_replaceable
 
@@ -283,7 +290,7 @@ def _may_run(folder: "PairFolder") -> bool:
 
     if is_rendered(folder, Role.TRAIN):
         return True
-    warn("The TPU's compiler was not asked: the training has cells of somebody's own, which --compile runs here.")
+    warn("The training was not compiled for a TPU: it has edited cells. --compile executes them on this machine.")
     return False
 
 
@@ -292,7 +299,7 @@ def _told(kernels: "list[KernelSource]") -> "Iterator[KernelSource]":
     said = time.monotonic()
     for number, kernel in enumerate(kernels):
         if time.monotonic() - said > _SILENT_SECONDS:
-            click.echo(f"{number:,} of {len(kernels):,} notebooks are checked", err=True)
+            click.echo(f"Checked {number:,} of {len(kernels):,} notebooks", err=True)
             said = time.monotonic()
         yield kernel
 
@@ -335,13 +342,13 @@ def _diff_lines(fixed: "list[FixedFile]") -> list[str]:
 
 def _fixes_said(fixed: "list[FixedFile]", *, is_written: bool) -> str:
     if not fixed:
-        return "There is nothing here that can be changed without a decision of yours."
+        return "No finding has a safe fix."
     count = sum(len(file.findings) for file in fixed)
     findings = "1 finding" if count == 1 else f"{count:,} findings"
     files = "1 file" if len(fixed) == 1 else f"{len(fixed):,} files"
     if is_written:
-        return f"{findings} fixed in {files}; the rest stands above."
-    return f"{findings} can be fixed so, in {files}: `tandem check --fix` writes them."
+        return f"{findings} fixed in {files}. The remaining findings are listed above."
+    return f"{findings} can be fixed in {files}: `tandem check --fix` writes the fixes."
 
 
 def _warn_of_edit(path: Path) -> None:
@@ -349,8 +356,9 @@ def _warn_of_edit(path: Path) -> None:
     folder = path.parent
     if folder.name in tuple(Role) and (folder.parent / "pair.toml").is_file():
         warn(
-            f"{shortest(path)} is of a pair: the change makes it one that was edited, and `tandem generate` then asks "
-            f"before it writes over it. What {shortest(folder.parent / 'pair.toml')} can say is better said there."
+            f"{shortest(path)} belongs to a pair. After this change it counts as edited, and `tandem generate` "
+            f"overwrites it only with --force. If {shortest(folder.parent / 'pair.toml')} has a key for the change, "
+            "set it there instead."
         )
 
 
@@ -360,7 +368,7 @@ def _report(checked: _Checked, *, details: bool | None) -> list[str]:
     lines = [*map(_lines, findings), *_compiler_lines(checked.reports)]
     if len(checked.kernels) >= _FOLDER and findings:
         shows = len(findings) <= _MOST_DETAILS if details is None else details
-        left_out = f"The {len(findings):,} findings one by one: add --details, or name a kernel."
+        left_out = f"To list all {len(findings):,} findings, add --details or name one kernel."
         rows = _table_rows(checked)
         header = ("kernel", "errors", "warnings", "notes", "worst")
         lines = [table(header, rows), "", *(lines if shows else [*_compiler_lines(checked.reports), left_out])]
@@ -375,7 +383,7 @@ def _languages(kernels: "list[KernelSource]") -> list[str]:
     if not others:
         return []
     shown = ", ".join(others[:_MOST_NAMED]) + (" …" if len(others) > _MOST_NAMED else "")
-    return [f"Only Python is read; of these, files and metadata alone were looked at: {shown}."]
+    return [f"Only Python code is checked. Of these kernels, only files and metadata were checked: {shown}."]
 
 
 def _table_rows(checked: _Checked) -> list[tuple[str, ...]]:
@@ -437,9 +445,9 @@ def _summary(findings: "list[Finding]", kernels: int) -> str:
     counts = Counter(str(finding.severity) for finding in findings)
     checked = "1 notebook" if kernels == 1 else f"{kernels:,} notebooks"
     if not counts:
-        return f"Nothing was found in {checked}."
+        return f"No findings in {checked}."
     found = ", ".join(f"{counts[name]:,} {name}{'s' * (counts[name] > 1)}" for name in _COLOURS if counts[name])
-    return f"{found} in {checked}; `tandem check --explain RULE` tells more of a rule."
+    return f"{found} in {checked}. `tandem check --explain RULE` explains a rule."
 
 
 def _explained(name: str) -> str:
@@ -457,5 +465,5 @@ def _write_baseline(findings: "list[Finding]", path: Path) -> int:
     from generator.files import WorkspaceFiles
 
     WorkspaceFiles(path.parent).write(path, baseline_text(findings, path.parent).encode("utf-8", "replace"))
-    click.echo(f"{printable(shortest(path))}: {len(findings):,} findings, which a check with --baseline leaves out.")
+    click.echo(f"{printable(shortest(path))}: {len(findings):,} findings. A check with --baseline ignores them.")
     return 0

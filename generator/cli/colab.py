@@ -37,15 +37,17 @@ _FOLDER = "/content/tandem"
 def _program_options(command: Any) -> Any:
     """The options by which Google's command line is found and signed in."""
     auth = click.Choice(["oauth2", "adc"])
-    command = click.option("--auth", type=auth, help="How Google's command line signs in; it knows best.")(command)
-    return click.option("--program", default=PROGRAM, show_default=True, metavar="PATH", help="That command line.")(
+    command = click.option("--auth", type=auth, help="How Google's command line signs in. Default: its own choice.")(
         command
     )
+    return click.option(
+        "--program", default=PROGRAM, show_default=True, metavar="PATH", help="The path of Google's command line."
+    )(command)
 
 
 @click.group()
 def colab() -> None:
-    """Train a pair on a machine of Google Colab, by Google's own command line (google-colab-cli).
+    """Train a pair on a machine of Google Colab. Needs Google's command line (google-colab-cli).
 
     \b
     tandem generate --competition titanic --platform colab
@@ -57,24 +59,28 @@ def colab() -> None:
 @colab.command(cls=KnobCommand)
 @pair_argument
 @click.option(
-    "--machine", metavar="NAME", help=f"{', '.join(each.name for each in MACHINES)}; by what the pair trains on."
+    "--machine",
+    metavar="NAME",
+    help=f"{', '.join(each.name for each in MACHINES)}. Default: a machine for the pair's accelerator.",
 )
-@click.option("--high-memory", is_flag=True, help="Ask for much memory and more cores, where there is a choice.")
-@click.option("--hours", type=click.FloatRange(0, 24, min_open=True), metavar="N", help="How long it may run; 24.")
-@assignments_option("Set a parameter of the training notebook; repeatable.")
-@click.option("--smoke", is_flag=True, help="Run every cell on very little data.")
-@click.option("--resume", is_flag=True, help="Go on from the checkpoints of the last training.")
-@click.option("--yes", is_flag=True, help="Do not ask before a machine is rented.")
-@click.option("--dry-run", is_flag=True, help="Say what would be asked for, and ask for nothing.")
+@click.option("--high-memory", is_flag=True, help="Rent the variant with more memory and more cores, if there is one.")
+@click.option(
+    "--hours", type=click.FloatRange(0, 24, min_open=True), metavar="N", help="The time limit in hours. Default: 24."
+)
+@assignments_option("Set a parameter of the training notebook. Can be repeated.")
+@click.option("--smoke", is_flag=True, help="Run every cell on a few rows.")
+@click.option("--resume", is_flag=True, help="Continue from the checkpoints of the last training.")
+@click.option("--yes", is_flag=True, help="Rent the machine without a question.")
+@click.option("--dry-run", is_flag=True, help="Show what would be rented, but rent nothing.")
 @_program_options
 @workspace_option
 @json_option
 @click.pass_context
 def run(context: click.Context, /, **options: Any) -> int:
-    """Rent a machine, train there, fetch the results, give the machine back, whatever happens.
+    """Rent a machine, train on it, fetch the results and release the machine, even after an error.
 
-    The results stand in output/PAIR/train as after `tandem run`, so that `tandem run PAIR --only infer` and
-    `tandem push PAIR` go on from there. What was asked for and what was got is in output/PAIR/colab/receipt.json.
+    The results are in output/PAIR/train, as after `tandem run`: continue with `tandem run PAIR --only infer` or
+    `tandem push PAIR`. The receipt in output/PAIR/colab/receipt.json lists the requested and the rented machine.
     """
     machine = machine_named(options["machine"]) if options["machine"] else None
     fields = {name: options[name] for name in ("high_memory", "hours", "assignments", "smoke", "resume")}
@@ -85,7 +91,9 @@ def run(context: click.Context, /, **options: Any) -> int:
         return 0
     if not options["yes"]:
         if not is_interactive():
-            context.fail("A machine costs compute units, and nobody is there to ask: add --yes.")
+            context.fail(
+                "Machines cost compute units. This is no interactive terminal, so no question can be asked: add --yes."
+            )
         click.confirm(printable(f"{_price(planned)} {_data(planned)} Rent it?"), abort=True, err=True)
     from generator.colab.training import train_on_colab
 
@@ -107,7 +115,7 @@ def run(context: click.Context, /, **options: Any) -> int:
 @workspace_option
 @json_option
 def status(**options: Any) -> int:
-    """Show the receipt of the last training, and whether its machine is still rented."""
+    """Show the receipt of the last training and whether its machine is still rented."""
     receipt = read_receipt(options["workspace"], options["pair"])
     command_line = _command_line(options)
     command_line.check_installed()
@@ -118,9 +126,11 @@ def status(**options: Any) -> int:
     rows = [("machine", _machine(receipt)), ("began", receipt.began), ("ended", receipt.ended or "not yet")]
     rows += [("failure", receipt.failure)] if receipt.failure else []
     for each in there:
-        whose = "is rented" if each.name == receipt.session else "is rented, and this computer does not know for what"
+        whose = (
+            "is rented" if each.name == receipt.session else "is rented; this computer does not know for which training"
+        )
         rows.append(("Colab", f"{each.hardware} {each.endpoint} {whose}"))
-    rows += [] if there else [("Colab", "has no machine of this pair")]
+    rows += [] if there else [("Colab", "no machine is rented for this pair")]
     click.echo("\n".join(f"{name:<13}{printable(value)}" for name, value in rows))
     return 0
 
@@ -130,7 +140,7 @@ def status(**options: Any) -> int:
 @_program_options
 @workspace_option
 def stop(**options: Any) -> int:
-    """Give back the machine of the last training, if it is still rented."""
+    """Release the machine of the last training, if it is still rented."""
     from generator.colab.training import stop_on_colab
 
     receipt = stop_on_colab(options["workspace"], options["pair"], _command_line(options), tell=timed_lines())
@@ -163,14 +173,14 @@ def _plan(planned: PlannedTraining, *, as_json: bool) -> str:
     if as_json:
         return json.dumps({"pair": planned.options.pair, **fields, "parameters": planned.values}, indent=2)
     values = ", ".join(f"{name} = {value!r}" for name, value in planned.values.items())
-    return "\n".join(map(printable, (_price(planned), data, f"Parameters: {values}.", "Nothing was asked for.")))
+    return "\n".join(map(printable, (_price(planned), data, f"Parameters: {values}.", "Nothing was rented.")))
 
 
 def _data(planned: PlannedTraining) -> str:
     slug = planned.spec.competition.slug
     if planned.sends_data:
-        return f"Data: the files of {slug} are sent."
-    return f"Data: {slug} is downloaded there from Kaggle, for which your token of Kaggle goes to the machine."
+        return f"Data: the files of {slug} are uploaded to the machine."
+    return f"Data: the machine downloads {slug} from Kaggle. For this it gets your Kaggle token."
 
 
 def _price(planned: PlannedTraining) -> str:
@@ -183,7 +193,7 @@ def _price(planned: PlannedTraining) -> str:
         if units
         else "at a price that is not published"
     )
-    return f"A {machine.name} of Colab for up to {planned.hours:g} hours, {price}."
+    return f"Machine: {machine.name} of Google Colab for up to {planned.hours:g} hours, {price}."
 
 
 def _machine(receipt: Receipt) -> str:

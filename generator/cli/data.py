@@ -43,17 +43,17 @@ _SECONDS_BETWEEN_UPDATES = 0.2
 
 @click.command(cls=KnobCommand)
 @competition_argument
-@to_option("Which Kaggle to download from: kaggle by default, or the one of `tandem serve`.")
-@assignments_option("A parameter of the pairs' training in place of its default, such as BACKBONE=MobileNetV2.")
+@to_option("Which Kaggle to download from: the real one (default) or the local one of `tandem serve`.")
+@assignments_option("Set a parameter of the training, such as BACKBONE=MobileNetV2, to download what it needs.")
 @workspace_option
-@click.option("--dry-run", is_flag=True, help="Say what would be downloaded, and download nothing.")
+@click.option("--dry-run", is_flag=True, help="Show what would be downloaded, but download nothing.")
 @json_option
 def data(**options: Any) -> int:
-    """Download a competition's data to input/competitions/COMPETITION, as Kaggle mounts them.
+    """Download a competition's data to input/competitions/COMPETITION, with the same layout as on Kaggle.
 
-    Every size is checked, and the folder appears when all of it is there. A download that was interrupted goes on where
-    it stopped when the command is run again. What the pairs of the competition train with comes along: the datasets and
-    models that are attached, and the pretrained weights of a backbone, which go to the cache of their library.
+    The size of every file is checked, and the folder appears when the download is complete. To resume an interrupted
+    download, run the command again. The datasets, models and pretrained weights that the competition's pairs use are
+    downloaded too. Pretrained weights of a backbone go to the cache of their library.
 
     \b
     tandem data titanic
@@ -70,7 +70,7 @@ def data(**options: Any) -> int:
         # Files that were put there by hand are no reason to do without the weights.
         if not _has_files(options["workspace"].competition_data(slug)) or not any(each.needs_more for each in pairs):
             raise
-        warn(f"The files of {slug} are left as they are: {error}")
+        warn(f"The files of {slug} were not updated: {error}")
         facts = {"was_there": True}
     folder = options["workspace"].competition_data(slug)
     sources = _attached(pairs, options)
@@ -81,7 +81,7 @@ def data(**options: Any) -> int:
         return 0
     verb = "would be in" if options["dry_run"] else "are in"
     amount = f"{facts['files']:,} files, {facts['size'] / _MEGABYTE:,.1f} MB," if "files" in facts else "The data"
-    amount = "Files of the kit's own," if facts.get("built_in") else amount
+    amount = "The files of the built-in competition" if facts.get("built_in") else amount
     already = " already" if facts.get("was_there") else ""
     click.echo(f"{amount} {verb} {printable(str(folder))}{already}.")
     for source in sources:
@@ -91,7 +91,7 @@ def data(**options: Any) -> int:
         if each["folder"]:
             click.echo(f"The weights of {each['name']} are in {printable(each['folder'])}.")
         else:
-            click.echo(f"The weights of {each['name']} would be fetched by {each['library']}.")
+            click.echo(f"{each['library']} would download the weights of {each['name']}.")
     return 0
 
 
@@ -123,7 +123,7 @@ def _pairs_of(slug: str, workspace: Workspace, assignments: Sequence[str]) -> li
             listed = read_sources(folder, Role.TRAIN).sources
         except TandemError as error:
             if folder.name == slug:
-                warn(f"What the pair {folder.name} trains with is left out: {error}")
+                warn(f"The datasets, models and weights of the pair {folder.name} are not downloaded: {error}")
             continue
         parameters = set_parameters({Role.TRAIN: defaults}, assignments, smoke=False)[Role.TRAIN]
         sources = [
@@ -190,7 +190,7 @@ def _pretrained(pairs: Sequence[_Needs], options: dict[str, Any]) -> list[dict[s
     for weights in dict.fromkeys(needs.weights for needs in pairs if needs.weights):
         folder = ""
         if not options["dry_run"]:
-            click.echo(f"Fetching the weights of {weights.title} …", err=True)
+            click.echo(f"Downloading the weights of {weights.title} …", err=True)
             folder = str(fetch_weights(weights, shows_progress=sys.stderr.isatty()))
         fetched.append({"name": weights.title, "library": weights.library, "folder": folder})
     return fetched
@@ -240,28 +240,30 @@ _USUAL_SEED = 1
 @click.command()
 @competition_argument
 @data_option(default="input/competitions/COMPETITION")
-@to_option("Which Kaggle to ask where the files are not here: kaggle by default, or the one of `tandem serve`.")
+@to_option("Which Kaggle to ask if the files are not on this machine: the real one (default) or the local one.")
 @click.option(
     "--rows",
     type=click.IntRange(_FEWEST_ROWS, _MOST_ROWS),
     default=_USUAL_ROWS,
     metavar="N",
-    help=f"How many training rows, {_USUAL_ROWS} by default; more where a few of every class need them.",
+    help=f"The number of training rows. Default: {_USUAL_ROWS}, or more if there are many classes.",
 )
-@click.option("--seed", type=int, default=_USUAL_SEED, metavar="N", help="The same seed gives the same bytes.")
 @click.option(
-    "--signal/--no-signal", default=True, help="Whether the labels can be learned from the inputs; they can by default."
+    "--seed", type=int, default=_USUAL_SEED, metavar="N", help="The random seed. The same seed gives the same bytes."
+)
+@click.option(
+    "--signal/--no-signal", default=True, help="With --no-signal, labels are random and no model can learn them."
 )
 @output_option(metavar="DIR", default="input/specimens/COMPETITION")
-@click.option("--force", is_flag=True, help="Replace the specimen that is there; anything else never is.")
+@click.option("--force", is_flag=True, help="Replace an existing specimen. Other files are never replaced.")
 @workspace_option
 @json_option
 def specimen(**options: Any) -> int:
-    """Write a miniature synthetic copy of a competition's data to input/specimens/COMPETITION.
+    """Write a small synthetic copy of a competition's data (a specimen) to input/specimens/COMPETITION.
 
-    It has the files, columns, formats, ids, distributions and labels of the real data, and no row, text, picture or
-    sound of it: a pair of notebooks can be rehearsed on it in a few minutes. Scores on it mean nothing. Where the
-    files are not here, Kaggle's API is asked for their names and sizes and for pieces of some: nothing is downloaded.
+    The copy has the same files, columns, formats, kinds of ids, distributions and labels as the real data, but no real
+    row, text, image or sound. A pair of notebooks runs on it in a few minutes. Scores on it mean nothing. If the files
+    are not on this machine, only their names, their sizes and parts of some files are read through Kaggle's API.
 
     \b
     tandem specimen titanic
@@ -324,7 +326,7 @@ def _of_survey(survey: "Survey", task: "Task", folder: Path, options: Mapping[st
             files=None if options["output"] else options["workspace"].files,
         )
     except ModuleNotFoundError as error:
-        raise PackageMissingError(what="Made-up pictures are drawn by", package=error.name or "numpy") from error
+        raise PackageMissingError(what="Synthetic images need", package=error.name or "numpy") from error
 
 
 def _as_text(summary: "SpecimenSummary") -> str:
@@ -333,10 +335,10 @@ def _as_text(summary: "SpecimenSummary") -> str:
     for path, count in summary.files.items():
         others = count - sum(known.rpartition("/")[0] == path for known in summary.rows)
         if others or path not in in_tables:
-            rows.append([f"{path}/" if path else "beside them", f"{others:,} files"])
+            rows.append([f"{path}/" if path else "other files", f"{others:,} files"])
     lines = [table(["file or folder", "content"], rows), ""]
     lines += [f"Note: {printable(note)}" for note in summary.notes]
-    return "\n".join([*lines, f"Made-up data, marked by SPECIMEN.json, in {printable(str(summary.folder))}"])
+    return "\n".join([*lines, f"The synthetic data are in {printable(str(summary.folder))}, marked by SPECIMEN.json."])
 
 
 def _as_json(summary: "SpecimenSummary", options: Mapping[str, Any]) -> str:

@@ -78,10 +78,11 @@ class KaggleFactSource:
         except NotFoundError as error:
             name = f'competition "{printable(slug)}"'
             problem = (
-                f"The local Kaggle hosts no {name}: see {facts.kaggle.address}/competitions, or host a folder by "
-                "starting it again with `tandem serve --competition DIR`."
+                f"The local Kaggle has no {name}. {facts.kaggle.address}/competitions lists its competitions. To host "
+                "a folder, start the server with `tandem serve --competition DIR`."
                 if facts.kaggle.is_local
-                else f"Kaggle knows no {name}; its name is the last part of its address, kaggle.com/competitions/NAME."
+                else f"Kaggle has no {name}. Use the last part of the competition's address: "
+                "kaggle.com/competitions/NAME."
             )
             raise CompetitionError(f"{problem}{did_you_mean(slug, builtin.known())}") from error
         return self._described[slug]
@@ -159,24 +160,29 @@ def pair_as_text(workspace: Workspace, draft: Draft, *, is_dry_run: bool, explai
     lines += [table(["state", "file"], files), ""]
     if draft.own:
         own = ", ".join(printable(path.name) for path in draft.own)
-        lines.append(f"Cells from your files in {printable(str(draft.folder.path))}: {own}.")
+        lines.append(f"These cells come from your files in {printable(str(draft.folder.path))}: {own}.")
     lines += _unused(draft)
     if draft.choices.pair["owner"].value == PLACEHOLDER_OWNER:
-        lines.append("Pushing to Kaggle needs your user name: generate again with --owner NAME.")
+        lines.append("To push to Kaggle, generate the pair again with your Kaggle user name: --owner NAME.")
     family, framework = (str(draft.choices.pair[key].value) for key in ("family", "framework"))
     preset, chosen = _preset(draft), draft.choices.task.get("pretrained")
     if preset and chosen and not chosen.by.is_the_users:
         fetched = _command(workspace, "data", draft.proposal.competition.slug, to)
         lines.append(
-            f"Training starts from the pretrained model {preset.handle}, which Kaggle attaches: {fetched} downloads it "
-            "for runs on this machine, and --set pretrained='' trains a small model from scratch instead."
+            f"Training starts from the pretrained model {preset.handle}. Kaggle attaches it to the notebooks. For runs "
+            f"on this machine, download it with {fetched}. To train a small model from scratch instead, use "
+            "--set pretrained=''."
         )
     elif not chosen and (suggested := suggested_models(family, framework)):
-        lines.append(f"To start from a pretrained model: --set pretrained={'|'.join(suggested)}, docs/competitions.md.")
+        lines.append(
+            f"To start from a pretrained model, use --set pretrained={'|'.join(suggested)} (see docs/competitions.md)."
+        )
     lines += _text_on_a_cpu(workspace, draft, preset) if preset else _on_a_cpu(workspace, draft)
     if not draft.proposal.has_data:
         whole = _command(workspace, "data", draft.proposal.competition.slug, to)
-        lines.append(f"The data are not here: rehearse on a made-up miniature, or download all with: {whole}")
+        lines.append(
+            f"The data are not on this machine. Test on a small synthetic copy, or download them with: {whole}"
+        )
     return "\n".join([*lines, f"Next: {_next_command(workspace, draft, to)}"])
 
 
@@ -208,7 +214,7 @@ def _knobs(draft: Draft, *, explain: bool) -> str:
     ]
     model = [f"Training: {printable(draft.model)}."] if draft.model else []
     others = len(draft.knobs) - len(rows)
-    more = [f"-P NAME=VALUE turns these and {others} more knobs; docs/knobs.md tells of them."] if others else []
+    more = [f"Change a knob with -P NAME=VALUE. docs/knobs.md explains these and {others} more."] if others else []
     return "\n".join([*model, table(["knob", "value", "by", "meaning"], rows), *more])
 
 
@@ -233,8 +239,9 @@ def _on_a_cpu(workspace: Workspace, draft: Draft) -> list[str]:
     )
     if seconds is None:
         return []
-    compares = f"{_command(workspace, 'plan', draft.folder.name)} compares; -P ACCELERATOR=cpu renders it for one."
-    return [f"Small data: a CPU trains this in about {duration(seconds)}, without quota or queue. {compares}"]
+    compares = f"To compare accelerators: {_command(workspace, 'plan', draft.folder.name)}."
+    takes = f"The data are small: a CPU trains this model in about {duration(seconds)}, without quota or queue."
+    return [f"{takes} To train on a CPU: -P ACCELERATOR=cpu. {compares}"]
 
 
 def _text_on_a_cpu(workspace: Workspace, draft: Draft, preset: Preset) -> list[str]:
@@ -245,8 +252,9 @@ def _text_on_a_cpu(workspace: Workspace, draft: Draft, preset: Preset) -> list[s
     if not read or (accelerator is not None and accelerator.value != "cpu"):
         return []
     one, several = (duration(text_seconds(read * times, preset.layers)) for times in (_SHARE_OF_ONE_FOLD, folds - 1))
-    takes = f"about {several}: -P N_FOLDS=1 makes that {one}, fewer EPOCHS still less" if folds > 1 else f"about {one}"
-    return [f"A CPU of two cores trains this in {takes}; --set pretrained='' is far quicker."]
+    fewer = f" With -P N_FOLDS=1 it takes {one}; fewer EPOCHS take less." if folds > 1 else ""
+    takes = several if folds > 1 else one
+    return [f"A CPU with two cores trains this in about {takes}.{fewer} --set pretrained='' is much faster."]
 
 
 def _training_rows(workspace: Workspace, draft: Draft) -> int:
@@ -277,8 +285,8 @@ def _explanation(draft: Draft) -> str:
         for place, each in enumerate(finding.candidates)
     ]
     if not rows:
-        return f"Nothing was weighed: the task is known from {draft.proposal.source}."
-    return table(["key", "candidate", "weight", "what speaks for it"], rows)
+        return f"No candidates were compared: the task comes from {draft.proposal.source}."
+    return table(["key", "candidate", "weight", "evidence"], rows)
 
 
 def pair_as_json(workspace: Workspace, draft: Draft, *, is_dry_run: bool, explain: bool, to: str | None) -> str:
@@ -355,11 +363,11 @@ def _with_answer(finding: "Finding", options: GenerateOptions, infer: Infer) -> 
     is_number = isinstance(finding.value, int | float) and not isinstance(finding.value, bool)
     names = [value_text(each.value) if is_number else str(place) for place, each in enumerate(candidates, start=1)]
     rows = [[name, _shown(each.value), each.evidence] for name, each in zip(names, candidates, strict=True)]
-    click.echo(f"{called(finding.key)} is not clear from the files. What speaks for it:", err=True)
+    click.echo(f"{called(finding.key)} is not clear from the files. The candidates are:", err=True)
     click.echo(
         table(["", "value", "evidence"][is_number:], [row[is_number:] for row in rows], stream=sys.stderr), err=True
     )
-    question = "Which value" if is_number else "Its number, or another value"
+    question = "Value" if is_number else "Number of a candidate, or another value"
     while True:
         text = click.prompt(question, default=names[0], err=True).strip()
         try:
@@ -424,45 +432,45 @@ def _words(key: str, rule: Setting, _: click.Context) -> Iterable[str]:
 @click.option(
     "--competition",
     metavar="SLUG",
-    help="The same as COMPETITION: its name on Kaggle or its address, or a built-in one.",
+    help="The same as the argument COMPETITION.",
     shell_complete=words(_competitions),
 )
 @data_option(default="input/competitions/SLUG")
 @to_option(
-    "Which Kaggle to ask about a competition whose files are not here: kaggle by default, or the one of "
-    "`tandem serve`. Said in so many words, it is asked for title, metric and rules even if the files are here."
+    "Which Kaggle to ask if the files are not on this machine: the real one (default) or the local one of "
+    "`tandem serve`. With --to, title, metric and rules come from there even if the files are on this machine."
 )
 @_flags_of_keys
 @click.option(
     "--inference-hours",
     type=click.FloatRange(0, 48, min_open=True),
     metavar="N",
-    help="How long the inference notebook may run, where the pages' limit is another.",
+    help="Time limit of the inference notebook in hours, if the competition's pages do not state it.",
 )
-@click.option("--set", "settings", metavar="KEY=VALUE", multiple=True, help="Any other key of the task in pair.toml.")
-@assignments_option("A knob of the notebooks, as their parameters cell calls it; repeatable.")
-@click.option("--owner", metavar="NAME", help="Your Kaggle user name; by default the one that Kaggle's own tools know.")
-@click.option("--name", metavar="NAME", help="The folder below kernels/; by default the competition.")
 @click.option(
-    "--force", is_flag=True, help="Overwrite what was edited in notebooks and metadata; with --all in every pair."
+    "--set", "settings", metavar="KEY=VALUE", multiple=True, help="Set any other key of the task in pair.toml."
 )
+@assignments_option("Set a parameter of the notebooks (see docs/knobs.md). Can be repeated.")
+@click.option("--owner", metavar="NAME", help="Your Kaggle user name. Default: the name in Kaggle's credentials.")
+@click.option("--name", metavar="NAME", help="The name of the folder in kernels/. Default: the competition's name.")
+@click.option("--force", is_flag=True, help="Overwrite edited notebooks and metadata. With --all: in every pair.")
 @workspace_option
-@click.option("--explain", is_flag=True, help="Show everything that was weighed for each value.")
-@click.option("--dry-run", is_flag=True, help="Say what would be written, and write nothing.")
+@click.option("--explain", is_flag=True, help="Show all candidates for each value, with their evidence.")
+@click.option("--dry-run", is_flag=True, help="Show what would be written, but write nothing.")
 @json_option
-@click.option("--list", "show_list", is_flag=True, help="Show families, frameworks, built-in competitions and metrics.")
+@click.option("--list", "show_list", is_flag=True, help="List families, frameworks, built-in competitions and metrics.")
 @click.option("--all", "all_pairs", is_flag=True, help="Render every pair of the workspace again from its pair.toml.")
-@click.option("--check", is_flag=True, help="With --all: write nothing, and exit 1 with a diff if anything differs.")
+@click.option("--check", is_flag=True, help="With --all: write nothing; show a diff and exit with 1 if a file differs.")
 @click.version_option(__version__, prog_name="tandem")
 @click.pass_context
 def generate(context: click.Context, /, **options: Any) -> int:
     """Write a pair of notebooks for a competition to kernels/NAME.
 
-    COMPETITION is its name on Kaggle, its address, or a built-in one.
+    COMPETITION is the name of a competition on Kaggle, its address, or the name of a built-in competition.
 
-    What the task is gets inferred from the competition's files, or by looking at them through Kaggle's API where they
-    are not here; each value comes with its evidence, and a flag or pair.toml overrules it. What you changed there
-    is kept. Notebooks that you edited are not overwritten without --force.
+    The task is inferred from the competition's files. If the files are not on this machine, parts of them are read
+    through Kaggle's API. The report shows the evidence for each value. You can set every value with an option or in
+    pair.toml, and your values are kept. Notebooks that you edited are overwritten only with --force.
 
     \b
     tandem generate digits
@@ -471,7 +479,9 @@ def generate(context: click.Context, /, **options: Any) -> int:
     """  # noqa: D301 - click wants the character itself
     named = options.pop("named")
     if named is not None and options["competition"] is not None:
-        context.fail(f"Two competitions are named, {printable(named)} and {printable(options['competition'])}.")
+        context.fail(
+            f"There are two competitions, {printable(named)} and {printable(options['competition'])}: name only one."
+        )
     if (competition := named or options["competition"]) is not None:
         options["competition"] = competition_name(competition)
     _check_usage(context, options)
@@ -489,15 +499,15 @@ def _check_usage(context: click.Context, options: Mapping[str, Any]) -> None:
     """Refuses combinations that mean nothing, as usage errors with exit code 2."""
     asked = [name for name in ("competition", "show_list", "all_pairs") if options[name]]
     if len(asked) != 1:
-        context.fail("Name one competition, as `tandem generate titanic` does, or use one of --list and --all.")
+        context.fail("Name one competition, for example `tandem generate titanic`, or use --list or --all.")
     if options["check"] and not options["all_pairs"]:
-        context.fail("--check goes with --all.")
+        context.fail("--check works only with --all.")
     if options["force"] and (options["show_list"] or options["check"]):
-        context.fail("--force goes with writing pairs.")
+        context.fail("--force does not work with --list or --check: these write nothing.")
     of_one_pair = {*_DECIDING, *_keys_with_flags("pair"), *_keys_with_flags("task")}
     given = [option.opts[0] for option in context.command.params if option.name in of_one_pair and options[option.name]]
     if given and not options["competition"]:
-        context.fail(f"{given[0]} goes with a competition.")
+        context.fail(f"{given[0]} works only with a competition.")
 
 
 def _generate(workspace: Workspace, options: Mapping[str, Any]) -> int:
@@ -579,7 +589,7 @@ def _bring_data(workspace: Workspace, draft: Draft) -> None:
             click.echo(f"Writing the data of {competition} …", err=True)
         ensure_data(built_in, workspace)
     elif data is not None and link_data(data, mounted, workspace.files):
-        click.echo(f"{mounted} is a link to {data} now.", err=True)
+        click.echo(f"{mounted} is now a link to {data}.", err=True)
 
 
 def _show_list(*, as_json: bool) -> int:
@@ -616,7 +626,7 @@ def _write_all(workspace: Workspace, *, force: bool, as_json: bool) -> int:
     from generator.pair import generation as reference_pairs
 
     written = [path.as_posix() for path in reference_pairs.write_reference_pairs(workspace, force=force)]
-    text = "\n".join(f"{path}  written" for path in written) or "Every file is as rendered."
+    text = "\n".join(f"{path}  written" for path in written) or "All files are up to date."
     click.echo(json.dumps({"written": written}, indent=2) if as_json else text)
     return 0
 
@@ -637,7 +647,7 @@ def _check_all(workspace: Workspace, *, as_json: bool) -> int:
     elif diffs:
         click.echo("".join(diffs.values()))
         ways = reference_pairs.EditedPairsError(edited=edited) if edited else "`tandem generate --all` writes them."
-        click.echo(f"{len(diffs)} files differ from what renders. {ways}", err=True)
+        click.echo(f"{len(diffs)} files differ from the rendered ones. {ways}", err=True)
     else:
-        click.echo("Every file is as rendered.")
+        click.echo("All files are up to date.")
     return EXIT_ERROR if diffs else 0

@@ -25,18 +25,18 @@ EXIT_INTERRUPTED = 130
 VERBS = {
     "generate": "Write a pair of notebooks for a competition.",
     "data": "Download a competition's data.",
-    "specimen": "Write a miniature, made-up copy of a competition's data.",
+    "specimen": "Write a small synthetic copy of a competition's data.",
     "run": "Execute a pair on this machine, and score its submission.",
-    "check": "Find what is wrong with notebooks and metadata, before they cost quota.",
-    "plan": "Predict a training on every accelerator: what bounds it, its hours, its cost.",
-    "rehearse": "Try a pair under the conditions of Kaggle, hidden test included.",
-    "colab": "Train a pair on a machine of Colab, by Google's command line.",
-    "push": "Carry a pair from its training to its score, on Kaggle.",
-    "submit": "Submit what a chain made, and wait for the score.",
-    "status": "Show how far a chain has come.",
-    "receipt": "Write the record of a pair's chains.",
-    "serve": "Serve a Kaggle on this machine: its API, its sessions, its pages.",
-    "completion": "Print what makes a shell complete these verbs and their words.",
+    "check": "Find errors in notebooks and their metadata before they cost quota.",
+    "plan": "Predict the time, memory and cost of a training on every accelerator.",
+    "rehearse": "Test a pair under Kaggle's conditions, including hidden tests.",
+    "colab": "Train a pair on a machine of Google Colab.",
+    "push": "Push a pair to Kaggle: training, inference, submission, score.",
+    "submit": "Submit the result of the last push, and wait for the score.",
+    "status": "Show the progress of the last push.",
+    "receipt": "Write a report of a pair's pushes.",
+    "serve": "Run a local Kaggle on this machine: API, sessions, web pages.",
+    "completion": "Print the completion script for a shell.",
 }
 
 
@@ -101,17 +101,17 @@ class LazyGroup(click.Group):
         if args and args[0].lower() in VERBS:
             args = [args[0].lower(), *args[1:]]
         if args and args[0] not in VERBS and not args[0].startswith("-"):
-            known = f"The verbs are: {', '.join(VERBS)}."
+            known = f"The verbs are {', '.join(VERBS)}."
             synonym = SYNONYMS.get(args[0].lower())
             meant = f" Did you mean `{synonym}`?" if synonym else did_you_mean(args[0], VERBS)
-            ctx.fail(f'There is no verb "{printable(args[0])}". {known}{meant}')
+            ctx.fail(f'There is no verb "{printable(args[0])}".{meant} {known}')
         return super().resolve_command(ctx, args)
 
 
 @click.group(cls=LazyGroup, name="tandem", subcommand_metavar="VERB [ARGS]...")
 @click.version_option(__version__, prog_name="tandem")
 def verbs() -> None:
-    """Two Kaggle notebooks from one competition: train on a TPU, infer on a GPU with the internet off.
+    """Write, run, check and submit a pair of Kaggle notebooks: training on a TPU, inference on a GPU without internet.
 
     \b
     tandem generate --competition digits

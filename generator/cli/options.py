@@ -23,7 +23,7 @@ Words = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
 @click.command()
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 def completion(shell: str) -> None:
-    """Print what makes a shell complete verbs, options, pairs, competitions, metrics and families.
+    """Print the script with which a shell completes verbs, options, pairs, competitions, metrics and families.
 
     \b
     eval "$(tandem completion bash)"                  # in ~/.bashrc
@@ -74,7 +74,8 @@ def competition_name(text: str) -> str:
     if address := _ADDRESS.match(text):
         if address["kind"].lower() not in ("competitions", "c") or not address["name"]:
             raise CompetitionError(
-                f'"{printable(text)}" is not the address of a competition, which is kaggle.com/competitions/NAME.'
+                f'"{printable(text)}" is not the address of a competition. '
+                "Such an address looks like this: kaggle.com/competitions/NAME."
             )
         return address["name"].lower()
     path = Path(text)
@@ -95,7 +96,7 @@ def _name_of_pair(context: click.Context, _: click.Parameter, text: str | None) 
         return competition_name(text) if path.parent == Path() else text
     if folder.parent.parent.absolute() != context.params["workspace"].root.absolute():
         workspace = printable(str(folder.parent.parent))
-        raise PairError(f'"{printable(text)}" is in another workspace; with --workspace {workspace} it is found.')
+        raise PairError(f'"{printable(text)}" is in another workspace. Add --workspace {workspace}.')
     return folder.name
 
 
@@ -142,16 +143,16 @@ def _knob_option(option: str, args: Sequence[str], *, has_set: bool) -> str:
 
     name = knob_name(option.lstrip("-"))
     if name in ("CPU", "GPU", "TPU"):
-        return f"There is no option {option}. The accelerator is a knob, which -P sets: -P ACCELERATOR={name.lower()}."
+        return f"There is no option {option}. Choose the accelerator with -P ACCELERATOR={name.lower()}."
     place = next((place for place, word in enumerate(args) if word.partition("=")[0] == option), len(args))
     value = (args[place].partition("=")[2] if place < len(args) else "") or next(iter(args[place + 1 :]), "-")
     value = "VALUE" if value.startswith("-") else printable(value)
     knob = usual_name(name)
     if knob in parameters():
         of = f" for {HAVING_BACKBONES}" if knob == "BACKBONE" else ""
-        return f"There is no option {option}. It is a knob of the notebooks{of}, which -P sets: -P {knob}={value}."
+        return f"There is no option {option}. {knob} is a parameter of the notebooks{of}: use -P {knob}={value}."
     if has_set and name.lower() in known_keys():
-        return f"There is no option {option}. It is a key of the task, which --set sets: --set {name.lower()}={value}."
+        return f"There is no option {option}. {name.lower()} is a key of the task: use --set {name.lower()}={value}."
     return ""
 
 
@@ -161,12 +162,12 @@ workspace_option = click.option(
     default=Path(),
     callback=lambda _, __, folder: Workspace(folder),
     is_eager=True,  # the name of a pair may be a path in it
-    help="The folder with kernels/ and input/; by default the current one.",
+    help="The folder that contains kernels/ and input/. Default: the current folder.",
 )
 competition_argument = click.argument("competition", callback=lambda _, __, text: competition_name(text))
 pair_argument = click.argument("pair", callback=_name_of_pair, shell_complete=complete_pair)
 optional_pair_argument = click.argument("pair", required=False, callback=_name_of_pair, shell_complete=complete_pair)
-json_option = click.option("--json", "as_json", is_flag=True, help="Report as JSON.")
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
 def assignments_option(text: str) -> Option:
@@ -174,7 +175,7 @@ def assignments_option(text: str) -> Option:
     return click.option("-P", "--parameter", "assignments", metavar="NAME=VALUE", multiple=True, help=text)
 
 
-def to_option(text: str = "The real Kaggle, or the local one that `tandem serve` runs.", **options: Any) -> Option:
+def to_option(text: str = "The real Kaggle, or the local Kaggle of `tandem serve`.", **options: Any) -> Option:
     """`--to`, with what is asked of that Kaggle as its help."""
     return click.option("--to", type=click.Choice(TARGETS, case_sensitive=False), help=text, **options)
 
@@ -185,7 +186,7 @@ def data_option(*, default: str) -> Option:
         "--data",
         type=click.Path(exists=True, file_okay=False, path_type=Path),
         metavar="DIR",
-        help=f"The folder with its files; by default {default}.",
+        help=f"The folder with the competition's files. Default: {default}.",
     )
 
 
@@ -195,7 +196,7 @@ def output_option(*, metavar: str, default: str) -> Option:
         "--output",
         type=click.Path(file_okay=False, path_type=Path),
         metavar=metavar,
-        help=f"Where to write, instead of {default}.",
+        help=f"Write to this folder. Default: {default}.",
     )
 
 

@@ -47,18 +47,18 @@ _UNKNOWN = "?"
 def accelerators_as_text() -> str:
     """The comparison: what everybody can have, what only some competitions lend, what is retired."""
     known = catalog()
-    parts = [f"What Kaggle and Colab lend, as of {known.as_of}; ? is not known.", ""]
+    parts = [f"What Kaggle and Colab lend, as of {known.as_of}. ? means unknown.", ""]
     offered = [each for each in known.everything if each.status is Status.OFFERED]
     parts += [table(_ACCELERATOR_HEADER, [_accelerator_row(each) for each in offered]), ""]
     parts += [
-        "TFLOP/s, GB/s: of all chips; dense matrices in bfloat16 (TPU) or float16 (GPU).",
-        "cores: of the smallest and the largest host, where they differ. RAM: in GiB.",
-        "hours: of a session / of a week's quota. sessions: at a time, queued ones included.",
-        "units/h: Colab's, first and last known.",
+        "TFLOP/s, GB/s: all chips together; dense matrix products in bfloat16 (TPU) or float16 (GPU).",
+        "cores: the smallest and the largest host, if they differ. RAM: in GiB.",
+        "hours: limit of a session / quota of a week. sessions: at the same time, including queued ones.",
+        "units/h: Colab's compute units, first and last known price.",
         "",
     ]
     others = [each for each in known.everything if each.status is not Status.OFFERED]
-    parts.append(table(("not offered to all", "chips", "why"), [_other(each) for each in others]))
+    parts.append(table(("not for everybody", "chips", "note"), [_other(each) for each in others]))
     return "\n".join(parts)
 
 
@@ -118,12 +118,12 @@ _LEAST = 0.01
 _WHOLE = 10  # units, from which on no parts are shown
 _OLD = 2023  # published once, and by nobody since
 _LEGEND = (
-    "bound: what a step waits for: matrix unit, memory, the host's input, its loop.\n"
-    "total: with start and compilation. u: Colab's units, 100 for {} dollars{}."
+    "bound: the bottleneck of a step: matrix unit, memory, input pipeline or training loop.\n"
+    "total: includes start and compilation. u: Colab's compute units; 100 units cost {} dollars{}."
 )
 _ROUGH = (
-    "Not from a TPU's compiler ({}): memory, traffic and the times that follow are of a CPU's program, "
-    "and may be off by a factor of 3. On Linux, the extra tpu tells more: pip install '.[tpu]'."
+    "The TPU compiler was not used ({}). Memory, traffic and times come from a program for CPUs and can be wrong by a "
+    "factor of 3. For better predictions on Linux: pip install '.[tpu]'."
 )
 
 
@@ -138,9 +138,9 @@ def plan_as_text(planned: PlannedPair, *, quota: "Quota | None", picture: Path) 
         "",
         _legend(shown),
     ]
-    lines += [f"Too little is known of {', '.join(each.title for each in plan.unknown)}."] if plan.unknown else []
+    lines += [f"Not enough data for {', '.join(each.title for each in plan.unknown)}."] if plan.unknown else []
     lines += [_ROUGH.format(planned.compiled.missing)] if plan.workload.is_rough else []
-    lines += [*plan.lessons, "", f"Take {chosen.accelerator.title}. {plan.reason}"]
+    lines += [*plan.lessons, "", f"Recommended: {chosen.accelerator.title}. {plan.reason}"]
     lines += [_settings(planned), *_quota_lines(chosen, quota), f"Roofline: {shortest(picture)}"]
     return "\n".join(lines)
 
@@ -177,7 +177,7 @@ def _measured(planned: PlannedPair) -> list[str]:
     each = f"{operations(work.cpu_step.flops / work.cpu_step.batch)} an example"
     return [
         f"{printable(planned.name)}: {times} of {rows}; {measured.parameters:,} weights, {each}.",
-        f"Its input makes {pace:,.0f} examples a second on a core of this machine.",
+        f"The input pipeline delivers {pace:,.0f} examples per second on one core of this machine.",
     ]
 
 
@@ -211,7 +211,7 @@ def _legend(shown: list[Prediction]) -> str:
     priced = [each.accelerator for each in shown if each.accelerator.units]
     old = [each.name for each in priced if each.units[-1].as_of == _OLD]
     dated = f";\n{' and '.join(old)} at the price of {_OLD}" if old else ""
-    too_much = "" if all(each.fits for each in shown) else "\nmemory!: more than a device has."
+    too_much = "" if all(each.fits for each in shown) else "\nmemory!: does not fit into a device."
     return _LEGEND.format(round(100 * catalog().dollars_per_unit, 2), dated) + too_much
 
 
@@ -257,23 +257,25 @@ def _fields(planned: PlannedPair, made: Prediction) -> dict[str, Any]:
 @click.command(cls=KnobCommand)
 @optional_pair_argument
 @click.option("--accelerators", is_flag=True, help="Compare what Kaggle and Colab lend, without a pair.")
-@click.option("--apply", "is_applied", is_flag=True, help="Write the recommendation to pair.toml, and render it.")
-@click.option("--specimen", is_flag=True, help="Measure on the made-up data that `tandem specimen` wrote.")
+@click.option("--apply", "is_applied", is_flag=True, help="Write the recommendation to pair.toml and the notebooks.")
+@click.option("--specimen", is_flag=True, help="Measure on the synthetic data of `tandem specimen`.")
 @click.option(
-    "--examples", type=click.IntRange(1), metavar="N", help="The training examples, where those here are a specimen's."
+    "--examples", type=click.IntRange(1), metavar="N", help="The real number of training examples, with --specimen."
 )
-@click.option("--compile/--no-compile", "asks_compiler", default=True, help="Ask Google's TPU compiler, if it is here.")
-@assignments_option("Plan with another value of a parameter; repeatable.")
-@to_option("Which Kaggle to ask what is left of the week's quota: kaggle by default, if its token is here.")
+@click.option(
+    "--compile/--no-compile", "asks_compiler", default=True, help="Use Google's TPU compiler, if it is installed."
+)
+@assignments_option("Plan with another value of a parameter. Can be repeated.")
+@to_option("Which Kaggle to ask for the rest of the week's quota. Default: kaggle, if there is a token.")
 @workspace_option
 @output_option(metavar="DIRECTORY", default="output/PAIR")
 @json_option
 @click.pass_context
 def plan(context: click.Context, /, **options: Any) -> int:
-    """Predict a pair's training on every accelerator: what bounds it, its hours, its memory, its cost.
+    """Predict a pair's training on every accelerator: bottleneck, hours, memory, cost.
 
-    The notebook's own cells run here up to the first step, which is compiled and not taken, and the time that the input
-    takes is measured. Nothing is sent but the question for the quota.
+    The cells of the training notebook run on this machine up to the first training step. The step is compiled but not
+    executed, and the speed of the input pipeline is measured. Only the request for the quota is sent to Kaggle.
 
     \b
     tandem plan --accelerators
@@ -281,7 +283,7 @@ def plan(context: click.Context, /, **options: Any) -> int:
     tandem plan digits --apply
     """  # noqa: D301 - click wants the character itself
     if options["accelerators"] == bool(options["pair"]):
-        context.fail("Name a pair, or use --accelerators.")
+        context.fail("Name a pair or use --accelerators, but not both.")
     if options["accelerators"]:
         click.echo(accelerators_as_json() if options["as_json"] else accelerators_as_text())
         return 0
@@ -324,7 +326,7 @@ def _remaining_quota(to: str | None) -> "Quota | None":
 
     try:
         kaggle = connected(to)
-        click.echo("Asking Kaggle what is left of the week …", err=True)
+        click.echo("Asking Kaggle for the rest of the week's quota …", err=True)
         return kaggle.kernels.quota()
     except KaggleError as error:
         if to is not None:
@@ -339,4 +341,4 @@ def _apply(planned: "PlannedPair", options: dict[str, Any]) -> None:
     folder = existing_pair(options["workspace"], planned.name)
     said = (*planned.assignments, *options["assignments"])
     turn_knobs(folder, said)
-    click.echo(f"{shortest(folder.choices)} says {', '.join(said)} now, and the notebooks as well.", err=True)
+    click.echo(f"{shortest(folder.choices)} and the notebooks now have {', '.join(said)}.", err=True)

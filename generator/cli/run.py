@@ -27,21 +27,23 @@ if TYPE_CHECKING:
 
 @click.command(cls=KnobCommand)
 @pair_argument
-@click.option("--smoke", is_flag=True, help="Run every cell on very little data: a minute or two, more for backbones.")
-@assignments_option("Set a parameter in each notebook that has it; repeatable.")
+@click.option(
+    "--smoke", is_flag=True, help="Run every cell on a few rows. Takes one or two minutes, more with a backbone."
+)
+@assignments_option("Set a parameter in each notebook that has it. Can be repeated.")
 @click.option(
     "--only",
     type=click.Choice([str(role) for role in Role], case_sensitive=False),
-    help="Run one of the two notebooks.",
+    help="Run only one of the two notebooks.",
 )
 @click.option(
     "--timeout",
     type=click.FloatRange(min=0, min_open=True),
     metavar="SECONDS",
-    help="Stop a notebook that takes longer.",
+    help="Stop a notebook after this time.",
 )
-@click.option("--resume", is_flag=True, help="Attach the last training output to the training, as Kaggle can.")
-@click.option("--specimen", is_flag=True, help="Run on the made-up data that `tandem specimen` wrote.")
+@click.option("--resume", is_flag=True, help="Continue the last training from its checkpoints.")
+@click.option("--specimen", is_flag=True, help="Run on the synthetic data of `tandem specimen`.")
 @workspace_option
 @output_option(metavar="DIRECTORY", default="output/PAIR")
 @json_option
@@ -49,9 +51,9 @@ if TYPE_CHECKING:
 def run(context: click.Context, /, **options: Any) -> int:
     """Execute a pair on this machine, check and score its submission, and write a report.
 
-    Inputs are mounted as on Kaggle and read-only. The notebooks, their outputs and report.html are in output/PAIR;
-    those of the finished run before are in output/PAIR/previous. With --smoke they are in output/PAIR/smoke, with
-    --specimen in output/PAIR/specimen, and replace nothing of a full run.
+    Inputs are read-only and have the same paths as on Kaggle. The executed notebooks, their outputs and report.html
+    are written to output/PAIR. The previous finished run is kept in output/PAIR/previous. Runs with --smoke go to
+    output/PAIR/smoke, and runs with --specimen to output/PAIR/specimen. They never replace a full run.
 
     \b
     tandem run digits
@@ -59,7 +61,7 @@ def run(context: click.Context, /, **options: Any) -> int:
     tandem run digits -P EPOCHS=3 -P N_FOLDS=5
     """  # noqa: D301 - click wants the character itself
     if options["resume"] and options["only"] == Role.INFER:
-        context.fail("--resume goes with training, which --only infer leaves out.")
+        context.fail("--resume continues a training, but --only infer runs no training: remove one of them.")
 
     from generator.run.pair_run import RunOptions, run_pair
 
@@ -82,15 +84,15 @@ def _run_as_text(result: "RunResult") -> str:
     if result.is_measure:
         rows += [("baseline", f"{baseline.score:.4f} {baseline.name}") for baseline in result.baselines]
     if result.submission is not None:
-        checked = "valid" if result.submission.has_sample else "there is no sample to check it against"
+        checked = "valid" if result.submission.has_sample else "not checked: there is no sample submission"
         rows.append(("submission", f"{shortest(result.submission.path)} ({result.submission.rows:,} rows, {checked})"))
     rows.append(("report", shortest(result.report)))
     rows += [("next", sentence) for sentence in conclusions(result).advice]
     lines = [f"{label:<13}{printable(value)}" for label, value in rows]
     if result.is_smoke and (result.hidden_test or result.out_of_fold):
-        lines.append("A smoke run: the scores say nothing of the model.")
+        lines.append("This was a smoke run: its scores mean nothing.")
     if result.is_specimen:
-        lines.append("On a specimen, made-up data: the scores say nothing of the competition.")
+        lines.append("This run used synthetic data (a specimen): its scores mean nothing.")
     return "\n".join(lines)
 
 
@@ -137,44 +139,43 @@ def _score_fields(score: "Score | None") -> dict[str, str | float] | None:
 
 @click.command(cls=KnobCommand)
 @pair_argument
-@click.option("--specimen", is_flag=True, help="Try it on the made-up data that `tandem specimen` wrote.")
+@click.option("--specimen", is_flag=True, help="Use the synthetic data of `tandem specimen`.")
 @click.option(
     "--data",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     metavar="DIR",
-    help="The folder of the competition's data, where it is not in the workspace. Links that came with a workspace are "
-    "not followed.",
+    help="The folder with the competition's data, if it is outside the workspace. Links that came with the workspace "
+    "are not followed.",
 )
-@assignments_option(
-    "Set a parameter in each notebook that has it; repeatable. EPOCHS is 2 and N_FOLDS is 1 by default."
-)
+@assignments_option("Set a parameter in each notebook that has it. Can be repeated. Defaults: EPOCHS=2 and N_FOLDS=1.")
 @click.option(
     "--examples",
     type=click.IntRange(min=1),
     metavar="N",
-    help="How many examples of the test to take; by default 300 files, or 1,000 rows.",
+    help="The number of test examples to use. Default: 300 files or 1,000 rows.",
 )
 @click.option(
     "--hidden-rows",
     type=click.IntRange(min=1),
     metavar="N",
-    help="How many rows the hidden test has, to say if time and memory suffice for them.",
+    help="The number of rows in the hidden test, to predict time and memory for it.",
 )
 @click.option(
     "--gpu-image",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     metavar="DIR",
-    help="A virtual environment with the versions of Kaggle's GPU image; by default .venv-gpu beside the kit.",
+    help="A virtual environment with the versions of Kaggle's GPU image. Default: .venv-gpu in the kit's folder.",
 )
 @workspace_option
 @json_option
 def rehearse(**options: Any) -> int:
-    """Try a pair under the conditions of Kaggle: training on 8 devices, inference on hidden tests of ten kinds.
+    """Test a pair under Kaggle's conditions: training on 8 devices, inference on ten kinds of hidden tests.
 
-    Training takes a few steps on 8 devices of this CPU and on one. Inference runs as in a rerun, in a sandbox without a
-    network, on tests that are larger, shuffled, of unseen ids, damaged, of one row, empty. Where Kaggle scores the file
-    and runs no hidden test, these give warnings only. The page is output/PAIR/rehearsal.html; `tandem push --rehearsed`
-    asks for it. The exit code is 1 if anything would have failed on Kaggle.
+    Training runs for a few steps on 8 virtual devices of this CPU, and again on one device. Inference runs as in
+    Kaggle's rerun, in a sandbox without network. Its hidden tests are larger, shuffled, damaged or empty, have unseen
+    ids, or have one row. If the competition has no hidden test, a failure there is only a warning. The results are in
+    output/PAIR/rehearsal.html, and `tandem push --rehearsed` requires them. The exit code is 1 if something would
+    fail on Kaggle.
 
     \b
     tandem rehearse digits
@@ -189,7 +190,7 @@ def rehearse(**options: Any) -> int:
     as_json = options.pop("as_json")
     if options["data"] is not None and options["specimen"]:
         raise click.UsageError(
-            "--specimen takes made-up data of the workspace, and --data names others; leave out one."
+            "--specimen uses the synthetic data in the workspace, but --data names another folder: remove one of them."
         )
     rehearsal = rehearse_pair(RehearsalOptions(**options), timed_lines())
     click.echo(json.dumps(as_fields(rehearsal), indent=2) if as_json else _rehearsal_as_text(rehearsal))
@@ -201,7 +202,7 @@ def _rehearsal_as_text(rehearsal: "Rehearsal") -> str:
         (trial.name, str(trial.verdict), f"{trial.found} ({trial.when})" if trial.when else trial.found)
         for trial in rehearsal.trials()
     ]
-    lines = [table(("tried", "verdict", "what came of it"), rows), ""]
+    lines = [table(("test", "verdict", "result"), rows), ""]
     lines += [f"{printable(trial.name)}, on Kaggle: {printable(trial.on_kaggle)}" for trial in rehearsal.failed]
     lines += [rehearsal.rerun, rehearsal.conclusion]
     lines.append(f"{'report':<13}{printable(shortest(rehearsal.report))}")

@@ -38,52 +38,58 @@ _CLEARED = (
     "--root",
     type=click.Path(path_type=Path),
     metavar="DIR",
-    help="Where it keeps everything; by default $TANDEM_LOCAL_KAGGLE, or a folder among your data.",
+    help="The folder for all data of the server. Default: $TANDEM_LOCAL_KAGGLE or a folder in your user data.",
 )
 @click.option(
     "--port",
     type=click.IntRange(0, _LAST_PORT),
     default=_USUAL_PORT,
     metavar="N",
-    help=f"{_USUAL_PORT} by default; 0 takes any free one.",
+    help=f"The port. Default: {_USUAL_PORT}. 0 selects a free port.",
 )
-@click.option("--account", default="local", metavar="NAME", help="The user name of its account.")
+@click.option("--account", default="local", metavar="NAME", help="The Kaggle user name. Default: local.")
 @click.option(
     "--competition",
     "competitions",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     multiple=True,
     metavar="DIR",
-    help="A competition to host beside the built-in ones; may be given again.",
+    help="Host this folder as a competition, in addition to the built-in ones. Can be repeated.",
 )
-@click.option("--sessions", type=click.IntRange(1, 64), default=2, metavar="N", help="Notebooks that run at a time; 2.")
+@click.option(
+    "--sessions",
+    type=click.IntRange(1, 64),
+    default=2,
+    metavar="N",
+    help="The number of notebooks that run at the same time. Default: 2.",
+)
 @click.option("--flat-mounts", is_flag=True, help="Mount all inputs in one folder, as Kaggle did before 2026.")
 @click.option(
     "--fault",
     "faults",
     multiple=True,
     metavar="RULE",
-    help="Misbehave: NAME[@METHOD][+SKIP][xTIMES][%PERCENT], such as 429@SaveKernel+1x2; may be given again.",
+    help="Inject a fault: NAME[@METHOD][+SKIP][xTIMES][%PERCENT], such as 429@SaveKernel+1x2. Can be repeated.",
 )
-@click.option("--seed", type=int, default=0, metavar="N", help="Of the dice that faults with a percentage throw.")
+@click.option("--seed", type=int, default=0, metavar="N", help="The random seed for faults with a percentage.")
 @click.option(
-    "--host", default=_LOOPBACK[0], metavar="ADDRESS", help="Where it listens: this machine only, by default."
+    "--host", default=_LOOPBACK[0], metavar="ADDRESS", help="The address to listen on. Default: only this machine."
 )
 @click.option(
     "--allow-other-machines",
     is_flag=True,
-    help="Needed for a --host beyond this machine: whoever has the token runs notebooks here.",
+    help="Allow a --host that other machines can reach. Everybody with the token can run code on this machine.",
 )
 @click.option(
     "--i-trust-these-notebooks",
     is_flag=True,
-    help="Needed as root where there is no sandbox: notebooks can then do anything to this machine.",
+    help="Start as root without a sandbox. Notebooks can then do anything to this machine.",
 )
 @click.option("--env", "as_environment", is_flag=True, help="Print `export` lines for clients of the running server.")
 def serve(**options: Any) -> int:
-    """Serve a Kaggle of your own: the API, sessions that run notebooks, scores, and pages to look at.
+    """Run a local Kaggle on this machine: the API, notebook sessions, scores and web pages.
 
-    The first line has the address to open in a browser. The official clients talk to it from a shell that was told so:
+    The first line of output is the address for your browser. To use the official clients, set their environment first:
 
     \b
     tandem serve
@@ -100,8 +106,8 @@ def _serve(root: Path, options: Mapping[str, Any]) -> int:
     for package in ("starlette", "uvicorn", "httptools", "python_multipart"):
         if find_spec(package) is None:
             raise LocalKaggleError(
-                f"The local Kaggle needs {package}, which is not installed beside {printable(sys.executable)}. "
-                f"Install what it is made of: {install_command('serve')}"
+                f"The local Kaggle needs the package {package}, but {printable(sys.executable)} does not have it. "
+                f"Install it: {install_command('serve')}"
             )
     from generator.localkaggle.local_kaggle import LocalKaggle
     from generator.localkaggle.rpc import Faults, parse_rule
@@ -113,9 +119,9 @@ def _serve(root: Path, options: Mapping[str, Any]) -> int:
     isolation = best_isolation()
     if os.geteuid() == 0 and not isolation.is_sandbox and not options["i_trust_these_notebooks"]:
         raise LocalKaggleError(
-            "You are root and there is no bubblewrap here that works, so a notebook could do anything to this machine. "
-            "Install it (apt-get install bubblewrap), start the server as an ordinary user, or add "
-            "--i-trust-these-notebooks if you know them all."
+            "You are root, and there is no sandbox because bubblewrap is missing or does not work. A notebook could do "
+            "anything to this machine. Install bubblewrap (apt-get install bubblewrap), start the server as an "
+            "ordinary user, or add --i-trust-these-notebooks if you know all notebooks."
         )
     received: set[int] = set()
     faults = Faults([parse_rule(rule) for rule in options["faults"]], seed=options["seed"])
@@ -156,8 +162,8 @@ def _listening(options: Mapping[str, Any]) -> "Listening":
         return Listening(host, options["port"])
     if not options["allow_other_machines"]:
         raise click.UsageError(
-            f"--host {printable(host)} lets other machines in, and whoever has the token runs notebooks here; "
-            "add --allow-other-machines if that is what you want."
+            f"--host {printable(host)} opens the server to other machines. Everybody with the token can run code on "
+            "this machine. If you want that, add --allow-other-machines."
         )
     return Listening(host, options["port"], hosts=("*", host, socket.gethostname()))
 
@@ -180,12 +186,13 @@ def _tell(local_kaggle: "LocalKaggle", faults: tuple[str, ...]) -> None:
     lines = [
         f"Local Kaggle of {account}, in {printable(str(root))}",
         f"Notebooks run in: {local_kaggle.isolation}",
-        f'For the official clients: eval "$({serve_command(root, "--env")})"; Ctrl-C ends the server.',
+        f'For the official clients, run: eval "$({serve_command(root, "--env")})"',
+        "To stop the server, press Ctrl-C.",
     ]
     if faults:
-        lines.insert(1, f"It misbehaves: {', '.join(map(printable, faults))}")
+        lines.insert(1, f"Injected faults: {', '.join(map(printable, faults))}")
     if local_kaggle.swept:
-        lines.append(f"Removed {size(local_kaggle.swept)} that sessions left when the server was killed.")
+        lines.append(f"Removed {size(local_kaggle.swept)} of files that remained when the server was killed.")
     for line in lines:
         click.echo(line, err=True)
 
@@ -194,8 +201,8 @@ def _print_environment(root: Path) -> int:
     record = read_record(root)
     if record is None or not record.is_running():
         raise LocalKaggleError(
-            f"No local Kaggle runs on {printable(str(root))}, so there is nothing to set, and clients in this shell "
-            f"reach the Kaggle that they did before. Start one with `{serve_command(root)}`, and ask again."
+            f"No local Kaggle is running in {printable(str(root))}. Nothing was set: clients in this shell still use "
+            f"the same Kaggle as before. Start one with `{serve_command(root)}`, then run the command again."
         )
     for line in _environment(root, record):
         print(line)

@@ -998,7 +998,7 @@ class PlannedTraining:
         if spec.platform is not Service.COLAB:
             name = f" --name {printable(options.pair)}" if options.pair != spec.competition.slug else ""
             raise ColabError(
-                f"The training of {printable(options.pair)} is rendered for Kaggle: "
+                f"The training notebook of {printable(options.pair)} is for Kaggle, not for Colab: "
                 f"`tandem generate --competition {spec.competition.slug}{name} --platform colab` renders it for Colab."
             )
         check_shared_cells(folder)

@@ -61,7 +61,7 @@ def running_server(environment: Mapping[str, str] = os.environ) -> ServerRecord:
     record = read_record(root)
     if record is None or not record.is_running():
         raise KaggleError(
-            f"No local Kaggle runs on {printable(str(root))}: start one with `{serve_command(root)}` in another "
-            "terminal, or set TANDEM_LOCAL_KAGGLE to the folder of the one that runs."
+            f"No local Kaggle is running in {printable(str(root))}. Start one with `{serve_command(root)}` in another "
+            "terminal. If one runs with another folder, set TANDEM_LOCAL_KAGGLE to that folder."
         )
     return record

@@ -241,8 +241,7 @@ def check_unedited(path: Path, pair: str) -> None:
     ours = [github_workflow(pair, submit=is_submitting) for is_submitting in (False, True)]
     if path.exists() and read_text(path) not in ours:
         raise PairError(
-            f"{printable(str(path))} says something else than the kit writes, and is left as it is; move it away to "
-            "have it written anew."
+            f"{printable(str(path))} has edits, so it was not overwritten. To write it again, move it to another place."
         )
 
 

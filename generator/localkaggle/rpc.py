@@ -252,8 +252,8 @@ def parse_rule(text: str) -> FaultRule:
     found = _RULE.fullmatch(text)
     if found is None or found["name"] not in NAMES or int(found["percent"] or 0) > 100:  # noqa: PLR2004 - of a hundred
         raise LocalKaggleError(
-            f'"{quoted(text)}" is no fault: write NAME[@METHOD][+SKIP][xTIMES][%PERCENT], such as '
-            f"429@SaveKernel+1x2; the names are {', '.join(NAMES)}."
+            f'"{quoted(text)}" is not a fault rule. Write NAME[@METHOD][+SKIP][xTIMES][%PERCENT], such as '
+            f"429@SaveKernel+1x2. The names are {', '.join(NAMES)}."
         )
     return FaultRule(
         name=found["name"],

@@ -174,8 +174,8 @@ def check_shared_cells(folder: PairFolder) -> None:
         names = ", ".join(f'"{printable(name)}"' for name in different)
         which = f"The cell {names} differs" if len(different) == 1 else f"The cells {names} differ"
         raise PairError(
-            f"{which} between {printable(str(train_path))} and {printable(str(infer_path))}, so that inference would "
-            "not compute what was trained. Copy the text that you mean into the other notebook."
+            f"{which} between {printable(str(train_path))} and {printable(str(infer_path))}, but it must be the "
+            "same in both. Copy the correct cell into the other notebook."
         )
 
 

@@ -176,8 +176,8 @@ def checked_owner(owner: str) -> str:
     name = owner.strip().lower()
     if not is_slug(name):
         raise PairError(
-            f'"{printable(owner)}" is not a Kaggle user name: --owner takes lower-case letters, digits and hyphens, as '
-            "in the address of your profile, kaggle.com/NAME."
+            f'"{printable(owner)}" is not a Kaggle user name. Use the name in the address of your profile '
+            "(kaggle.com/NAME): lower-case letters, digits and hyphens."
         )
     return name
 
@@ -410,7 +410,7 @@ def _check_known(path: Path, entries: Mapping[str, Any], known: Iterable[str], *
         if key not in known:
             names = [f"{prefix}{name}" for name in known]
             raise ChoicesError(
-                f'{printable(str(path))}: there is no "{printable(prefix + key)}"; known here: {", ".join(names)}.'
+                f'{printable(str(path))}: there is no key "{printable(prefix + key)}". The keys are {", ".join(names)}.'
                 f"{did_you_mean(prefix + key, names)}"
             )
 

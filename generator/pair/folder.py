@@ -334,7 +334,7 @@ def pair_folder(workspace: Workspace, name: str) -> PairFolder:
     """
     if not is_slug(name):
         raise PairError(
-            f'"{printable(name)}" cannot be the name of a pair; use lower-case letters, digits and hyphens.'
+            f'"{printable(name)}" cannot be the name of a pair: use lower-case letters, digits and hyphens.'
         )
     folder = workspace.pair(name)
     contained(folder.path, root=folder.path.parent)
@@ -353,10 +353,10 @@ def existing_pair(workspace: Workspace, name: str) -> PairFolder:
         known = [pair.name for pair in workspace.pairs()]
         competition, _, framework = name.rpartition("-")
         options = f"{competition} --framework {framework}" if framework in frameworks() else name
-        there = f" The pairs there: {', '.join(known)}.{did_you_mean(name, known)}" if known else ""
+        there = f" Existing pairs: {', '.join(known)}.{did_you_mean(name, known)}" if known else ""
         raise PairError(
-            f'There is no pair "{name}" in {printable(str(folder.path.parent))}; '
-            f"make one with `tandem generate --competition {options}`.{there}"
+            f'There is no pair "{name}" in {printable(str(folder.path.parent))}. '
+            f"Write one with `tandem generate --competition {options}`.{there}"
         )
     return folder
 
@@ -403,9 +403,9 @@ def planned(
     if lost:
         edits = "\n".join(f"  {path.as_posix()} ({changes})" for path, changes in lost.items())
         raise PairError(
-            f"{printable(str(folder.path))} was edited since it was rendered, and is left as it is:\n{edits}\n"
-            f"{_ways_to_keep(folder, files, lost)}Generate under another name with --name, or overwrite these edits "
-            "with --force."
+            f"{printable(str(folder.path))} has edits, so nothing was overwritten:\n{edits}\n"
+            f"{_ways_to_keep(folder, files, lost)}Write the pair under another name with --name, or overwrite the "
+            "edits with --force."
         )
     return frozenset(path for path, rendered in files.items() if not _is_current(folder, path, rendered))
 

@@ -153,8 +153,8 @@ def _asked(slug: str, mounted: Path, ask: FactSource | None) -> "tuple[Survey, D
             reason = error.message
     known = builtin.known()
     raise CompetitionError(
-        f'There are no files of a competition "{printable(slug)}" in {printable(str(mounted))}: put them '
-        f"there, as Kaggle mounts them, or name their folder with --data DIR. Built in are: {', '.join(known)}."
+        f'There are no files of the competition "{printable(slug)}" in {printable(str(mounted))}. Put them there with '
+        f"Kaggle's layout, or name their folder with --data DIR. Built-in competitions: {', '.join(known)}."
         f"{did_you_mean(slug, known)}{f' {reason}' if reason else ''}"
     )
 
@@ -392,8 +392,8 @@ def _unknown(text: str, family: str, knobs: list[str]) -> SettingError:
     key = _key_of(text)
     nearest = did_you_mean(key, [*knobs, *keys_of(family)])
     if any(f'"{name}"' in nearest for name in knobs):
-        nearest += " That is a knob of the notebooks: -P NAME=VALUE sets it."
-    few = f" Some that it has: {', '.join(_tuned(family))}; docs/knobs.md tells of all."
+        nearest += " That is a parameter of the notebooks: set it with -P NAME=VALUE."
+    few = f" Examples of its keys: {', '.join(_tuned(family))}. docs/knobs.md lists all."
     problem = f'a task of the family {printable(family)} has no key "{printable(key)}".{nearest or few}'
     return SettingError(text=text, problem=problem)
 
@@ -807,7 +807,7 @@ def rendered(workspace: Workspace) -> dict[Path, bytes]:
     pairs = [pair_folder(workspace, pair.name) for pair in workspace.pairs()]
     if not pairs:
         raise PairError(
-            f"There is no pair in {workspace.pair('x').path.parent}; make one with `tandem generate --competition X`."
+            f"There is no pair in {workspace.pair('x').path.parent}; write one with `tandem generate --competition X`."
         )
     files: dict[Path, bytes] = {}
     for pair in pairs:

@@ -309,10 +309,10 @@ class UnknownParameterError(ParameterError):
     def __init__(self, *, name: str, known: Iterable[str], source: str = "") -> None:
         names = [each for each in known if not is_fixed(each)]
         first = [each for each, setting in parameters().items() if setting.group == "main" and each in names] or names
-        few = f" It has {', '.join(first)} and more; docs/knobs.md tells of all."
+        few = f" Examples of parameters: {', '.join(first)}. docs/knobs.md lists all."
         synonym = usual_name(name)
         if synonym in names:
-            nearest = f' It is called "{synonym}" here.'
+            nearest = f' Use "{synonym}".'
         else:
             nearest = _without_backbone(names) if synonym == "BACKBONE" else did_you_mean(name, names) or few
         super().__init__(f'{source}The notebooks have no parameter "{printable(name)}".{nearest}')

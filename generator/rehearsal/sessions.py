@@ -188,7 +188,7 @@ def find_image(folder: Path | None) -> Path | None:
     python, version = found / "bin" / "python", f"python{sys.version_info.major}.{sys.version_info.minor}"
     if python.is_file() and (found / "lib" / version).is_dir():
         return python
-    problem = f"is of another Python than this one, {version}" if python.is_file() else "has no bin/python"
+    problem = f"has another Python version than this one, {version}" if python.is_file() else "has no bin/python"
     raise RunError(
         f"{printable(str(found))} {problem}: name a virtual environment with the packages of Kaggle's GPU image, or "
         "leave --gpu-image out to infer with the versions that are here."

@@ -62,7 +62,7 @@ def test_findings_say_where_what_and_what_to_do(
         '    Write "id": "ada/other", or the title that the id is the slug of; else the kernel is lost.'
     )
     assert lines[2].startswith("mine/notebook.ipynb:own-cell:2: N042 note: All of /kaggle/input is searched")
-    assert lines[-1].startswith("1 error, 1 note in 2 notebooks;")
+    assert lines[-1].startswith("1 error, 1 note in 2 notebooks.")
 
 
 def test_warnings_alone_are_no_failure(tmp_path: Path, tandem: Tandem) -> None:
@@ -92,7 +92,7 @@ def test_a_pair_is_checked_by_its_name_or_its_folder(tandem: Tandem, monkeypatch
     monkeypatch.chdir(KERNELS.parent)
 
     for target in ("digits", "kernels/digits/", "kernels/digits/infer/infer.ipynb"):
-        assert tandem("check", target).out.startswith("Nothing was found in "), target
+        assert tandem("check", target).out.startswith("No findings in "), target
     assert 'Did you mean "digits"?' in tandem("check", "digit").err
 
 
@@ -119,7 +119,7 @@ def test_what_a_rule_finds_is_left_out_where_it_is_allowed(tmp_path: Path, tande
 
     assert ": N009 error: " in tandem("check", notebook).out
     outcome = tandem("check", notebook, option, "n009", option, "unbounded-search")
-    assert (outcome.code, outcome.out) == (0, "Nothing was found in 1 notebook.\n")
+    assert (outcome.code, outcome.out) == (0, "No findings in 1 notebook.\n")
     assert 'There is no rule "N0"' in tandem("check", notebook, option, "N0").err
 
 
@@ -211,7 +211,7 @@ def test_a_comment_two_lines_above_ignores_nothing(tmp_path: Path) -> None:
 def test_a_baseline_leaves_out_what_was_there_before_wherever_it_moves(tmp_path: Path, tandem: Tandem) -> None:
     notebook, baseline = write_kernel(tmp_path, SEARCH, title="Other"), tmp_path / "baseline.json"
     assert tandem("check", notebook, "--baseline", baseline, "--write-baseline").code == 0
-    assert tandem("check", notebook, "--baseline", baseline).out == "Nothing was found in 1 notebook.\n"
+    assert tandem("check", notebook, "--baseline", baseline).out == "No findings in 1 notebook.\n"
 
     write_kernel(tmp_path, f"import os\n{SEARCH}\n{SEARCH}", title="Other")
     outcome = tandem("check", notebook, "--baseline", baseline)
@@ -225,7 +225,7 @@ def test_a_file_that_is_no_baseline_is_not_overwritten_by_one(tmp_path: Path, ta
     outcome = tandem("check", notebook, "--baseline", notebook, "--write-baseline")
 
     assert outcome.code == 1
-    assert "is left as it is" in outcome.err
+    assert "so it was not overwritten" in outcome.err
     assert notebook.read_bytes() == before
 
 
@@ -257,7 +257,7 @@ def test_the_ids_and_names_of_rules_are_their_own(tandem: Tandem) -> None:
     [
         ([], "Name a pair, a notebook or a folder"),
         (["x", "--json", "--sarif"], "choose one"),
-        (["x", "--write-baseline"], "needs the file"),
+        (["x", "--write-baseline"], "needs a file"),
     ],
 )
 def test_what_does_not_go_together_is_said(tandem: Tandem, arguments: list[str], said: str) -> None:
@@ -326,7 +326,7 @@ def test_code_in_another_language_is_said_not_to_be_read(tmp_path: Path, tandem:
     lines = tandem("check", path).out.splitlines()
 
     assert "N003" not in "".join(lines)
-    assert lines[-2].startswith("Only Python is read; of these, files and metadata alone were looked at: ")
+    assert lines[-2].startswith("Only Python code is checked. Of these kernels, only files and metadata were checked: ")
     assert lines[-2].endswith("notebook.ipynb.")
 
 
@@ -444,7 +444,7 @@ def test_notebooks_of_others_are_not_executed_unasked(
     assert tandem("check", tmp_path / "mine").code == 0
     outcome = tandem("check", "titanic", "--workspace", tmp_path)
     assert outcome.code == 0
-    assert "The TPU's compiler was not asked: " in outcome.err
+    assert "The training was not compiled for a TPU: " in outcome.err
     assert tandem("check", "titanic", "--workspace", tmp_path, "--compile").code == 1
     assert compiler == []
 
@@ -457,7 +457,7 @@ def test_notebooks_of_others_are_not_executed_unasked(
     notebook.write_text(json.dumps(fields))
     own = tandem("check", "titanic", "--workspace", tmp_path)
     assert own.code == 0
-    assert "which --compile runs here" in own.err
+    assert "--compile executes them" in own.err
     assert len(compiler) == 1
     assert tandem("check", "titanic", "--workspace", tmp_path, "--compile").code == 1
     assert len(compiler) == 2

@@ -67,7 +67,7 @@ def test_metadata_at_the_top_are_not_everything_below(
     sound("titanic-with-lightgbm").read(tmp_path)
     (tmp_path / "draft.ipynb").write_text((tmp_path / "below" / "notebook.ipynb").read_text())
 
-    assert "Nothing was found in 1 notebook." in tandem("check", "kernel-metadata.json").out
+    assert "No findings in 1 notebook." in tandem("check", "kernel-metadata.json").out
     assert "draft.ipynb:own-cell:2: N009 error" in tandem("check", "draft.ipynb").out
 
 

@@ -241,7 +241,7 @@ def test_the_rules_fixes_are_shown_and_then_written(tmp_path: Path, tandem: Tand
         "competition_sources": ["titanic"],
     }
     assert written.code == 0, written.out
-    assert tandem("check", tmp_path, "--fix").out.endswith("without a decision of yours.\n")
+    assert tandem("check", tmp_path, "--fix").out.endswith("No finding has a safe fix.\n")
 
 
 @pytest.mark.parametrize(

@@ -144,13 +144,13 @@ def test_a_receipt_that_cannot_be_written_does_not_hide_how_the_chain_failed(
 def test_what_was_asked_for_by_a_wrong_name_is_not_replaced_by_something_else(local: Served, tandem: Tandem) -> None:
     outcome = tandem(*UNCHECKED, "--from", "infer")
     assert outcome.code == 1
-    assert "There is no chain of cells on local to go back in" in outcome.err
+    assert "There is no chain of cells on local to repeat" in outcome.err
     assert counts(local) == (0, 0)
 
     tandem(*UNCHECKED)
     outcome = tandem("receipt", "cells", "--chain", "2", "--format", "json")
     assert (outcome.code, outcome.out) == (1, "")
-    assert "There is no chain 2 of cells; its last one is chain 1." in outcome.err
+    assert "There is no chain 2 of cells. The last one is chain 1." in outcome.err
 
 
 @pytest.mark.slow
@@ -196,7 +196,7 @@ def test_a_pair_that_belongs_to_nobody_is_warned_of(tandem: Tandem, tmp_path: Pa
 
     outcome = tandem("push", "cells-code", "--workspace", tmp_path, *options)
     assert outcome.code == 0
-    assert "Warning: the kernels belong to nobody yet (your-kaggle-username)" in outcome.err
+    assert "Warning: the kernels have no owner yet (your-kaggle-username)" in outcome.err
     assert "`tandem generate --competition cells-code --name cells-code --owner NAME`" in outcome.err
     assert tandem("push", "other-cells", "--workspace", tmp_path, *options).err == ""
 
@@ -225,7 +225,7 @@ def test_a_dry_run_after_a_finished_chain_says_what_the_push_then_does(
     assert plan_of(tandem) == {"train": 1, "infer": 1}
     said = tandem(*UNCHECKED, "--dry-run").out
     assert "`tandem push cells --to local --restart` pushes both again." in said
-    assert "nothing left to do" in tandem(*UNCHECKED).err
+    assert "the chain is complete" in tandem(*UNCHECKED).err
     assert counts(local) == (2, 1)
 
     edit_notebook(pair, "train")  # as the tutorial does, by a loss of one's own
@@ -253,12 +253,12 @@ def test_a_dry_run_refuses_what_the_push_refuses(local: Served, tandem: Tandem, 
 
 
 def test_a_chain_that_is_done_says_so(local: Served, tandem: Tandem) -> None:
-    assert "nothing left to do" not in tandem(*UNCHECKED, "--submit").err
+    assert "the chain is complete" not in tandem(*UNCHECKED, "--submit").err
 
     again = tandem(*UNCHECKED, "--submit")
 
     assert again.code == 0
-    assert "There was nothing left to do. `tandem push cells --to local --restart` begins a new chain." in again.err
+    assert "the chain is complete. `tandem push cells --to local --restart` starts a new one." in again.err
 
 
 @pytest.mark.parametrize("role", list(Role))
@@ -361,7 +361,7 @@ def test_a_workflow_that_somebody_edited_is_left_as_it_is(tandem: Tandem, tmp_pa
     outcome = tandem(*command)
 
     assert (outcome.code, outcome.err.count("\n")) == (1, 1)
-    assert "is left as it is" in outcome.err
+    assert "has edits, so it was not overwritten" in outcome.err
     assert path.read_text() == edited
 
 
@@ -422,7 +422,7 @@ def test_what_is_called_an_error_is_pushed_where_its_rule_is_allowed(
     ("rule", "said"),
     [
         ("N899", 'There is no rule "N899"'),
-        ("N001", "there is no way over this rule (not-a-notebook), as nothing can be sent"),
+        ("N001", "this rule (not-a-notebook) cannot be ignored, because Kaggle needs valid files"),
     ],
 )
 def test_a_rule_that_cannot_be_allowed_is_said(

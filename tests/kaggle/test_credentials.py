@@ -198,7 +198,7 @@ def test_the_record_of_a_server_that_is_gone_is_not_followed(tmp_path: Path) -> 
     process.wait()
     ServerRecord("http://127.0.0.1:8400", "x", "local", process.pid).write(tmp_path)
 
-    with pytest.raises(KaggleError, match="No local Kaggle runs"):
+    with pytest.raises(KaggleError, match="No local Kaggle is running"):
         connect(Target.LOCAL, environment={"TANDEM_LOCAL_KAGGLE": str(tmp_path)})
 
 

@@ -110,7 +110,7 @@ def test_a_specimen_is_suggested_where_the_data_are_not_there(tandem: Tandem, wo
     outcome = tandem("generate", "--competition", "the-ferry", "--to", "local")
 
     suggested, following = outcome.out.splitlines()[-2:]
-    assert suggested.endswith("or download all with: tandem data the-ferry --to local")
+    assert suggested.endswith("or download them with: tandem data the-ferry --to local")
     assert following == "Next: tandem specimen the-ferry --to local && tandem run the-ferry --specimen"
     assert workspace.root.exists()
 
@@ -204,7 +204,7 @@ def test_a_competition_that_the_local_kaggle_does_not_host_is_not_looked_for_on_
     outcome = tandem(*arguments, "--to", "local")
 
     assert outcome.code == 1
-    assert 'The local Kaggle hosts no competition "no-such-thing"' in outcome.err
+    assert 'The local Kaggle has no competition "no-such-thing"' in outcome.err
     assert f"{ferry.address}/competitions" in outcome.err
     assert "kaggle.com" not in outcome.err
     assert list(workspace.root.iterdir()) == []

@@ -77,7 +77,7 @@ def test_the_record_of_a_server_that_was_killed_is_no_server(tandem: Callable[..
     outcome = tandem("serve", "--env", "--root", tmp_path)
 
     assert (outcome.code, outcome.out) == (1, "")
-    assert "No local Kaggle runs on" in outcome.err
+    assert "No local Kaggle is running in" in outcome.err
 
 
 def test_the_environment_is_that_of_the_server_that_runs(tandem: Callable[..., Outcome], tmp_path: Path) -> None:
@@ -170,7 +170,7 @@ def test_a_wrong_fault_is_explained(tandem: Callable[..., Outcome], tmp_path: Pa
     outcome = tandem("serve", TRUSTED, "--root", tmp_path / "site", "--fault", "earthquake")
     assert (outcome.code, "earthquake" in outcome.err) == (1, True)
     outcome = tandem("serve", TRUSTED, "--root", tmp_path / "site", "--fault", "429%150")
-    assert (outcome.code, '"429%150" is no fault' in outcome.err) == (1, True)
+    assert (outcome.code, '"429%150" is not a fault rule' in outcome.err) == (1, True)
 
 
 def test_a_database_that_is_none_is_explained(tandem: Callable[..., Outcome], tmp_path: Path) -> None:
@@ -267,7 +267,7 @@ def test_a_notebook_that_runs_ends_with_the_server_and_is_marked_as_failed(tmp_p
         assert not (tmp_path / "site" / "sessions" / "1" / "private").exists()
         process.send_signal(signal.SIGTERM)
         _, said = process.communicate(timeout=30)
-        assert ("that sessions left when the server was killed" in said) == (number == signal.SIGKILL)
+        assert ("of files that remained when the server was killed" in said) == (number == signal.SIGKILL)
 
 
 @pytest.mark.slow

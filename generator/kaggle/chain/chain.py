@@ -128,7 +128,7 @@ class LocalPair:
         journal = None if self.options.restart else latest(journals, self.target)
         if journal is None:
             if back_to not in (None, Step.TRAIN):
-                raise NoChainError(pair=self.options.pair, target=self.target, verb="go back in")
+                raise NoChainError(pair=self.options.pair, target=self.target, verb="repeat")
             return ChainPlan(self._due(State()))
         state = state_in(journal)
         is_changed = self._is_changed(state, Role.TRAIN)
@@ -263,7 +263,7 @@ def check_exists(options: PushOptions, target: str) -> None:
     slug = options.spec.competition.slug
     if target != Target.LOCAL and slug in builtin.BUILT_IN:
         raise ChainError(
-            f'"{printable(slug)}" is a competition of this kit: it exists on a local Kaggle only. Start one with '
+            f'"{printable(slug)}" is a built-in competition: it exists only on a local Kaggle. Start one with '
             f"`tandem serve`, and push there: `tandem push {printable(options.pair)} --to local`."
         )
 

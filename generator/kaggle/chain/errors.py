@@ -39,7 +39,7 @@ class NoChainError(ChainError):
 
     def __init__(self, *, pair: str, target: str, verb: str) -> None:
         super().__init__(
-            f"There is no chain of {printable(pair)} on {target} to {verb}; begin one with "
+            f"There is no chain of {printable(pair)} on {target} to {verb}. Start one with "
             f"`tandem push {printable(pair)} --to {target}`."
         )
 
@@ -50,9 +50,9 @@ class StepFailedError(ChainError):
     def __init__(self, *, pair: str, target: str, step: str, failure: str) -> None:
         indented = "\n".join(f"  {printable(line)}" for line in failure.splitlines())
         super().__init__(
-            f"The step {step} of {printable(pair)} failed, and nothing was changed since:\n"
+            f"The step {step} of {printable(pair)} failed, and the notebook has not changed since:\n"
             f"{indented}\n"
-            "Do what it says and take the step again with "
+            "Solve this problem, then repeat the step with "
             f"`tandem push {printable(pair)}{to_target(target)} --from {step}`."
         )
 
