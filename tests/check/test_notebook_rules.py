@@ -67,6 +67,15 @@ def test_a_dataset_that_a_function_or_a_method_repeats_has_no_end(fit: str, *, i
         ("done = False\nwhile not done:\n    time.sleep(5)", True),
         ("while True:\n    page = requests.get(url).json()\n    if not page:\n        break", False),
         ("while True:\n    job = jobs.get()\n    print(job)", False),
+        ("import itertools\nfor step in itertools.count():\n    print(step)", True),
+        ("import itertools\nfor step in itertools.count():\n    if step > 9:\n        break", False),
+        ("from itertools import cycle\nfor a in enumerate(cycle([1, 2])):\n    print(a)", True),
+        ("from itertools import cycle\nfor a, b in zip(rows, cycle([1, 2])):\n    print(a, b)", False),
+        ("import tensorflow as tf\nfor x in tf.data.Dataset.range(3).repeat():\n    print(x)", True),
+        ("import tensorflow as tf\nfor x in tf.data.Dataset.range(3).repeat().take(9):\n    print(x)", False),
+        ("from itertools import count\ndef ids():\n    for i in count():\n        yield i", False),
+        ("import http.server\nhttp.server.HTTPServer(('', 8000), H).serve_forever()", True),
+        ("import threading\nthreading.Thread(target=server.serve_forever, daemon=True).start()", False),
         ("while True:\n    job = jobs.get(timeout=9)\n    print(job)", False),
         ("running = True\nwhile running:\n    running = print()", False),
         ("running = True\ndef stop():\n    global running\n    running = False\nwhile running:\n    stop()", False),
@@ -86,6 +95,33 @@ def test_a_model_that_is_put_on_a_gpu_needs_one(place: str, *, is_found: bool) -
     assert has("N091", load) == is_found
     assert has("N091", load, machine_shape="TpuV5E8") == is_found
     assert not has("N091", load, **T4)
+
+
+@pytest.mark.parametrize(("device", "is_found"), [("cuda", True), ("cuda:0", True), ("cpu", False)])
+def test_settings_of_boosted_trees_that_ask_for_a_gpu_need_one(device: str, *, is_found: bool) -> None:
+    train = (
+        f"import xgboost as xgb\nparams = {{'max_depth': 6, 'device': '{device}'}}\nxgb.train(params, xgb.DMatrix(x))"
+    )
+
+    assert has("N091", train) == is_found
+    assert not has("N091", train, **T4)
+
+
+@pytest.mark.parametrize(
+    ("body", "is_found"),
+    [
+        ("    while True:\n        yield x, y", True),
+        ("    while True:\n        for i in range(9):\n            yield x[i], y[i]", True),
+        ("    while True:\n        if done():\n            return\n        yield x, y", False),
+        ("    for i in range(9):\n        yield x[i], y[i]", False),
+    ],
+)
+def test_a_generator_that_never_ends_needs_steps(body: str, *, is_found: bool) -> None:
+    model = "import keras\nmodel = keras.Sequential([keras.layers.Dense(1)])\nmodel.compile(loss='mse')\n"
+    define = f"{model}def batches():\n{body}\n"
+
+    assert has("N081", f"{define}model.fit(batches(), epochs=3)") == is_found
+    assert not has("N081", f"{define}model.fit(batches(), epochs=3, steps_per_epoch=10)")
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from generator.check.environment import Removed, removed
 
 pytestmark = pytest.mark.slow  # Keras, PyTorch, JAX and transformers are imported
 
-_DISTRIBUTIONS = {"sklearn": "scikit-learn"}
+_DISTRIBUTIONS = {"sklearn": "scikit-learn", "PIL": "pillow"}
 # The names in a remedy, which is an expression or a sentence.
 _NAME = re.compile(r"[A-Za-z_]\w*(?:\.\w+)+")
 _ABBREVIATED = {"tf": "tensorflow", "np": "numpy", "pd": "pandas"}

@@ -31,6 +31,9 @@ _DATASETS = {
     "unbatch", "options",
 }  # fmt: skip
 _DEEPEST = 40
+_ENDLESS_ITERATORS = {"itertools.count", "itertools.cycle"}
+_WRAPPERS = {"enumerate", "tqdm", "trange", "iter", "track"}
+_BOOSTING = {"xgboost", "lightgbm", "catboost"}
 _TPU_NAMES = {"TPUStrategy", "TPUClusterResolver", "initialize_tpu_system"}
 _TRAINS = {"fit", "fit_generator", "backward", "train_on_batch", "train", "apply_gradients"}
 _TWO = {
@@ -55,6 +58,9 @@ _KERAS_ON_TWO = "Build and compile the model within tf.distribute.MirroredStrate
 def loop_without_end(kernel: KernelSource) -> Iterator[Problem]:
     """A loop never ends, or the notebook sleeps: `while True` without a way out, a sleep of more than ten minutes.
 
+    A `for` over `itertools.count()`, `itertools.cycle()` or a dataset that is repeated without a count is such a loop,
+    and a server that serves forever blocks as one.
+
     A session that was pushed cannot be stopped by the API; it runs for 9 to 12 hours, and its quota is gone. What was
     to keep a session of the editor awake does the same harm here.
     Remove the cell, or leave the loop (`break`) after a count or a time.
@@ -67,7 +73,18 @@ def loop_without_end(kernel: KernelSource) -> Iterator[Problem]:
         if is_endless and not _leaves(code, loop) and _is_called(code, loop) and not _asks_where(code, loop):
             message = "Nothing ends this loop, so that the session runs until its time is over."
             yield Problem(code.place(loop), message, "Leave it by `break` after a count or a time, or remove the cell.")
+    for each in code.nodes(ast.For):
+        is_stuck = _is_endless_iterator(code, each.iter) and not _leaves(code, each) and _is_called(code, each)
+        if is_stuck and not _asks_where(code, each):
+            message = "Nothing ends this loop, so that the session runs until its time is over."
+            remedy = "Leave it by `break` after a count or a time, or loop over range(STEPS) and take next(…)."
+            yield Problem(code.place(each), message, remedy)
     for call in code.calls:
+        is_server = call.last == "serve_forever" and not code.script and call.receiver is not None
+        if is_server and _is_called(code, call.node) and not _asks_where(code, call.node):
+            message = "This serves forever, so that the session runs until its time is over."
+            remedy = "Start it in a thread: threading.Thread(target=server.serve_forever, daemon=True).start()."
+            yield Problem(code.place(call.node), message, remedy)
         seconds = code.number(call.argument(0)) if call.name in {"time.sleep", "asyncio.sleep"} else None
         is_long = seconds is not None and seconds > _LONGEST_SLEEP
         if seconds is not None and is_long and _is_called(code, call.node) and not _asks_where(code, call.node):
@@ -157,9 +174,10 @@ def gpu_code_without_a_gpu(kernel: KernelSource) -> Iterator[Problem]:
             for name, value in gpu_keywords()
             if isinstance(code.text(call.keyword(name)), str) and str(code.text(call.keyword(name))).startswith(value)
         ]
+        is_set = bool(named) or _settings_ask_for_gpu(code, call)
         is_cuda = call.last == "cuda" and call.receiver is not None and not call.name.startswith("torch.cuda")
         is_moved = call.last == "to" and (code.text(call.argument(0, "device")) or "").startswith("cuda")
-        if (named or is_cuda or is_moved) and not is_guarded(code, call.node, any_if=True):
+        if (is_set or is_cuda or is_moved) and not is_guarded(code, call.node, any_if=True):
             message = f"This computes on a GPU, and kernel-metadata.json asks for {where}."
             yield Problem(code.place(call.node), message, remedy)
             return
@@ -280,7 +298,19 @@ def one_gpu_of_two(kernel: KernelSource) -> Iterator[Problem]:
             return
 
 
-def _leaves(code: NotebookCode, loop: ast.While) -> bool:
+def _is_endless_iterator(code: NotebookCode, iterated: ast.expr) -> bool:
+    """True for what a `for` never comes to the end of, through enumerate and a progress bar."""
+    node = code.resolved(iterated) or iterated
+    call = code.call(node)
+    if call is not None and call.last in _WRAPPERS and call.node.args:
+        return _is_endless_iterator(code, call.node.args[0])
+    if call is not None and call.name in _ENDLESS_ITERATORS:
+        # count() with a limit is not there; `zip` and `islice`, which end, are no wrappers above.
+        return True
+    return "tensorflow" in code.modules and _is_endless(code, node)
+
+
+def _leaves(code: NotebookCode, loop: ast.While | ast.For) -> bool:
     """True if something in a loop can end it, or it serves somebody who does."""
     stack: list[tuple[ast.AST, bool]] = [(each, True) for each in loop.body]
     while stack:
@@ -417,6 +447,8 @@ def _function_is_endless(code: NotebookCode, call: Call, depth: int) -> bool:
     function = _function_called(code, call)
     if function is None:
         return False
+    if _yields_without_end(code, function):
+        return True
     returned = [each.value for each in code.nodes(ast.Return) if code.function(each) is function and each.value]
     if len(returned) != 1:
         return False
@@ -435,6 +467,23 @@ def _function_is_endless(code: NotebookCode, call: Call, depth: int) -> bool:
         each.value for each in sorted(assigned, key=lambda each: each.lineno) if _is_taken(code, each, function, call)
     ]
     return _chain_is_endless(code, kept if value is begin else [*kept, value], name, depth)
+
+
+def _yields_without_end(code: NotebookCode, function: ast.FunctionDef) -> bool:
+    """True for a generator whose last statement is a `while True` that yields, with nothing that ends it."""
+    last = function.body[-1]
+    if not isinstance(last, ast.While) or not _is_always(code, last.test, truth=True):
+        return False
+    inside = [each for each in ast.walk(function) if code.function(each) is function]
+    ends = (ast.Break, ast.Return, ast.Raise, ast.Assert)
+    # A break of an inner loop counts as an end too: rather silent than wrong.
+    is_generator = any(isinstance(each, ast.Yield) for each in inside)
+    return is_generator and not any(isinstance(each, ends) for each in inside) and not _takes_next(code, last)
+
+
+def _takes_next(code: NotebookCode, loop: ast.While) -> bool:
+    """True if a loop calls what may stop it by an error."""
+    return any(call.name in _ENDINGS for call in code.below(loop))
 
 
 def _function_called(code: NotebookCode, call: Call) -> ast.FunctionDef | None:
@@ -483,6 +532,22 @@ def _truth(test: ast.expr, function: ast.FunctionDef, call: Call) -> bool | None
         behind = at - (len(names) - len(defaults))
         value = defaults[behind] if 0 <= behind < len(defaults) else None
     return bool(value.value) if isinstance(value, ast.Constant) else None
+
+
+def _settings_ask_for_gpu(code: NotebookCode, call: Call) -> bool:
+    """True if a call of a boosting library is given a dictionary with a setting that asks for a GPU."""
+    if call.name.partition(".")[0] not in _BOOSTING:
+        return False
+    arguments = [*call.node.args, *(each.value for each in call.node.keywords if each.arg in (None, "params"))]
+    for node in arguments:
+        settings = code.resolved(node)
+        if not isinstance(settings, ast.Dict):
+            continue
+        for key, value in zip(settings.keys, settings.values, strict=True):
+            name, text = (code.text(key) if key is not None else None), code.text(value) or ""
+            if any(name == keyword and text.startswith(begin) for keyword, begin in gpu_keywords()):
+                return True
+    return False
 
 
 def _tpu_uses(code: NotebookCode) -> list[ast.AST]:
