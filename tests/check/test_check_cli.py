@@ -234,7 +234,7 @@ def test_a_file_that_is_no_baseline_is_said_to_be_none(tmp_path: Path, tandem: T
         (tmp_path / "b.json").write_text(text)
         outcome = tandem("check", write_kernel(tmp_path), "--baseline", tmp_path / "b.json")
         assert outcome.code == 1
-        assert "is no baseline" in outcome.err
+        assert "is not a baseline" in outcome.err
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.id)
