@@ -34,6 +34,7 @@ _PYTHON_MAGICS = {"time", "timeit", "capture", "prun", "memit", "debug", "skip",
 _SHELL_MAGICS = {"bash", "sh", "script", "system", "sx", "!", "shell"}
 _COMMAND = re.compile(r"(?P<target>[^=!%#'\"()]+=\s*)?(?P<mark>!!?|%(?=[A-Za-z]))(?P<command>.*)", re.DOTALL)
 _TIMED = re.compile(r"%time(?:it)?\s+(?P<statement>[^-\s].*)", re.DOTALL)
+_PROMPT = re.compile(r"(?:>>>|\.\.\.)(?: |$)")
 # IPython's line magics and its aliases of commands, which it takes without their `%` where they are all of a cell.
 _LINE_MAGICS = frozenset(
     """
@@ -139,7 +140,7 @@ def read_cell(name: str, source: str) -> CodeCell:
     """Take the text of a code cell apart: parsed as it is, or else without its commands and magics."""
     cell = CodeCell(name, source)
     commands: dict[int, str] = {}
-    lines = _without_indent(cell.lines)
+    lines = _without_prompts(_without_indent(cell.lines))
     for number in range(len(lines)):
         line = lines[number]
         if line.startswith("%%"):
@@ -171,6 +172,13 @@ def _without_indent(lines: list[str]) -> list[str]:
     first = next((line for line in lines if line.strip()), "")
     indent = first[: len(first) - len(first.lstrip())]
     return [line.removeprefix(indent) for line in lines]
+
+
+def _without_prompts(lines: list[str]) -> list[str]:
+    """The lines of a cell without `>>> ` and `... `, which IPython takes off where the first or the second has one."""
+    at = next((number for number, line in enumerate(lines) if line.strip()), 0)
+    is_pasted = lines[at].startswith(">>>") or any(_PROMPT.match(line) for line in lines[at + 1 : at + 2])
+    return [_PROMPT.sub("", line, count=1) for line in lines] if is_pasted else lines
 
 
 def _automagic(lines: list[str]) -> re.Match[str] | None:

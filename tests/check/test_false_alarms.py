@@ -31,6 +31,7 @@ def rules_found(*sources: str, **metadata: Any) -> set[str]:
         "\n  %%bash\n  ls -l | wc\n", "    %%time\nx = 1\ny = x", "  %%time\n      x = 1\n      y = x",
         "%%time\n    x = 1\n    y = x",
         "%%capture\n  %%time\n  x = 1",
+        ">>> x = 1\n>>> if x:\n...     y = 2", "    >>> x = 1\n    ... \n", "x = [\n... 1]", "x = [\n    ...\n]",
     ],
 )  # fmt: skip
 def test_what_ipython_takes_is_no_fault_of_syntax(source: str) -> None:

@@ -82,10 +82,53 @@ def test_a_dataset_that_a_function_or_a_method_repeats_has_no_end(fit: str, *, i
         ("running = True\nglobals()['running'] = False\nwhile running:\n    time.sleep(5)", False),
         ("running = True\nexec('running = False')\nwhile running:\n    time.sleep(5)", False),
         ("def wait(running):\n    while running:\n        time.sleep(5)\nwait(True)", False),
+        ("import threading\ndef run():\n    url.serve_forever()\nthreading.Thread(target=run).start()", False),
     ],
 )
 def test_a_loop_that_nothing_ends_is_found(loop: str, *, is_found: bool) -> None:
     assert has("N080", f"import requests, time\nurl, settings, jobs = print(), print(), print()\n{loop}") == is_found
+
+
+@pytest.mark.parametrize(
+    ("generator", "fit", "is_found"),
+    [
+        ("while True:\n        yield 1, 2", "model.fit(rows(), epochs=3)", True),
+        ("while True:\n        yield 1, 2", "batches = rows()\nmodel.fit(batches, epochs=3)", True),
+        ("while True:\n        yield 1, 2", "model.fit(rows(), steps_per_epoch=9)", False),
+        ("while True:\n        yield 1, 2\n        if once:\n            break", "model.fit(rows())", False),
+        ("while True:\n        yield next(source)", "model.predict(rows())", False),
+        ("for each in range(9):\n        yield each, 2", "model.fit(rows())", False),
+    ],
+)
+def test_a_generator_that_yields_without_end_is_a_dataset_without_end(
+    generator: str, fit: str, *, is_found: bool
+) -> None:
+    code = f"import keras\nonce, source, model = print(), print(), keras.Sequential()\ndef rows():\n    {generator}"
+
+    assert has("N081", code, fit) == is_found
+
+
+@pytest.mark.parametrize(
+    ("settings", "is_found"),
+    [
+        ("{'device': 'cuda'}", True),
+        ("{'device': 'cpu'}", False),
+        ("{'device': 'cuda' if torch.cuda.is_available() else 'cpu'}", False),
+    ],
+)
+@pytest.mark.parametrize(
+    "train",
+    [
+        "xgboost.train(settings, rows)",
+        "xgboost.train(params=settings, dtrain=rows)",
+        "xgboost.XGBRegressor(**settings)",
+    ],
+)
+def test_settings_that_ask_for_a_gpu_need_one(settings: str, train: str, *, is_found: bool) -> None:
+    code = f"import torch, xgboost\nrows = print()\nsettings = {settings}\n{train}"
+
+    assert has("N091", code) == is_found
+    assert not has("N091", code, **T4)
 
 
 @pytest.mark.parametrize(("place", "is_found"), [("cuda", True), ("cuda:0", True), ("auto", False), ("cpu", False)])

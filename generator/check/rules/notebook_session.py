@@ -32,7 +32,7 @@ _DATASETS = {
 }  # fmt: skip
 _DEEPEST = 40
 _ENDLESS_ITERATORS = {"itertools.count", "itertools.cycle"}
-_WRAPPERS = {"enumerate", "tqdm", "trange", "iter", "track"}
+_WRAPPERS = {"enumerate", "tqdm", "iter", "track"}  # what `zip` and `islice` are given may be endless
 _BOOSTING = {"xgboost", "lightgbm", "catboost"}
 _TPU_NAMES = {"TPUStrategy", "TPUClusterResolver", "initialize_tpu_system"}
 _TRAINS = {"fit", "fit_generator", "backward", "train_on_batch", "train", "apply_gradients"}
@@ -74,8 +74,8 @@ def loop_without_end(kernel: KernelSource) -> Iterator[Problem]:
             message = "Nothing ends this loop, so that the session runs until its time is over."
             yield Problem(code.place(loop), message, "Leave it by `break` after a count or a time, or remove the cell.")
     for each in code.nodes(ast.For):
-        is_stuck = _is_endless_iterator(code, each.iter) and not _leaves(code, each) and _is_called(code, each)
-        if is_stuck and not _asks_where(code, each):
+        is_endless = _is_endless_iterator(code, each.iter) and not code.script
+        if is_endless and not _leaves(code, each) and _is_called(code, each) and not _asks_where(code, each):
             message = "Nothing ends this loop, so that the session runs until its time is over."
             remedy = "Leave it by `break` after a count or a time, or loop over range(STEPS) and take next(…)."
             yield Problem(code.place(each), message, remedy)
@@ -95,6 +95,8 @@ def loop_without_end(kernel: KernelSource) -> Iterator[Problem]:
 @rule("N081", "dataset-without-end", Severity.WARNING)
 def dataset_without_end(kernel: KernelSource) -> Iterator[Problem]:
     """A dataset that is repeated without a count goes into `fit`, `evaluate` or `predict` without a number of steps.
+
+    A generator whose `while True` yields batches is such a dataset.
 
     The first epoch never ends; nothing is saved, and the session runs until its time is over.
     Add `steps_per_epoch=` (for evaluate and predict `steps=`), or take `.repeat()` away: `fit` starts the dataset anew
@@ -305,7 +307,6 @@ def _is_endless_iterator(code: NotebookCode, iterated: ast.expr) -> bool:
     if call is not None and call.last in _WRAPPERS and call.node.args:
         return _is_endless_iterator(code, call.node.args[0])
     if call is not None and call.name in _ENDLESS_ITERATORS:
-        # count() with a limit is not there; `zip` and `islice`, which end, are no wrappers above.
         return True
     return "tensorflow" in code.modules and _is_endless(code, node)
 
@@ -476,14 +477,10 @@ def _yields_without_end(code: NotebookCode, function: ast.FunctionDef) -> bool:
         return False
     inside = [each for each in ast.walk(function) if code.function(each) is function]
     ends = (ast.Break, ast.Return, ast.Raise, ast.Assert)
-    # A break of an inner loop counts as an end too: rather silent than wrong.
     is_generator = any(isinstance(each, ast.Yield) for each in inside)
-    return is_generator and not any(isinstance(each, ends) for each in inside) and not _takes_next(code, last)
-
-
-def _takes_next(code: NotebookCode, loop: ast.While) -> bool:
-    """True if a loop calls what may stop it by an error."""
-    return any(call.name in _ENDINGS for call in code.below(loop))
+    # The break of an inner loop counts as an end, too, and so does `next`: rather silent than wrong.
+    is_ended = any(isinstance(each, ends) for each in inside) or any(call.name in _ENDINGS for call in code.below(last))
+    return is_generator and not is_ended
 
 
 def _function_called(code: NotebookCode, call: Call) -> ast.FunctionDef | None:
