@@ -156,10 +156,10 @@ def edit(pair: PairFolder, role: Role, cell: str, old: str, new: str) -> str:
 
 
 def test_what_was_taken_from_files_is_named(generate: Callable[..., Outcome], pair: PairFolder) -> None:
-    assert "Cells from your files" not in generate().out
+    assert "come from your files" not in generate().out
     (pair.path / "metric.py").write_text(METRIC)
 
-    assert "Cells from your files in kernels/digits: metric.py." in generate().out
+    assert "These cells come from your files in kernels/digits: metric.py." in generate().out
     assert json.loads(generate("--json").out)["own_cells"] == ["metric.py"]
 
 

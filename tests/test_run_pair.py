@@ -148,8 +148,8 @@ def test_parameters_reach_each_notebook_that_has_them(run: Run, tmp_path: Path) 
     ("assignment", "reason"),
     [
         ("EPOCH=2", 'Error: The notebooks have no parameter "EPOCH". Did you mean "EPOCHS"?\n'),
-        ("EPOCHS=many", "takes a whole number"),
-        ("DEBUG=1", "takes true or false"),
+        ("EPOCHS=many", "must be a whole number"),
+        ("DEBUG=1", "must be true or false"),
         ("EPOCHS", "write NAME=VALUE"),
         ("WORKING_ROOT=/tmp", "The run sets WORKING_ROOT itself"),
     ],

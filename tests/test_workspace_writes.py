@@ -88,7 +88,10 @@ ALLOWED = {
     "run/pair_run.py": ("a temporary folder of the system", {"open"}),
     "run/report.py": ("a temporary folder of the system", {"tempfile.TemporaryDirectory", "write_bytes", "write_text"}),
     "run/weights_process.py": ("its standard output", {"fdopen"}),
-    "tpu_compiler/compilation.py": ("a temporary folder of the system; the user's own cache", {"fdopen", "mkdir"}),
+    "tpu_compiler/compilation.py": (
+        "a temporary folder of the system; the user's own cache; how soon Linux ends the process",
+        {"fdopen", "mkdir", "write_text"},
+    ),
     "tpu_compiler/worker/process.py": ("its pipes", {"fdopen"}),
 }
 
