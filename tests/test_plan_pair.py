@@ -132,5 +132,5 @@ def test_a_pair_in_pytorch_is_planned_from_steps_that_it_takes(
     told = tandem("plan", "shops-torch", "--no-compile")
 
     assert told.code == 0, told.err
-    assert "Take Kaggle CPU." in told.out
+    assert "Recommended: Kaggle CPU." in told.out
     assert "steps_per_execution" not in told.out
