@@ -235,7 +235,7 @@ def test_an_accelerator_that_is_chosen_is_asked_of_kaggle(
     chosen = tandem("generate", "--competition", "digits", "-P", "ACCELERATOR=cpu")
 
     assert "The data are small: a CPU trains this model in about" in offered.out
-    assert "Small data" not in chosen.out
+    assert "The data are small" not in chosen.out
     kernel = Path("kernels/digits/train")
     metadata = json.loads((kernel / "kernel-metadata.json").read_text())
     assert (metadata["machine_shape"], metadata["enable_tpu"]) == ("", False)

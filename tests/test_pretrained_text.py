@@ -316,7 +316,7 @@ def test_the_language_of_texts_decides_what_training_starts_from(
         # Four times 60 texts of 128 tokens in each of 13 epochs, at 1.4 s on two cores.
         assert "A CPU with two cores trains this in about 71 min. With -P N_FOLDS=1 it takes 14 min;" in usual
         assert "A CPU with two cores trains this in about 14 min. --set pretrained='' is much faster." in alone
-        assert "A CPU of two cores" not in on_gpu
+        assert "A CPU with two cores" not in on_gpu
 
 
 def test_without_its_model_a_run_ends_at_once_and_says_what_to_do(tandem: Callable[..., Outcome], folder: Path) -> None:

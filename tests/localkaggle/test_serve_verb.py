@@ -110,8 +110,8 @@ def test_the_line_for_the_official_clients_works_as_it_is_printed(tmp_path: Path
     root = tmp_path / "a root; with `odd` $(characters)"
     with serving(root) as (line, process):
         assert process.stderr is not None
-        told = next(text for text in process.stderr if "For the official clients: " in text)
-        command = told.partition("clients: ")[2].rpartition("; Ctrl-C")[0]
+        told = next(text for text in process.stderr if "For the official clients, run: " in text)
+        command = told.partition("run: ")[2].strip()
         program = f'tandem() {{ {shlex.join(TANDEM)} "$@"; }}'
         script = f'{program}; {command}; echo "$http_proxy $TANDEM_LOCAL_KAGGLE"'
         done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=60, check=False)
