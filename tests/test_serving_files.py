@@ -50,7 +50,8 @@ def submitted(mirror: Mirror) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("files", "answer"),
     [
-        # ("path", "targets") is served below, "path" and "value" with sounds
+        ("path", "targets"),
+        ("path", "value"),
         ("path", "table"),
         ("list", "table"),
         ("column", "targets"),

@@ -193,8 +193,10 @@ CROSSINGS = {
     "keras tabular": Crossing("keras", "tabular", inference=("tensorflow", "jax")),
     "keras segmentation": Crossing("keras", "segmentation"),
     "a backbone of Keras": Crossing("keras", "segmentation", choices=BACKBONE),
-    # The models are those of Keras; the training, and what inference makes of its weights, are other cells.
-    "tensorflow image_classification": Crossing("tensorflow", "image_classification", training="tensorflow"),
+    **{
+        f"tensorflow {family}": Crossing("tensorflow", family, training="tensorflow")
+        for family in ("image_classification", "sequence", "text")
+    },
 }
 
 
