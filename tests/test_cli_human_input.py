@@ -72,18 +72,18 @@ def test_a_knob_is_set_in_any_spelling(tandem: Tandem, digits: Workspace, words:
 @pytest.mark.parametrize("verb", [["generate"], ["run"], ["plan"], ["rehearse"], ["colab", "run"]])
 def test_an_option_that_is_called_as_a_knob_is_answered(tandem: Tandem, verb: list[str]) -> None:
     for words, answer in (
-        (["--epochs", "3"], "-P EPOCHS=3"),
-        (["--seed=3"], "-P SEED=3"),
-        (["--lr", "1e-3"], "-P LEARNING_RATE=1e-3"),
-        (["--batch-size", "64"], "-P BATCH_SIZE=64"),
-        (["--n-splits", "5"], "-P N_FOLDS=5"),
-        (["--tpu"], "-P ACCELERATOR=tpu"),
-        (["--img-size"], "-P IMAGE_SIZE=VALUE"),
-        (["--backbone", "ResNet50"], "-P BACKBONE=ResNet50"),
+        (["--epochs", "3"], "use -P EPOCHS=3"),
+        (["--seed=3"], "use -P SEED=3"),
+        (["--lr", "1e-3"], "use -P LEARNING_RATE=1e-3"),
+        (["--batch-size", "64"], "use -P BATCH_SIZE=64"),
+        (["--n-splits", "5"], "use -P N_FOLDS=5"),
+        (["--tpu"], "Choose the accelerator with -P ACCELERATOR=tpu"),
+        (["--img-size"], "use -P IMAGE_SIZE=VALUE"),
+        (["--backbone", "ResNet50"], "use -P BACKBONE=ResNet50"),
     ):
         outcome = tandem(*verb, "digits", *words)
         assert outcome.code == 2
-        assert f"{answer}." in outcome.err
+        assert outcome.err.rstrip().endswith(f" {answer}.")
 
 
 def test_what_has_no_backbone_is_told_what_has_one(tandem: Tandem, digits: Workspace) -> None:

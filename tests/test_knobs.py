@@ -107,7 +107,7 @@ def test_turning_a_knob_loses_no_edit_and_takes_none_for_one(generate: Tandem) -
         (["--set", "epoch=3"], 'has no key "epoch". Did you mean "epochs"?'),
         (
             ["--set", "droput=0.3"],
-            'Did you mean "DROPOUT"? That is a parameter of the notebooks: set it with -P',
+            'Did you mean "DROPOUT"? That is a parameter of the notebooks: set it with -P NAME=VALUE.',
         ),
         (["--set", "qqq=3"], "Examples of its keys: drop_columns, category_columns, batch_size, epochs"),
         (["--set", "image_size=3"], "Image to image, Segmentation have it; --family overrules."),

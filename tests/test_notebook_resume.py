@@ -190,21 +190,22 @@ def test_a_training_that_freezes_layers_in_its_first_epochs_resumes_after_each(
     ]
 
 
-def test_a_training_that_was_killed_between_two_folds_ends_as_one_that_was_not_with_a_mount_of_the_old_layout(
-    sessions: Sessions, shops: Mirror, uninterrupted: Callable[..., Any]
+@pytest.mark.parametrize("mount", ["notebooks/ada/shops-tensorflow-train", "shops-tensorflow-train"])
+def test_a_training_that_was_killed_between_two_folds_ends_as_one_that_was_not(
+    sessions: Sessions, shops: Mirror, uninterrupted: Callable[..., Any], mount: str
 ) -> None:
     write_shops(shops.competition)
     train = of_shops("tensorflow", "train")
     expected = uninterrupted("tensorflow", 0.0)
     killed(sessions, shops, "tensorflow", fold=0, epoch=EPOCHS)
-    mount = shops.input / "shops-tensorflow-train"
-    shops.working.rename(mount)
+    (shops.input / mount).parent.mkdir(parents=True, exist_ok=True)
+    shops.working.rename(shops.input / mount)
 
     ended = sessions.run(train, shops.parameters(train, **SETTINGS), look=LOOK)
 
     assert outcome(ended, shops) == expected
     assert epochs_in(ended) == [(1, epoch) for epoch in range(1, EPOCHS + 1)]
-    assert f"\nResuming from {mount}/checkpoints/" in "\n" + ended.said("train")
+    assert f"\nResuming from {shops.input / mount}/checkpoints/" in "\n" + ended.said("train")
 
 
 def test_a_session_ends_between_two_folds_where_a_fold_would_take_too_long(sessions: Sessions, shops: Mirror) -> None:

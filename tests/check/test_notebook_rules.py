@@ -140,33 +140,6 @@ def test_a_model_that_is_put_on_a_gpu_needs_one(place: str, *, is_found: bool) -
     assert not has("N091", load, **T4)
 
 
-@pytest.mark.parametrize(("device", "is_found"), [("cuda", True), ("cuda:0", True), ("cpu", False)])
-def test_settings_of_boosted_trees_that_ask_for_a_gpu_need_one(device: str, *, is_found: bool) -> None:
-    train = (
-        f"import xgboost as xgb\nparams = {{'max_depth': 6, 'device': '{device}'}}\nxgb.train(params, xgb.DMatrix(x))"
-    )
-
-    assert has("N091", train) == is_found
-    assert not has("N091", train, **T4)
-
-
-@pytest.mark.parametrize(
-    ("body", "is_found"),
-    [
-        ("    while True:\n        yield x, y", True),
-        ("    while True:\n        for i in range(9):\n            yield x[i], y[i]", True),
-        ("    while True:\n        if done():\n            return\n        yield x, y", False),
-        ("    for i in range(9):\n        yield x[i], y[i]", False),
-    ],
-)
-def test_a_generator_that_never_ends_needs_steps(body: str, *, is_found: bool) -> None:
-    model = "import keras\nmodel = keras.Sequential([keras.layers.Dense(1)])\nmodel.compile(loss='mse')\n"
-    define = f"{model}def batches():\n{body}\n"
-
-    assert has("N081", f"{define}model.fit(batches(), epochs=3)") == is_found
-    assert not has("N081", f"{define}model.fit(batches(), epochs=3, steps_per_epoch=10)")
-
-
 @pytest.mark.parametrize(
     ("strategy", "fit", "is_found"),
     [
