@@ -12,7 +12,7 @@ from statistics import mean, stdev
 from measuring import Bar, Row, command_line, print_table, program, say
 
 from generator.competition import builtin
-from generator.competition.metrics import parsed
+from generator.competition.metrics import parse_metric
 
 SEEDS = range(5)
 USUAL, OTHERS = "keras", ("jax", "torch")
@@ -23,7 +23,7 @@ def results(
 ) -> tuple[list[float], list[float]]:
     """The hidden score of each seed, better the higher, and the seconds of both notebooks."""
     _run(folder, "generate", "--competition", competition, "--framework", framework, "--name", framework)
-    sign = 1 if parsed(builtin.require(competition).task.metric)[0].higher_is_better else -1
+    sign = 1 if parse_metric(builtin.require(competition).task.metric)[0].higher_is_better else -1
     scores, seconds = [], []
     for seed in seeds:
         started = time.perf_counter()
@@ -69,7 +69,13 @@ def _run(folder: Path, *command: str) -> str:
 def main() -> None:
     """Measures and prints the table."""
     parser = command_line(__doc__)
-    parser.add_argument("--only", nargs="+", choices=builtin.known(), default=builtin.known(), help="some competitions")
+    parser.add_argument(
+        "--only",
+        nargs="+",
+        choices=builtin.competition_slugs(),
+        default=builtin.competition_slugs(),
+        help="some competitions",
+    )
     parser.add_argument("--framework", nargs="+", choices=OTHERS, default=OTHERS)
     parser.add_argument("--seeds", type=int, nargs="+", default=SEEDS)
     asked = parser.parse_args()

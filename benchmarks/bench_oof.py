@@ -16,7 +16,7 @@ from measuring import Bar, Row, is_quick, print_table, program, say
 
 from generator.competition import builtin
 from generator.competition.facts import SubmissionKind, TargetKind
-from generator.competition.metrics import function_of, parsed
+from generator.competition.metrics import function_of, parse_metric
 
 SEEDS = range(5)
 RESAMPLES = 200
@@ -44,7 +44,7 @@ class Contest:
         self.built_in = builtin.require(competition)
         self._workspace, self._name = folder, competition
         self._metric = function_of(self.built_in.task.metric)
-        self._sign = 1 if parsed(self.built_in.task.metric)[0].higher_is_better else -1
+        self._sign = 1 if parse_metric(self.built_in.task.metric)[0].higher_is_better else -1
         self._run("generate", "--competition", competition)
 
     def run(self, seed: int, *options: str) -> Run:
@@ -125,7 +125,7 @@ def main() -> None:
     seeds, options = (SEEDS[:2], ("-P", "EPOCHS=4")) if quick else (SEEDS, ())
     rows = []
     with tempfile.TemporaryDirectory() as temporary:
-        for competition in builtin.known():
+        for competition in builtin.competition_slugs():
             folder = Path(temporary).resolve() / competition
             folder.mkdir()
             rows += rows_of(Contest(folder, competition), seeds, *options)

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from generator.competition.schema import extended_names, families, parameters
+from generator.competition.schema import all_parameters, extended_names, families
 from generator.kit_files import all_sections, places
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -59,7 +59,7 @@ def table(title: str, found: Iterable[Knob]) -> list[str]:
         by_name.setdefault(knob.name, []).append(knob)
     rows, data = [], []
     for name, same in by_name.items():
-        setting = parameters()[name]
+        setting = all_parameters()[name]
         words = {**vars(setting), **setting.sections.get(title.strip("`"), {})}
         if not words["advice"]:
             data.append(f"`{name}`")
@@ -78,9 +78,9 @@ def listing() -> str:
     """Return every section, one family after the other."""
     found = {title: list(knobs(paths)) for title, paths in SECTIONS.items()}
     names = {knob.name for same in found.values() for knob in same}
-    without_advice = {name for name, setting in parameters().items() if not (setting.advice or setting.sections)}
-    in_data = {name for name, setting in parameters().items() if setting.group in ("data", "fixed")}
-    if wrong := (names ^ set(parameters())) | (without_advice ^ in_data):
+    without_advice = {name for name, setting in all_parameters().items() if not (setting.advice or setting.sections)}
+    in_data = {name for name, setting in all_parameters().items() if setting.group in ("data", "fixed")}
+    if wrong := (names ^ set(all_parameters())) | (without_advice ^ in_data):
         sys.exit(
             "templates/families/parameters.toml has to declare each parameter of the templates and no other, with "
             f"advice on all but those of the data: {', '.join(sorted(wrong))}"

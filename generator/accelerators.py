@@ -134,14 +134,14 @@ class Accelerator:
 
     def rate(self, dtype: str) -> float | None:
         """Operations a second of all chips for a dtype, or None if it is not known or they do not have it."""
-        known = self.chip.rates.get(dtype) if self.chip else None
-        return None if known is None else known * 1e12 * self.chips
+        chip_rate = self.chip.rates.get(dtype) if self.chip else None
+        return None if chip_rate is None else chip_rate * 1e12 * self.chips
 
     @property
     def bandwidth(self) -> float | None:
         """Bytes a second that all chips together move to and from their memory."""
-        known = self.chip.bandwidth if self.chip else None
-        return None if known is None else known * 1e9 * self.chips
+        chip_bandwidth = self.chip.bandwidth if self.chip else None
+        return None if chip_bandwidth is None else chip_bandwidth * 1e9 * self.chips
 
 
 @dataclass(frozen=True)
@@ -159,7 +159,7 @@ class Experience:
 
 
 @dataclass(frozen=True)
-class Catalog:
+class AcceleratorCatalog:
     """All accelerators as of a date.
 
     Attributes:
@@ -167,8 +167,8 @@ class Catalog:
         accelerators: What Kaggle offers everybody, by machine shape.
         training: What a training notebook asks for.
         inference: What an inference notebook asks for.
-        retired: Machine shapes that are no longer offered, with what the server runs instead.
-        everything: All of it, with what only competitions lend, what was retired, and what Colab lends.
+        replacements: Machine shapes that are no longer offered, with what the server runs instead.
+        all_accelerators: All of it, with what only competitions lend, what was retired, and what Colab lends.
         experience: What of the figures is reached.
         dollars_per_unit: What one of Colab's units costs.
     """
@@ -177,42 +177,44 @@ class Catalog:
     accelerators: Mapping[str, Accelerator]
     training: Accelerator
     inference: Accelerator
-    retired: Mapping[str, Accelerator]
-    everything: tuple[Accelerator, ...]
+    replacements: Mapping[str, Accelerator]
+    all_accelerators: tuple[Accelerator, ...]
     experience: Experience
     dollars_per_unit: float
 
 
 @cache
-def catalog() -> Catalog:
+def catalog() -> AcceleratorCatalog:
     """The catalog that comes with this version of the kit."""
     data = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
     chips = {entry["name"]: Chip(**{**entry, "kind": AcceleratorKind(entry["kind"])}) for entry in data["chip"]}
-    everything = tuple(_accelerator(entry, chips) for entry in data["runtime"])
-    of_kaggle = [each for each in everything if each.service is Service.KAGGLE]
-    offered = {each.machine_shape: each for each in of_kaggle if each.status is Status.OFFERED}
-    return Catalog(
+    all_accelerators = tuple(_accelerator(entry, chips) for entry in data["runtime"])
+    of_kaggle = [accelerator for accelerator in all_accelerators if accelerator.service is Service.KAGGLE]
+    offers = {
+        accelerator.machine_shape: accelerator for accelerator in of_kaggle if accelerator.status is Status.OFFERED
+    }
+    return AcceleratorCatalog(
         as_of=data["as_of"],
-        accelerators=offered,
-        training=offered[data["training"]],
-        inference=offered[data["inference"]],
-        retired={shape: offered[replacement] for shape, replacement in data["retired"].items()},
-        everything=everything,
+        accelerators=offers,
+        training=offers[data["training"]],
+        inference=offers[data["inference"]],
+        replacements={shape: offers[replacement] for shape, replacement in data["retired"].items()},
+        all_accelerators=all_accelerators,
         experience=Experience(**data["experience"]),
         dollars_per_unit=data["money"]["dollars_per_unit"],
     )
 
 
 def _accelerator(entry: Mapping[str, Any], chips: Mapping[str, Chip]) -> Accelerator:
-    named: dict[str, Any] = {
+    typed_fields: dict[str, Any] = {
         "kind": AcceleratorKind(entry["kind"]),
         "service": Service(entry["service"]),
         "status": Status(entry["status"]),
         "units": tuple(UnitPrice(**price) for price in entry.get("units", ())),
     }
     if "chip" in entry:
-        named["chip"] = chips[entry["chip"]]
-    return Accelerator(**{"machine_shape": "", **entry, **named})
+        typed_fields["chip"] = chips[entry["chip"]]
+    return Accelerator(**{"machine_shape": "", **entry, **typed_fields})
 
 
 # How long a training takes on an accelerator, and what bounds it: a model of device, host and session.
@@ -381,20 +383,22 @@ def predict(work: Workload, accelerator: Accelerator, batch: int) -> Prediction 
         return None
     experience = catalog().experience
     is_cpu, devices = accelerator.kind is AcceleratorKind.CPU, accelerator.devices
-    flops = _at(batch, _steps(work, is_cpu), lambda step: step.flops, fixed=0.0) * devices
-    moved = _at(batch, _steps(work, is_cpu), lambda step: step.bytes_moved, fixed=OPTIMIZER_BYTES * work.parameters)
-    moved *= devices
-    memory = _at(batch, _steps(work, is_cpu), lambda step: step.memory, fixed=STATE_BYTES * work.parameters)
-    reached = experience.cpu_attainable if is_cpu else experience.attainable
-    by_unit = {Bound.MATRIX: flops / roof.flops / reached, Bound.MEMORY: moved / roof.bandwidth / reached}
+    flops = _at(batch, _steps(work, is_cpu), lambda step: step.flops, intercept=0.0) * devices
+    traffic = _at(
+        batch, _steps(work, is_cpu), lambda step: step.bytes_moved, intercept=OPTIMIZER_BYTES * work.parameters
+    )
+    traffic *= devices
+    memory = _at(batch, _steps(work, is_cpu), lambda step: step.memory, intercept=STATE_BYTES * work.parameters)
+    efficiency = experience.cpu_attainable if is_cpu else experience.attainable
+    by_unit = {Bound.MATRIX: flops / roof.flops / efficiency, Bound.MEMORY: traffic / roof.bandwidth / efficiency}
     # XLA's programs for CPUs do one after the other.
     device = sum(by_unit.values()) if is_cpu else max(by_unit.values())
     if work.steps and all(_is_of(step, accelerator) and step.seconds for step in work.steps):
         # What a compiler makes of every operation is more to be trusted than a part of the roof.
-        device = _at(batch, work.steps, lambda step: step.seconds or 0.0, fixed=0.0)
+        device = _at(batch, work.steps, lambda step: step.seconds or 0.0, intercept=0.0)
     host = work.input_seconds * batch * devices / accelerator.cores
     parts = {
-        max(by_unit, key=lambda bound: by_unit[bound]): device,
+        max(by_unit, key=lambda part: by_unit[part]): device,
         Bound.INPUT: host,
         Bound.LOOP: work.loop_seconds,
     }
@@ -403,7 +407,7 @@ def predict(work: Workload, accelerator: Accelerator, batch: int) -> Prediction 
     waits = work.input_seconds / accelerator.cores
     held_out = work.held_out * (per_example + waits if is_cpu else max(per_example, waits))
     epoch = max(1, work.examples // (batch * devices)) * step + held_out + experience.epoch_seconds
-    compiling = max(each.compile_seconds for each in _steps(work, is_cpu))
+    compiling = max(compiled_step.compile_seconds for compiled_step in _steps(work, is_cpu))
     room = accelerator.host_memory_gib if is_cpu else accelerator.device_memory_gib
     return Prediction(
         accelerator=accelerator,
@@ -412,12 +416,12 @@ def predict(work: Workload, accelerator: Accelerator, batch: int) -> Prediction 
         host=host,
         loop=work.loop_seconds,
         step=step,
-        bound=max(parts, key=lambda bound: parts[bound]),
+        bound=max(parts, key=lambda part: parts[part]),
         epoch=epoch,
         total=work.ready_seconds + compiling + work.folds * work.epochs * epoch,
         memory=memory,
         fits=room is None or memory < USABLE_MEMORY * room * 1e9,
-        intensity=flops / max(1.0, moved),
+        intensity=flops / max(1.0, traffic),
         rate=flops / step,
     )
 
@@ -433,13 +437,13 @@ def best_batch(work: Workload, accelerator: Accelerator, candidates: Sequence[in
         candidates: The batches that may be chosen, the smallest first; one that is too large for its memory never is.
     """
     nearly = 1.1
-    made = [predict(work, accelerator, batch) for batch in candidates]
-    known = [each for each in made if each is not None]
-    fitting = [each for each in known if each.fits] or known[:1]
+    all_predictions = [predict(work, accelerator, batch) for batch in candidates]
+    predictions = [prediction for prediction in all_predictions if prediction is not None]
+    fitting = [prediction for prediction in predictions if prediction.fits] or predictions[:1]
     if not fitting:
         return None
-    fastest = min(each.epoch for each in fitting)
-    return next(each for each in fitting if each.epoch <= nearly * fastest)
+    fastest = min(prediction.epoch for prediction in fitting)
+    return next(prediction for prediction in fitting if prediction.epoch <= nearly * fastest)
 
 
 def roofline_of(work: Workload, accelerator: Accelerator) -> Roofline | None:
@@ -459,16 +463,18 @@ def _is_of(step: CompiledStep, accelerator: Accelerator) -> bool:
     return accelerator.chip is not None and step.chip == accelerator.chip.name
 
 
-def _at(batch: int, steps: Sequence[CompiledStep], figure: Callable[[CompiledStep], float], *, fixed: float) -> float:
+def _at(
+    batch: int, steps: Sequence[CompiledStep], figure: Callable[[CompiledStep], float], *, intercept: float
+) -> float:
     """A figure of a step at any batch: on the line through the two nearest that were compiled.
 
-    Through one, `fixed` is what does not grow with the batch, as far as the figure has that much.
+    Through one, `intercept` is what does not grow with the batch, as far as the figure has that much.
     """
     near = sorted(steps, key=lambda step: abs(step.batch - batch))[:2]
     first = near[0]
     if first.batch == batch:
         return figure(first)
-    floor = min(fixed, figure(first))
+    floor = min(intercept, figure(first))
     slope = (figure(first) - floor) / first.batch
     if len(near) > 1 and near[1].batch != first.batch:
         slope = max(0.0, (figure(near[1]) - figure(first)) / (near[1].batch - first.batch))
@@ -501,7 +507,7 @@ def cpu_seconds(examples: int, passes: int, *, pixels: int | None, is_table: boo
     return seconds if 0 < seconds < _SOON else None
 
 
-def text_seconds(tokens: float, layers: int) -> float:
+def finetune_text_seconds(tokens: float, layers: int) -> float:
     """Returns about how long two cores fine-tune a pretrained model of texts.
 
     Args:

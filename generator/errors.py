@@ -46,22 +46,22 @@ class RunError(TandemError):
     """A pair could not be run on this machine."""
 
 
-def did_you_mean(name: str, known: Iterable[str]) -> str:
+def did_you_mean(name: str, candidates: Iterable[str]) -> str:
     """Names the nearest known name, or one that has this for its initials, for the end of a message.
 
     Args:
         name: What the user wrote; upper and lower case count as the same.
-        known: The names that would have been right.
+        candidates: The names that would have been right.
 
     Returns:
         ` Did you mean "x"?`, or nothing if no name is near.
     """
     from difflib import get_close_matches
 
-    by_lower_case = {candidate.lower(): candidate for candidate in known}
-    asked = name[:100].lower()
-    of_initials = [known for known in by_lower_case if "_" in known and asked == _initials(known)]
-    nearest = get_close_matches(asked, by_lower_case, n=1) or of_initials
+    by_lower_case = {candidate.lower(): candidate for candidate in candidates}
+    query = name[:100].lower()
+    of_initials = [lower_name for lower_name in by_lower_case if "_" in lower_name and query == _initials(lower_name)]
+    nearest = get_close_matches(query, by_lower_case, n=1) or of_initials
     return f' Did you mean "{by_lower_case[nearest[0]]}"?' if nearest else ""
 
 

@@ -45,12 +45,12 @@ class FileReadError(TandemError):
 
     def __init__(self, *, path: Path, cause: OSError | UnicodeDecodeError) -> None:
         if isinstance(cause, UnicodeDecodeError):
-            why = "it is not UTF-8 text"
+            problem = "it is not UTF-8 text"
         elif isinstance(cause, FileNotFoundError):
-            why = "it does not exist"
+            problem = "it does not exist"
         else:
-            why = reason_not_read(cause)
-        super().__init__(f"Cannot read {printable(str(path))}: {why}.")
+            problem = reason_not_read(cause)
+        super().__init__(f"Cannot read {printable(str(path))}: {problem}.")
 
 
 class PathOutsideError(TandemError):
@@ -100,7 +100,7 @@ def write_and_sync(handle: int, content: bytes) -> None:
         os.close(handle)
 
 
-def contained(path: Path, *, root: Path) -> Path:
+def resolve_inside(path: Path, *, root: Path) -> Path:
     """Resolves a path and makes sure that it stays inside of a folder, symbolic links included.
 
     Args:
@@ -115,12 +115,12 @@ def contained(path: Path, *, root: Path) -> Path:
     """
     try:
         # Path.resolve raises where a link leads to itself.
-        resolved = Path(os.path.realpath(path))
+        real_path = Path(os.path.realpath(path))
     except ValueError as error:  # a NUL in it
         raise PathOutsideError(path=path, root=root) from error
-    if not resolved.is_relative_to(os.path.realpath(root)):
+    if not real_path.is_relative_to(os.path.realpath(root)):
         raise PathOutsideError(path=path, root=root)
-    return resolved
+    return real_path
 
 
 def open_file(path: Path) -> BinaryIO:
@@ -224,7 +224,7 @@ def read_json(path: Path, *, most: int = _LARGEST) -> JsonObject:
     """Reads an object out of a file of JSON, which has so many bytes at most; an empty one where there is none."""
     try:
         with open_file(path) as file:
-            return JsonObject.parsed(file.read(most))
+            return JsonObject.parse(file.read(most))
     except OSError:
         return JsonObject()
 
@@ -246,9 +246,10 @@ _LONGEST_PREFIX = 100  # characters of a name that a temporary one repeats
 class UnsafePlaceError(TandemError):
     """A file that is written or removed here would be somewhere else."""
 
-    def __init__(self, *, path: Path, what: str) -> None:
+    def __init__(self, *, path: Path, obstacle: str) -> None:
         super().__init__(
-            f"{printable(str(path))} is {what}, so that what is written or removed there would be somewhere else: put "
+            f"{printable(str(path))} is {obstacle}, so that what is written or removed there would be "
+            "somewhere else: put "
             "an ordinary file or folder in its place; nothing was written there."
         )
 
@@ -314,14 +315,14 @@ class WorkspaceFiles:
 
     def make_folder(self, path: Path) -> list[Path]:
         """Makes a folder and those above it, the root too; returns the ones that were not there, outermost first."""
-        made: list[Path] = []
+        new_folders: list[Path] = []
         try:
             for folder in [folder for folder in (self.root, *self.root.parents) if not folder.exists()][::-1]:
-                _make(folder, made)
-            with self._folder(path, make=True, made=made):
-                return made
+                _make(folder, new_folders)
+            with self._folder(path, make=True, new_folders=new_folders):
+                return new_folders
         except BaseException:
-            self.remove_empty(made)
+            self.remove_empty(new_folders)
             raise
 
     @contextmanager
@@ -347,14 +348,14 @@ class WorkspaceFiles:
                 shutil.rmtree(name, ignore_errors=True, dir_fd=folder)
 
     @contextmanager
-    def filled(self, path: Path) -> Iterator[Path]:
+    def fill_folder(self, path: Path) -> Iterator[Path]:
         """An empty folder to fill, which then takes the name; if another process was faster, what it made stays.
 
         Raises:
             FileWriteError: No permission, no space; nothing is left behind.
         """
         with writing(path):
-            created = self.make_folder(path.parent)
+            new_folders = self.make_folder(path.parent)
             try:
                 with self.beside(path) as stage:
                     content = stage / "new"
@@ -362,7 +363,7 @@ class WorkspaceFiles:
                     yield content
                     self._move_unless_filled(content, path)
             finally:
-                self.remove_empty(created)
+                self.remove_empty(new_folders)
 
     def _move_unless_filled(self, source: Path, target: Path) -> None:
         try:
@@ -406,21 +407,21 @@ class WorkspaceFiles:
         """Removes everything that is in a folder; links in it go, and what they lead to stays."""
         with self._folder(path) as folder:
             with os.scandir(folder) as entries:
-                found = list(entries)
-            for entry in found:
+                members = list(entries)
+            for entry in members:
                 remove = _remove_tree if entry.is_dir(follow_symlinks=False) else _remove_file
                 remove(entry.name, folder)
 
     @contextmanager
-    def _folder(self, path: Path, *, make: bool = False, made: list[Path] | None = None) -> Iterator[int]:
+    def _folder(self, path: Path, *, make: bool = False, new_folders: list[Path] | None = None) -> Iterator[int]:
         """A handle on a folder at or below the root."""
         with ExitStack() as stack:
-            handle = _opened(self.root, stack)
+            handle = _open_folder(self.root, stack)
             for at in self._parts(path):
                 if make:
-                    _make(at, made, parent=handle)
+                    _make(at, new_folders, parent=handle)
                 _check(handle, at)
-                handle = _opened(at, stack, parent=handle)
+                handle = _open_folder(at, stack, parent=handle)
             yield handle
 
     def _parts(self, path: Path) -> list[Path]:
@@ -434,17 +435,17 @@ class WorkspaceFiles:
         return [self.root.joinpath(*parts[: count + 1]) for count in range(len(parts))]
 
 
-def _opened(folder: Path, stack: ExitStack, *, parent: int | None = None) -> int:
+def _open_folder(folder: Path, stack: ExitStack, *, parent: int | None = None) -> int:
     handle = os.open(folder, _FOLDER) if parent is None else os.open(folder.name, _FOLDER | _FILE, dir_fd=parent)
     stack.callback(os.close, handle)
     return handle
 
 
-def _make(folder: Path, made: list[Path] | None, *, parent: int | None = None) -> None:
+def _make(folder: Path, new_folders: list[Path] | None, *, parent: int | None = None) -> None:
     with suppress(FileExistsError):
         os.mkdir(folder if parent is None else folder.name, dir_fd=parent)
-        if made is not None:
-            made.append(folder)
+        if new_folders is not None:
+            new_folders.append(folder)
 
 
 def _check(folder: int, path: Path, *, in_place: bool = False) -> bool:
@@ -454,15 +455,15 @@ def _check(folder: int, path: Path, *, in_place: bool = False) -> bool:
         Whether there is anything.
     """
     try:
-        found = os.stat(path.name, dir_fd=folder, follow_symlinks=False)
+        status = os.stat(path.name, dir_fd=folder, follow_symlinks=False)
     except FileNotFoundError:
         return False
-    if stat.S_ISLNK(found.st_mode):
-        raise UnsafePlaceError(path=path, what="a link")
-    if not (stat.S_ISREG(found.st_mode) or stat.S_ISDIR(found.st_mode)):
-        raise UnsafePlaceError(path=path, what="a pipe or a device")
-    if in_place and stat.S_ISREG(found.st_mode) and found.st_nlink > 1:
-        raise UnsafePlaceError(path=path, what="a hard link, another name of a file")
+    if stat.S_ISLNK(status.st_mode):
+        raise UnsafePlaceError(path=path, obstacle="a link")
+    if not (stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)):
+        raise UnsafePlaceError(path=path, obstacle="a pipe or a device")
+    if in_place and stat.S_ISREG(status.st_mode) and status.st_nlink > 1:
+        raise UnsafePlaceError(path=path, obstacle="a hard link, another name of a file")
     return True
 
 

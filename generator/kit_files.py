@@ -24,9 +24,9 @@ _PACKAGE = Path(__file__).resolve().parent
 class PackageMissingError(TandemError):
     """Something takes a package that the light install leaves out."""
 
-    def __init__(self, *, what: str, package: str) -> None:
+    def __init__(self, *, clause: str, package: str) -> None:
         super().__init__(
-            f"{what} {package}, which is not installed beside {printable(sys.executable)}. "
+            f"{clause} {package}, which is not installed beside {printable(sys.executable)}. "
             f"Install it with: pip install {printable(package)}"
         )
 
@@ -43,8 +43,8 @@ def installed_version(package: str) -> str:
 
 def template_folder() -> Path:
     """The kit's templates: inside of the package when it was installed from a wheel, else beside it in the clone."""
-    installed = _PACKAGE / "templates"
-    return installed if installed.is_dir() else _PACKAGE.parent / "templates"
+    wheel_folder = _PACKAGE / "templates"
+    return wheel_folder if wheel_folder.is_dir() else _PACKAGE.parent / "templates"
 
 
 def install_command(extra: str) -> str:
@@ -54,14 +54,14 @@ def install_command(extra: str) -> str:
     """
     clone = _PACKAGE.parent
     if (clone / "pyproject.toml").is_file():
-        wanted = ["-e", f"{clone}[{extra}]"]
+        arguments = ["-e", f"{clone}[{extra}]"]
     else:
         from importlib.metadata import requires
 
         condition = re.compile(rf"(;| and) extra == ['\"]{extra}['\"]$")
-        required = [line for line in requires("kaggle-tandem") or () if condition.search(line)]
-        wanted = [condition.sub("", line).replace("'", '"') for line in required]
-    return printable(shlex.join(["pip", "install", *wanted]))
+        requirements = [line for line in requires("kaggle-tandem") or () if condition.search(line)]
+        arguments = [condition.sub("", line).replace("'", '"') for line in requirements]
+    return printable(shlex.join(["pip", "install", *arguments]))
 
 
 # The templates of pages and receipts; those of notebooks, which are Python, are `generator.pair.rendering`'s.
@@ -93,7 +93,7 @@ class PageTemplates:
     def _environment(self) -> "jinja2.Environment":
         import jinja2
 
-        made = jinja2.Environment(
+        environment = jinja2.Environment(
             loader=jinja2.FileSystemLoader([self._folder, SHARED]),
             autoescape=jinja2.select_autoescape(["html.j2"]),
             undefined=jinja2.StrictUndefined,
@@ -102,9 +102,9 @@ class PageTemplates:
             keep_trailing_newline=True,
             auto_reload=False,
         )
-        made.filters.update(self._filters)
-        made.globals.update(self._functions)
-        return made
+        environment.filters.update(self._filters)
+        environment.globals.update(self._functions)
+        return environment
 
 
 # Files of templates that have several sections, and what a family or framework takes from another one.
@@ -127,17 +127,17 @@ def sections(text: str) -> dict[str, str]:
 
     A comment of Jinja in front of each keeps the numbers of its lines.
     """
-    found = {}
+    section_texts = {}
     starts = [*_SECTION.finditer(text)]
     ends = [*(start.start() for start in starts), len(text)]
-    own = text[: ends[0]].rstrip("\n")
-    if not starts or own:
-        found[""] = f"{own}\n" if starts else text
+    preamble = text[: ends[0]].rstrip("\n")
+    if not starts or preamble:
+        section_texts[""] = f"{preamble}\n" if starts else text
     for start, end in zip(starts, ends[1:], strict=True):
         lines = text.count("\n", 0, start.end())
         body = text[start.end() : end].rstrip("\n")
-        found[start["name"]] = "# {#" + "\n" * (lines - 1) + "#}\n" + (f"{body}\n" if body else "")
-    return found
+        section_texts[start["name"]] = "# {#" + "\n" * (lines - 1) + "#}\n" + (f"{body}\n" if body else "")
+    return section_texts
 
 
 def all_sections(templates: Path) -> dict[str, str]:
@@ -160,5 +160,5 @@ def places(name: str, parents: Mapping[str, str]) -> Iterator[str]:
     for place in waiting:
         yield place
         names = re.findall(r"\w+", place)
-        waiting += [re.sub(rf"\b{own}\b", parent, place) for own, parent in parents.items() if own in names]
+        waiting += [re.sub(rf"\b{child}\b", parent, place) for child, parent in parents.items() if child in names]
     yield _OF_CHOICE.sub(r"\1/common/", name)

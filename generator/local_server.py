@@ -20,9 +20,9 @@ _LARGEST_RECORD = 10_000  # bytes
 class ServerRecordError(TandemError):
     """The file in which a local Kaggle says where it is cannot be read."""
 
-    def __init__(self, *, path: Path, why: str) -> None:
+    def __init__(self, *, path: Path, problem: str) -> None:
         super().__init__(
-            f"{printable(str(path))} is not what a local Kaggle writes there: {why}; start it again, "
+            f"{printable(str(path))} is not what a local Kaggle writes there: {problem}; start it again, "
             f"`{serve_command(path.parent)}`."
         )
 
@@ -62,9 +62,9 @@ class ServerRecord:
 
 def default_root(environment: Mapping[str, str] = os.environ) -> Path:
     """The folder of a local Kaggle where nobody names another: `$TANDEM_LOCAL_KAGGLE`, or below the user's data."""
-    named = environment.get(ROOT_VARIABLE)
-    if named:
-        return Path(named).expanduser().absolute()
+    override = environment.get(ROOT_VARIABLE)
+    if override:
+        return Path(override).expanduser().absolute()
     home = Path(environment.get("HOME") or Path.home())
     data = environment.get("XDG_DATA_HOME") or ""
     # The XDG specification has relative paths ignored.
@@ -74,8 +74,8 @@ def default_root(environment: Mapping[str, str] = os.environ) -> Path:
 def serve_command(root: Path, *options: str) -> str:
     """The command for this root that works in another terminal, where nothing is set for a local Kaggle."""
     usual = default_root({name: value for name, value in os.environ.items() if name != ROOT_VARIABLE})
-    named = [] if root == usual else ["--root", str(root)]
-    return printable(shlex.join(["tandem", "serve", *named, *options]))
+    root_options = [] if root == usual else ["--root", str(root)]
+    return printable(shlex.join(["tandem", "serve", *root_options, *options]))
 
 
 def read_record(root: Path) -> ServerRecord | None:
@@ -93,11 +93,11 @@ def read_record(root: Path) -> ServerRecord | None:
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise ServerRecordError(path=path, why=reason(error)) from error
+        raise ServerRecordError(path=path, problem=reason(error)) from error
     except (ValueError, KeyError, TypeError) as error:
-        raise ServerRecordError(path=path, why="it is no record") from error
-    if why := _fault(record):
-        raise ServerRecordError(path=path, why=why)
+        raise ServerRecordError(path=path, problem="it is no record") from error
+    if problem := _fault(record):
+        raise ServerRecordError(path=path, problem=problem)
     return record
 
 

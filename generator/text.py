@@ -35,10 +35,10 @@ def printable(text: str) -> str:
     """
     if text.isprintable():
         return text
-    return "".join(character if character.isprintable() else _escaped(character) for character in text)
+    return "".join(character if character.isprintable() else _escape(character) for character in text)
 
 
-def quoted(text: str) -> str:
+def quote_text(text: str) -> str:
     """Makes a value that somebody else chose fit for a message: printable, and cut where it is long.
 
     Args:
@@ -47,8 +47,8 @@ def quoted(text: str) -> str:
     Returns:
         Up to 200 characters, the last of them an ellipsis where something was cut off.
     """
-    shown = printable(text[: _LONGEST_QUOTE + 1])
-    return shown if len(shown) <= _LONGEST_QUOTE else f"{shown[: _LONGEST_QUOTE - 1]}…"
+    printable_text = printable(text[: _LONGEST_QUOTE + 1])
+    return printable_text if len(printable_text) <= _LONGEST_QUOTE else f"{printable_text[: _LONGEST_QUOTE - 1]}…"
 
 
 def markdown(text: str) -> str:
@@ -115,7 +115,7 @@ def parsed_json(text: str | bytes) -> Any:
         raise ValueError("it is nested too deep") from None
     level = [value] if isinstance(value, dict | list) else []
     for _ in range(_DEEPEST_JSON):
-        inner = (each.values() if isinstance(each, dict) else each for each in level)
+        inner = (container.values() if isinstance(container, dict) else container for container in level)
         level = [item for items in inner for item in items if isinstance(item, dict | list)]
     if level:
         raise ValueError("it is nested too deep")
@@ -131,7 +131,7 @@ class JsonObject(dict[str, Any]):
         return cls(value) if isinstance(value, dict) else cls()
 
     @classmethod
-    def parsed(cls, text: str | bytes) -> "JsonObject":
+    def parse(cls, text: str | bytes) -> "JsonObject":
         """The object that a text is as JSON; an empty one where it is none."""
         try:
             return cls.of(parsed_json(text))
@@ -197,7 +197,7 @@ def _one_line(text: str) -> str:
     return "".join(c if c.isprintable() or c == _ZERO_WIDTH_JOINER else "\N{REPLACEMENT CHARACTER}" for c in line)
 
 
-def _escaped(character: str) -> str:
+def _escape(character: str) -> str:
     code = ord(character)
     if character in _SHORT_ESCAPES:
         return _SHORT_ESCAPES[character]
@@ -215,7 +215,7 @@ def _escaped_line_start(match: re.Match[str]) -> str:
 def _string_literal(text: str) -> str:
     # The formatter's rule: double quotes, unless single ones need fewer escapes.
     quote = "'" if text.count('"') > text.count("'") else '"'
-    body = "".join(f"\\{c}" if c == quote else c if c.isprintable() and c != "\\" else _escaped(c) for c in text)
+    body = "".join(f"\\{c}" if c == quote else c if c.isprintable() and c != "\\" else _escape(c) for c in text)
     return f"{quote}{body}{quote}"
 
 

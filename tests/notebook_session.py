@@ -48,11 +48,11 @@ def shop_cells(framework: str, role: str) -> dict[str, str]:
 def rendered_cells(framework: str, role: str, task: "Task", *, slug: str = "digits") -> dict[str, str]:
     """The code cells of a notebook for a task, by name, in their order."""
     from generator.competition.facts import Competition
-    from generator.pair.choices import Choice, Choices, MadeBy, merged, proposed
+    from generator.pair.choices import Choice, Choices, MadeBy, merge_choices, propose_choices
 
     competition = Competition(slug=slug, title=slug.title(), is_code_competition=True)
-    proposal = proposed(competition, task, framework=framework, owner=Choice("ada", MadeBy.FLAG))
-    return code_cells(merged(proposal, Choices(), flags={}), role)
+    proposal = propose_choices(competition, task, framework=framework, owner=Choice("ada", MadeBy.FLAG))
+    return code_cells(merge_choices(proposal, Choices(), flags={}), role)
 
 
 def code_cells(choices: "Choices", role: str) -> dict[str, str]:
@@ -147,7 +147,7 @@ class Sessions:
         assert ended.is_done, ended
         return ended
 
-    def predicted(
+    def prediction(
         self,
         mirror: "Mirror",
         framework: str,

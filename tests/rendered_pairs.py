@@ -4,7 +4,7 @@ from layouts import Layout
 
 from generator.competition.facts import Competition
 from generator.competition.schema import families
-from generator.pair.choices import Choice, Choices, MadeBy, merged, proposed
+from generator.pair.choices import Choice, Choices, MadeBy, merge_choices, propose_choices
 
 FRAMEWORKS_OF = {family.name: family.frameworks for family in families().values()}
 
@@ -15,6 +15,8 @@ def layout_choices(layout: Layout) -> dict[str, Choices]:
     competition = Competition(slug=layout.name.replace("_", "-"), title=layout.name, is_code_competition=True)
     owner = Choice("ada", MadeBy.FLAG)
     return {
-        framework: merged(proposed(competition, task, framework=framework, owner=owner), Choices(), flags={})
+        framework: merge_choices(
+            propose_choices(competition, task, framework=framework, owner=owner), Choices(), flags={}
+        )
         for framework in FRAMEWORKS_OF[task.family]
     }

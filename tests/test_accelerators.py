@@ -9,10 +9,10 @@ def test_training_is_on_the_tpu_and_inference_on_the_gpu() -> None:
 
 
 def test_a_retired_shape_is_not_offered_and_its_replacement_is() -> None:
-    for shape, replacement in catalog().retired.items():
+    for shape, replacement in catalog().replacements.items():
         assert shape not in catalog().accelerators
         assert replacement in catalog().accelerators.values()
-    assert catalog().retired["TpuV232"].kind is AcceleratorKind.CPU
+    assert catalog().replacements["TpuV232"].kind is AcceleratorKind.CPU
 
 
 def test_sessions_last_as_long_as_the_platform_allows() -> None:

@@ -29,7 +29,7 @@ from generator.colab.rental import (
     facts_of,
     fetch_folder,
     machine_named,
-    unpack,
+    unpack_results,
 )
 from generator.text import JsonObject
 
@@ -137,7 +137,7 @@ def test_results_that_are_more_than_files_and_folders_within_bounds_are_not_unpa
     (tmp_path / "results.tar.gz").write_bytes(gzip.compress(entry.tobuf() + bytes(1024)))
     (tmp_path / "results").mkdir()
     with pytest.raises(TransferError, match=said):
-        unpack(tmp_path / "results.tar.gz", tmp_path / "results")
+        unpack_results(tmp_path / "results.tar.gz", tmp_path / "results")
 
     assert list((tmp_path / "results").iterdir()) == []
 
@@ -184,7 +184,7 @@ def test_results_that_no_archive_can_be_are_refused_in_a_sentence(tmp_path: Path
     (tmp_path / "results").mkdir()
 
     with pytest.raises(TransferError, match=r"^the results could not be carried: .+\. Run it again\.$"):
-        unpack(tmp_path / "results.tar.gz", tmp_path / "results")
+        unpack_results(tmp_path / "results.tar.gz", tmp_path / "results")
 
     assert len(list((tmp_path / "results").iterdir())) <= 1
 
@@ -192,7 +192,7 @@ def test_results_that_no_archive_can_be_are_refused_in_a_sentence(tmp_path: Path
 def test_a_time_beyond_all_is_left_out_of_results(tmp_path: Path) -> None:
     (tmp_path / "results.tar.gz").write_bytes(packed(pax(mtime="1e30")))
     (tmp_path / "results").mkdir()
-    unpack(tmp_path / "results.tar.gz", tmp_path / "results")
+    unpack_results(tmp_path / "results.tar.gz", tmp_path / "results")
 
     assert [path.name for path in (tmp_path / "results").iterdir()] == ["file"]
 

@@ -15,7 +15,7 @@ from generator.cli.main import main
 from generator.competition import builtin
 from generator.competition.facts import Value
 from generator.errors import PairError
-from generator.pair.choices import Choice, Choices, MadeBy, merged, proposed
+from generator.pair.choices import Choice, Choices, MadeBy, merge_choices, propose_choices
 from generator.pair.rendering import render_kernels
 
 
@@ -25,8 +25,8 @@ def rendered(
 ) -> Mapping[str, dict[str, str]]:
     """The cells of both notebooks of digits by name, and the metadata of inference."""
     digits, owner = builtin.require("digits"), Choice("ada", MadeBy.FLAG)
-    proposal = proposed(digits.competition, digits.task, framework=framework, owner=owner)
-    files = render_kernels(merged(proposal, Choices(), flags={"platform": platform}, task_flags=dict(of_task)))
+    proposal = propose_choices(digits.competition, digits.task, framework=framework, owner=owner)
+    files = render_kernels(merge_choices(proposal, Choices(), flags={"platform": platform}, task_flags=dict(of_task)))
     found = {}
     for role in ("train", "infer"):
         cells = json.loads(files[Path(role, f"{role}.ipynb")])["cells"]

@@ -12,7 +12,7 @@ import pytest
 from generator.competition.facts import Competition, SubmissionKind, TargetKind, Task
 from generator.competition.metrics import METRICS
 from generator.competition.schema import families, keys_of
-from generator.pair.choices import Choice, Choices, MadeBy, merged, proposed
+from generator.pair.choices import Choice, Choices, MadeBy, merge_choices, propose_choices
 from generator.pair.rendering import render_kernels
 from generator.pair.workspace import Role
 
@@ -102,7 +102,7 @@ class Combination:
         )
         competition = Competition(slug="some-thing", title="Some {{ thing }}", is_code_competition=True)
         owner = Choice("ada", MadeBy.FLAG)
-        return merged(proposed(competition, task, framework=framework, owner=owner), Choices(), flags={})
+        return merge_choices(propose_choices(competition, task, framework=framework, owner=owner), Choices(), flags={})
 
 
 def combinations() -> Iterator[Combination]:
@@ -114,7 +114,7 @@ def combinations() -> Iterator[Combination]:
             ways = len(MASK_ROWS) if target is TargetKind.MASK else 0
             for place in range(max(len(metrics), len(submissions), ways)):
                 metric = METRICS[metrics[place % len(metrics)]]
-                spelled = metric.spelled(metric.parameter_default)
+                spelled = metric.task_name(metric.parameter_default)
                 yield Combination(family.name, target, spelled, submissions[place % len(submissions)], place)
 
 

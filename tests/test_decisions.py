@@ -9,10 +9,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from generator.competition.metrics import METRICS, function_of, parsed
+from generator.competition.metrics import METRICS, function_of, parse_metric
 from generator.kit_files import template_folder
-from generator.pair.notebook import CellKind, read_cells
-from generator.pair.rendering import environment
+from generator.pair.notebook import CellKind, parse_percent_cells
+from generator.pair.rendering import jinja_environment
 
 DECISIONS = ["grades", "mask_threshold", "rounding", "threshold", "thresholds"]  # that are tuned
 GRADES = ["1", "2", "3", "4", "5", "6"]
@@ -20,7 +20,7 @@ GRADES = ["1", "2", "3", "4", "5", "6"]
 
 def rendered(name: str, part: str, classes: int = 0) -> str:
     """The cells of a part of a decision where the survey saw so many classes; 0 if it does not know."""
-    template = environment(template_folder()).get_template(f"decisions/{name}.py.j2#{part}")
+    template = jinja_environment(template_folder()).get_template(f"decisions/{name}.py.j2#{part}")
     return template.render(pair=SimpleNamespace(class_count=classes))
 
 
@@ -32,9 +32,9 @@ def decision(name: str, metric: str, classes: int = 0, names: Sequence[str] = GR
         "pd": pd,
         "classes": list(names),
         "competition_metric": function_of(metric),
-        "HIGHER_IS_BETTER": parsed(metric)[0].higher_is_better,
+        "HIGHER_IS_BETTER": parse_metric(metric)[0].higher_is_better,
     }
-    for cell in (cell for text in texts for cell in read_cells(text) if cell.kind is CellKind.CODE):
+    for cell in (cell for text in texts for cell in parse_percent_cells(text) if cell.kind is CellKind.CODE):
         exec(cell.source, known)  # noqa: S102 - the cells of the notebook are what is tested
 
     def score(truth: Any, predictions: Any, chosen: dict[str, Any]) -> float:
@@ -275,7 +275,7 @@ def test_inference_decides_as_training_did(name: str, metric: str, example: Call
 
 @pytest.mark.parametrize("name", DECISIONS)
 def test_a_decision_is_short_cells_of_which_inference_needs_one(name: str) -> None:
-    both, training = (read_cells(rendered(name, part)) for part in ("decide", "tune"))
+    both, training = (parse_percent_cells(rendered(name, part)) for part in ("decide", "tune"))
 
     assert [cell.name for cell in both] == ["decide"]
     assert both[-1].source.startswith("# The same in both notebooks.\n")

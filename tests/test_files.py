@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from generator.files import FileReadError, PathOutsideError, contained, open_below, read_text
+from generator.files import FileReadError, PathOutsideError, open_below, read_text, resolve_inside
 
 
 def test_a_link_out_of_the_folder_is_found(tmp_path: Path) -> None:
@@ -13,11 +13,11 @@ def test_a_link_out_of_the_folder_is_found(tmp_path: Path) -> None:
     root.mkdir()
     (root / "link").symlink_to(tmp_path)
 
-    assert contained(root / "a" / ".." / "b", root=root) == (root / "b").resolve()
+    assert resolve_inside(root / "a" / ".." / "b", root=root) == (root / "b").resolve()
     with pytest.raises(PathOutsideError):
-        contained(root / "link" / "x", root=root)
+        resolve_inside(root / "link" / "x", root=root)
     with pytest.raises(PathOutsideError):
-        contained(root / ".." / "rootless", root=root)
+        resolve_inside(root / ".." / "rootless", root=root)
 
 
 def test_text_that_is_not_utf_8_is_one_sentence(tmp_path: Path) -> None:

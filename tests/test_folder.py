@@ -12,7 +12,7 @@ import pytest
 from generator.errors import PairError
 from generator.files import PathOutsideError
 from generator.pair.folder import existing_pair, pair_folder
-from generator.pair.generation import GenerateOptions, draft, read_pair, write
+from generator.pair.generation import GenerateOptions, draft, read_pair_spec, write
 from generator.pair.workspace import PairFolder, Role, Workspace
 
 REQUEST = GenerateOptions("digits", flags={"owner": "ada"})
@@ -194,7 +194,7 @@ def test_an_edit_in_pair_toml_takes_effect_and_stays(
 
 
 def test_both_notebooks_of_a_pair_have_its_id(pair: PairFolder) -> None:
-    pair_id = read_pair(pair).pair_id
+    pair_id = read_pair_spec(pair).pair_id
 
     assert all(pair_id in pair.notebook(role).read_text() for role in Role)
 

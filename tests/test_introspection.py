@@ -129,7 +129,10 @@ def test_the_evaluation_page_names_metric_and_file(prices: Path) -> None:
 
 @pytest.mark.parametrize(
     "slug",
-    [pytest.param(slug, marks=[pytest.mark.slow] if slug == "docstrings" else []) for slug in builtin.known()],
+    [
+        pytest.param(slug, marks=[pytest.mark.slow] if slug == "docstrings" else [])
+        for slug in builtin.competition_slugs()
+    ],
 )
 def test_the_built_in_competitions_are_read_as_they_are_described(slug: str, tmp_path: Path) -> None:
     described = builtin.require(slug)

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from generator.competition import builtin
-from generator.pair.choices import Choice, MadeBy, proposed
+from generator.pair.choices import Choice, MadeBy, propose_choices
 from generator.pair.rendering import metadata_text
 from generator.pair.spec import PairSpec, spec_of
 from generator.pair.workspace import Role
@@ -34,7 +34,9 @@ FIELDS = {
 @pytest.fixture
 def spec() -> PairSpec:
     digits = builtin.require("digits")
-    return spec_of(proposed(digits.competition, digits.task, framework="keras", owner=Choice("ada", MadeBy.FLAG)))
+    return spec_of(
+        propose_choices(digits.competition, digits.task, framework="keras", owner=Choice("ada", MadeBy.FLAG))
+    )
 
 
 def metadata(spec: PairSpec, role: Role) -> dict[str, Any]:

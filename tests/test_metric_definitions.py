@@ -10,7 +10,7 @@ from generator.competition.metrics import (
     METRICS,
     Wants,
     function_of,
-    parsed,
+    parse_metric,
 )
 
 ROWS = 400
@@ -198,7 +198,7 @@ def test_masks_of_several_classes_count_like_as_many_images(metric: str) -> None
 
 
 def test_every_metric_is_compared_with_a_definition() -> None:
-    assert {parsed(metric)[0].name for metric, *_ in DEFINITIONS} == set(METRICS)
+    assert {parse_metric(metric)[0].name for metric, *_ in DEFINITIONS} == set(METRICS)
 
 
 ONES = np.ones(3, "int32")
@@ -264,7 +264,7 @@ def test_the_better_prediction_gets_the_better_score(name: str) -> None:
     facts = METRICS[name]
     examples = {"class": BINARY, "labels": LABELS, "mask": MASKS, "number": POSITIVE}
     kind = next(kind for kind in examples if kind in facts.target_kinds)
-    metric = facts.spelled(1) if facts.wants is Wants.RANKED else name
+    metric = facts.task_name(1) if facts.wants is Wants.RANKED else name
     truth: Any = examples[kind]
     perfect = np.eye(2)[truth] if kind == "class" and facts.wants is not Wants.LABELS else truth
 

@@ -13,12 +13,12 @@ from generator.competition.metrics import (
     find_metric,
     loss_of,
     nearest_metric,
-    parsed,
+    parse_metric,
     suited_metric,
 )
 from generator.errors import CompetitionError
 from generator.kit_files import all_sections, template_folder
-from generator.pair.notebook import CellKind, read_cells
+from generator.pair.notebook import CellKind, parse_percent_cells
 
 WORDINGS: list[tuple[str, str | None]] = [
     ("Area Under Receiver Operating Characteristic Curve", "auc"),
@@ -158,7 +158,7 @@ def test_a_metric_is_found_by_what_kaggle_calls_it(text: str, metric: str | None
 @pytest.mark.parametrize("facts", METRICS.values(), ids=METRICS)
 def test_a_metric_is_found_by_each_of_its_own_names(facts: Any) -> None:
     for name in [facts.title, *facts.names]:
-        assert find_metric(re.sub(r"\{\w+\}", "3", name)) in {facts.spelled(3), facts.spelled()}, name
+        assert find_metric(re.sub(r"\{\w+\}", "3", name)) in {facts.task_name(3), facts.task_name()}, name
 
 
 def test_a_long_page_is_read_in_a_moment() -> None:
@@ -180,14 +180,14 @@ def test_a_long_page_is_read_in_a_moment() -> None:
 )
 def test_a_metric_that_cannot_be_computed_is_said_in_a_sentence(metric: str, sentence: str) -> None:
     with pytest.raises(CompetitionError, match=sentence):
-        parsed(metric)
+        parse_metric(metric)
 
 
 def test_a_metric_is_spelled_as_it_is_parsed() -> None:
     for spelled, parameter in {"map@7": 7, "map": 5, "f_beta@0.5": 0.5, "rmse": None, "pinball@0.9": 0.9}.items():
-        facts, found = parsed(spelled)
+        facts, found = parse_metric(spelled)
         assert found == parameter
-        assert parsed(facts.spelled(found)) == (facts, found)
+        assert parse_metric(facts.task_name(found)) == (facts, found)
 
 
 @pytest.mark.parametrize(
@@ -209,7 +209,7 @@ def test_an_unknown_metric_has_a_nearest_one(text: str, kind: TargetKind, wants_
 @pytest.mark.parametrize("kind", TargetKind)
 @pytest.mark.parametrize("wants_labels", [True, False])
 def test_every_target_has_a_usual_metric_that_fits_it(kind: TargetKind, wants_labels: bool) -> None:
-    facts, _ = parsed(nearest_metric("", kind, wants_labels=wants_labels))
+    facts, _ = parse_metric(nearest_metric("", kind, wants_labels=wants_labels))
 
     assert kind in facts.target_kinds
 
@@ -274,7 +274,7 @@ def test_every_metric_has_a_cell_and_every_cell_a_metric() -> None:
 @pytest.mark.parametrize("name", METRICS)
 def test_a_metric_is_a_cell_that_says_what_it_measures_and_which_way_is_better(name: str) -> None:
     text = all_sections(template_folder())[f"metrics/{METRICS[name].wants}.py.j2#{name}"].partition("#}\n")[2]
-    prose, code = read_cells(text)
+    prose, code = parse_percent_cells(text)
     said = " ".join(prose.source.split())
     sentences = re.findall(r"[.!?](?=\s[A-Z0-9`]|$)", said)
     defined = {node.name for node in ast.parse(code.source).body if isinstance(node, ast.FunctionDef)}

@@ -6,7 +6,7 @@ from dataclasses import asdict
 import pytest
 from count_notebooks import Counts, counts, gallery, gallery_notebooks
 
-from generator.pair.notebook import notebook_text, read_cells
+from generator.pair.notebook import notebook_text, parse_percent_cells
 from generator.pair.workspace import Role
 
 BARS: Mapping[Role, Mapping[str, int]] = {
@@ -66,7 +66,7 @@ draw_twice(values)
 # %% name="train"
 plt.show()
 '''
-    cells = json.loads(notebook_text(read_cells(text)))["cells"]
+    cells = json.loads(notebook_text(parse_percent_cells(text)))["cells"]
 
     assert counts(cells) == Counts(lines=12, in_sight=5, cells=4, before_training=3, picture_at=4)
     assert counts(cells[:3]).picture_at is None

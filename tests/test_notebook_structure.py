@@ -15,8 +15,8 @@ import pytest
 from generator.competition import builtin
 from generator.competition.schema import extended_names
 from generator.kit_files import all_sections, places, template_folder
-from generator.pair.choices import Choice, Choices, MadeBy, merged, proposed
-from generator.pair.notebook import read_cells
+from generator.pair.choices import Choice, Choices, MadeBy, merge_choices, propose_choices
+from generator.pair.notebook import parse_percent_cells
 from generator.pair.rendering import render_kernels, render_text
 from generator.pair.spec import spec_of
 from generator.pair.workspace import Role
@@ -66,7 +66,9 @@ def choices(slug: str, framework: str = "keras", title: str = "", **task: str | 
         task={name: Choice(value, MadeBy.HAND) for name, value in task.items()},
     )
     owner = Choice("ada", MadeBy.FLAG)
-    return merged(proposed(built_in.competition, built_in.task, framework=framework, owner=owner), by_hand, flags={})
+    return merge_choices(
+        propose_choices(built_in.competition, built_in.task, framework=framework, owner=owner), by_hand, flags={}
+    )
 
 
 @cache
@@ -240,7 +242,7 @@ def test_jupytext_reads_hostile_columns_and_files_as_the_same_cells(slug: str, f
         text = render_text(spec, role)
         theirs = jupytext.reads(text.lstrip(), fmt="py:percent").cells
         assert [(cell.metadata.get("name"), str(cell.cell_type), cell.source.strip("\n")) for cell in theirs] == [
-            (cell.name, str(cell.kind), cell.source.strip("\n")) for cell in read_cells(text)
+            (cell.name, str(cell.kind), cell.source.strip("\n")) for cell in parse_percent_cells(text)
         ]
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from generator.pair.notebook import FOLDED_TAG, Cell, CellKind, PercentError, read_cells
+from generator.pair.notebook import FOLDED_TAG, Cell, CellKind, PercentError, parse_percent_cells
 
 CRAFTED = '''
 # %% [markdown] name="introduction"
@@ -43,7 +43,7 @@ if EPOCHS:
 
 
 def test_cells_have_their_names_kinds_tags_and_sources() -> None:
-    cells = read_cells(CRAFTED)
+    cells = parse_percent_cells(CRAFTED)
 
     assert [cell.name for cell in cells] == [
         "introduction",
@@ -71,7 +71,7 @@ def test_jupytext_reads_the_same_cells() -> None:
         (cell.metadata["name"], str(cell.cell_type), cell.source, tuple(cell.metadata.get("tags", ())))
         for cell in theirs
     ]
-    assert read == [(cell.name, str(cell.kind), cell.source, cell.tags) for cell in read_cells(CRAFTED)]
+    assert read == [(cell.name, str(cell.kind), cell.source, cell.tags) for cell in parse_percent_cells(CRAFTED)]
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ def test_jupytext_reads_the_same_cells() -> None:
 )
 def test_anything_else_is_refused_with_its_line(text: str, line: int, problem: str) -> None:
     with pytest.raises(PercentError) as caught:
-        read_cells(text)
+        parse_percent_cells(text)
 
     assert caught.value.line == line
     assert problem in str(caught.value)

@@ -28,11 +28,11 @@ from generator.cli.plan import plan_as_text
 from generator.kaggle.api_types import Quota
 from generator.pair.workspace import Workspace
 from generator.plan import (
-    Compiled,
     CpuStep,
-    Machine,
+    MachineRates,
     Measurement,
     PlannedPair,
+    StepCosts,
     plan_training,
     roofline_picture,
     this_machine,
@@ -84,7 +84,7 @@ MEASURED = Measurement(
     follows_root=False,
     ready_seconds=16,
     loop_seconds=0.0015,
-    machine=Machine(150e9, 24e9, 2),
+    machine=MachineRates(150e9, 24e9, 2),
     step=CpuStep(325e9, 30e9, 3e9, 12),
     step_seconds=None,
     is_specimen=False,
@@ -92,7 +92,7 @@ MEASURED = Measurement(
 
 
 def accelerator(title: str) -> Accelerator:
-    return next(each for each in catalog().everything if each.title == title)
+    return next(each for each in catalog().all_accelerators if each.title == title)
 
 
 def predicted(work: Workload, title: str, batch: int) -> Prediction:
@@ -126,16 +126,16 @@ def test_a_tpu_wants_large_batches() -> None:
     assert small.examples_per_second == pytest.approx(7_500, rel=0.01)
     assert large.examples_per_second == pytest.approx(18_400, rel=0.01)
     plan = plan_training(PHOTOGRAPHS, batch=16)
-    assert (plan.recommended.accelerator.title, plan.recommended.batch) == ("Kaggle TPU v5e-8", 128)
+    assert (plan.recommendation.accelerator.title, plan.recommendation.batch) == ("Kaggle TPU v5e-8", 128)
     assert any("wants large batches" in lesson for lesson in plan.lessons)
 
 
 def test_a_small_model_on_small_data_is_for_a_cpu() -> None:
     plan = plan_training(TABLE, batch=8)
 
-    assert plan.recommended.accelerator.title == "Kaggle CPU"
+    assert plan.recommendation.accelerator.title == "Kaggle CPU"
     assert "costs no quota" in plan.reason
-    assert plan.recommended.weekly_share is None
+    assert plan.recommendation.weekly_share is None
 
 
 def test_what_starves_is_said_with_its_cores() -> None:
@@ -155,7 +155,7 @@ def test_a_training_that_waits_for_its_input_is_planned_for_both_sizes_of_the_tp
 def test_a_batch_that_does_not_fit_is_not_taken() -> None:
     steps = tuple(replace(step, memory=step.batch * 0.2e9) for step in PHOTOGRAPHS.steps)
 
-    made = plan_training(replace(PHOTOGRAPHS, steps=steps), batch=16).recommended
+    made = plan_training(replace(PHOTOGRAPHS, steps=steps), batch=16).recommendation
 
     assert made.fits
     assert made.batch == 64
@@ -165,7 +165,7 @@ def test_a_batch_that_does_not_fit_is_not_taken() -> None:
 def test_tensorflow_is_not_sent_to_a_tpu_that_it_cannot_see() -> None:
     plan = plan_training(PHOTOGRAPHS, batch=16, sees_tpu=False)
 
-    assert plan.recommended.accelerator.kind is AcceleratorKind.GPU
+    assert plan.recommendation.accelerator.kind is AcceleratorKind.GPU
 
 
 def test_a_host_of_which_nothing_is_known_is_not_guessed() -> None:
@@ -206,7 +206,7 @@ def test_the_comparison_is_dated_and_has_a_source_for_everything(tandem: Tandem)
     shown, told = tandem("plan", "--accelerators"), tandem("plan", "--accelerators", "--json")
 
     assert str(catalog().as_of) in shown.out
-    for each in catalog().everything:
+    for each in catalog().all_accelerators:
         assert each.title in shown.out
         assert each.good_for
         assert each.source
@@ -215,7 +215,7 @@ def test_the_comparison_is_dated_and_has_a_source_for_everything(tandem: Tandem)
         assert each.service is Service.KAGGLE or not each.machine_shape
         assert (each.status is Status.RETIRED) >= bool(each.replaced_by)
     assert {each["title"] for each in json.loads(told.out)["accelerators"]} == {
-        each.title for each in catalog().everything
+        each.title for each in catalog().all_accelerators
     }
 
 
@@ -251,7 +251,7 @@ def test_the_report_says_what_to_do_there_and_what_is_left_of_the_week() -> None
     measured = MEASURED
     plan = plan_training(replace(PHOTOGRAPHS, epochs=measured.epochs), batch=measured.batch)
     planned = PlannedPair(
-        "flowers", "keras", measured, Compiled(()), plan, predict(plan.workload, this_machine(measured), 16)
+        "flowers", "keras", measured, StepCosts(()), plan, predict(plan.workload, this_machine(measured), 16)
     )
     used = Quota(timedelta(), timedelta(hours=30), timedelta(hours=19.5), timedelta(hours=20))
 

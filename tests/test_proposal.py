@@ -7,7 +7,7 @@ import pytest
 from layouts import LAYOUTS
 from miniature import write_tree
 
-from generator.competition.facts import CannotAskError, Competition, Description
+from generator.competition.facts import CannotAskError, Competition, CompetitionDescription
 from generator.competition.survey import survey_folder
 from generator.competition.survey.facts import Survey
 from generator.errors import CompetitionError
@@ -32,10 +32,10 @@ class Teller:
     pages: dict[str, str] = field(default_factory=dict)
     asked: list[str] = field(default_factory=list)
 
-    def describe(self, slug: str) -> Description:
+    def describe(self, slug: str) -> CompetitionDescription:
         self.asked.append("describe")
         competition = Competition(slug, "Heights", is_code_competition=True)
-        return Description(competition, metric_text=self.metric, pages=self.pages, source="a friend")
+        return CompetitionDescription(competition, metric_text=self.metric, pages=self.pages, source="a friend")
 
     def survey(self, slug: str) -> Survey:
         self.asked.append("survey")
@@ -48,7 +48,7 @@ def teller(tmp_path: Path) -> Teller:
 
 
 def test_without_files_somebody_is_asked(teller: Teller, tmp_path: Path) -> None:
-    made = infer_task(gather_facts("heights", mounted=tmp_path / "nothing", ask=teller), decisions={})
+    made = infer_task(gather_facts("heights", mount_path=tmp_path / "nothing", ask=teller), decisions={})
 
     assert (made.competition.title, made.competition.is_code_competition) == ("Heights", True)
     assert (made.task.metric, made.task.submission_file) == ("rmse", "answer.csv")
@@ -57,20 +57,20 @@ def test_without_files_somebody_is_asked(teller: Teller, tmp_path: Path) -> None
 
 
 def test_what_the_cpu_may_take_counts_where_nothing_is_said_of_the_gpu(teller: Teller, tmp_path: Path) -> None:
-    made = infer_task(gather_facts("heights", mounted=tmp_path / "nothing", ask=teller), decisions={})
+    made = infer_task(gather_facts("heights", mount_path=tmp_path / "nothing", ask=teller), decisions={})
 
     assert made.competition.inference_hours == 9
     assert "CPU Notebook <= 9 hours" in made.competition.evidence["inference_hours"]
 
 
 def test_that_the_internet_is_allowed_does_not_switch_it_on(teller: Teller, tmp_path: Path) -> None:
-    made = infer_task(gather_facts("heights", mounted=tmp_path / "nothing", ask=teller), decisions={})
+    made = infer_task(gather_facts("heights", mount_path=tmp_path / "nothing", ask=teller), decisions={})
 
     assert made.competition.internet is None
 
 
 def test_with_files_nobody_is_asked(teller: Teller) -> None:
-    made = infer_task(gather_facts("heights", mounted=teller.folder, ask=teller), decisions={})
+    made = infer_task(gather_facts("heights", mount_path=teller.folder, ask=teller), decisions={})
 
     assert teller.asked == []
     assert (made.competition.title, made.has_data) == ("Heights", True)
@@ -79,7 +79,7 @@ def test_with_files_nobody_is_asked(teller: Teller) -> None:
 
 def test_with_files_what_was_said_before_still_counts(teller: Teller) -> None:
     known = teller.describe("heights")
-    made = infer_task(gather_facts("heights", mounted=teller.folder, known=known), decisions={})
+    made = infer_task(gather_facts("heights", mount_path=teller.folder, old_description=known), decisions={})
 
     assert made.competition.is_code_competition is True
     assert made.task.evidence["metric"].startswith("Kaggle calls it")
@@ -87,24 +87,24 @@ def test_with_files_what_was_said_before_still_counts(teller: Teller) -> None:
 
 def test_the_users_decision_is_stronger_than_any_page(teller: Teller, tmp_path: Path) -> None:
     decisions = {"submission_file": "mine.csv", "metric": "mae"}
-    made = infer_task(gather_facts("heights", mounted=tmp_path / "nothing", ask=teller), decisions=decisions)
+    made = infer_task(gather_facts("heights", mount_path=tmp_path / "nothing", ask=teller), decisions=decisions)
 
     assert (made.task.submission_file, made.task.metric) == ("mine.csv", "mae")
 
 
 def test_who_cannot_be_asked_is_named_in_the_one_sentence(tmp_path: Path) -> None:
     class Nobody(Teller):
-        def describe(self, slug: str) -> Description:
-            raise CannotAskError(why="There is no token here.")
+        def describe(self, slug: str) -> CompetitionDescription:
+            raise CannotAskError(reason="There is no token here.")
 
     with pytest.raises(CompetitionError, match=r'"heigths".* Kaggle was not asked\. There is no token here\.$'):
-        infer_task(gather_facts("heigths", mounted=tmp_path / "nothing", ask=Nobody(tmp_path)), decisions={})
+        infer_task(gather_facts("heigths", mount_path=tmp_path / "nothing", ask=Nobody(tmp_path)), decisions={})
 
 
 def test_a_format_that_the_notebooks_do_not_write_is_said(teller: Teller, tmp_path: Path) -> None:
     teller.pages = {"evaluation": "The file must be named submission.npz"}
 
-    made = infer_task(gather_facts("heights", mounted=tmp_path / "nothing", ask=teller), decisions={})
+    made = infer_task(gather_facts("heights", mount_path=tmp_path / "nothing", ask=teller), decisions={})
 
     assert ["JSON and Parquet" in warning for warning in made.warnings] == [True]
 
@@ -113,7 +113,7 @@ def test_what_cannot_be_served_is_said(tmp_path: Path) -> None:
     folder = write_tree(tmp_path, {"kaggle_evaluation/some_inference_server.py": ""})
     next(layout for layout in LAYOUTS if layout.name == "facial_keypoints").write(folder)
 
-    made = infer_task(gather_facts("some-thing", mounted=folder), decisions={})
+    made = infer_task(gather_facts("some-thing", mount_path=folder), decisions={})
 
     assert "inference_server" not in made.task.details
     assert sum("write the server's predict() by hand" in warning for warning in made.warnings) == 1

@@ -23,11 +23,11 @@ def workspace(tmp_path: Path) -> Workspace:
 
 
 def test_writing_makes_the_check_pass_and_leaves_pair_toml(workspace: Workspace, miniature_templates: Path) -> None:
-    assert len(reference_pairs.differences(workspace, reference_pairs.rendered(workspace))) == 9
+    assert len(reference_pairs.compare_files(workspace, reference_pairs.render_pairs(workspace))) == 9
 
     assert len(reference_pairs.write_reference_pairs(workspace)) == 9
 
-    assert reference_pairs.differences(workspace, reference_pairs.rendered(workspace)) == {}
+    assert reference_pairs.compare_files(workspace, reference_pairs.render_pairs(workspace)) == {}
     assert reference_pairs.write_reference_pairs(workspace) == []
     assert workspace.pair("digits").choices.read_text() == DIGITS
 
@@ -45,10 +45,10 @@ def test_the_environment_changes_nothing(
     workspace: Workspace, miniature_templates: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     workspace.pair("digits").choices.write_text('[pair]\ncompetition = "digits"\n')
-    before = reference_pairs.rendered(workspace)
+    before = reference_pairs.render_pairs(workspace)
     monkeypatch.setenv("KAGGLE_USERNAME", "grace")
 
-    assert reference_pairs.rendered(workspace) == before
+    assert reference_pairs.render_pairs(workspace) == before
 
 
 def test_a_change_is_shown_as_a_unified_diff(workspace: Workspace, miniature_templates: Path) -> None:
@@ -56,7 +56,7 @@ def test_a_change_is_shown_as_a_unified_diff(workspace: Workspace, miniature_tem
     template = miniature_templates / "infer.py.j2"
     template.write_text(template.read_text().replace("predicting", "foretelling"))
 
-    diffs = reference_pairs.differences(workspace, reference_pairs.rendered(workspace))
+    diffs = reference_pairs.compare_files(workspace, reference_pairs.render_pairs(workspace))
 
     infer = Path("kernels/digits/infer/infer.ipynb")
     assert set(diffs) == {infer, Path("kernels/digits-tensorflow/infer/infer.ipynb")}
@@ -131,16 +131,16 @@ def test_a_pair_that_cannot_be_rendered_is_one_sentence(
     workspace.pair("digits").choices.write_text(text)
 
     with pytest.raises(error, match=message):
-        reference_pairs.rendered(workspace)
+        reference_pairs.render_pairs(workspace)
 
 
 def test_two_flagships_are_refused(workspace: Workspace, miniature_templates: Path) -> None:
     workspace.pair("digits-tensorflow").choices.write_text(TENSORFLOW + "flagship = true\n")
 
     with pytest.raises(PairError, match="not digits and digits-tensorflow"):
-        reference_pairs.rendered(workspace)
+        reference_pairs.render_pairs(workspace)
 
 
 def test_a_workspace_without_pairs_is_one_sentence(tmp_path: Path, miniature_templates: Path) -> None:
     with pytest.raises(PairError, match="There is no pair in"):
-        reference_pairs.rendered(Workspace(tmp_path))
+        reference_pairs.render_pairs(Workspace(tmp_path))

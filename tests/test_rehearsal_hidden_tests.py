@@ -13,7 +13,7 @@ from layouts import zipped
 
 from generator.competition.facts import SubmissionKind, TargetKind, Task
 from generator.competition.survey import survey_folder
-from generator.competition.tables.formats import example_of, features_of, first_records, record_file
+from generator.competition.tables.formats import features_of, first_records, record_file, tf_example
 from generator.errors import RunError
 from generator.rehearsal.hidden_test import (
     VARIATIONS,
@@ -22,8 +22,8 @@ from generator.rehearsal.hidden_test import (
     archives_of,
     difference,
     pack_archives,
-    read_answers,
     read_test_set,
+    submission_rows,
     unpack_archives,
     write_folder,
 )
@@ -263,7 +263,7 @@ def test_records_have_the_new_ids_inside(scans: Path) -> None:
     for path in (scans / "test").iterdir():
         path.unlink()
     made = [
-        example_of({"id": ("bytes", [b"s%d" % n]), "image": ("bytes", [b"\xff\xd8" + bytes([n])])}) for n in range(6)
+        tf_example({"id": ("bytes", [b"s%d" % n]), "image": ("bytes", [b"\xff\xd8" + bytes([n])])}) for n in range(6)
     ]
     (scans / "test" / "part-6.tfrec").write_bytes(record_file(made))
 
@@ -303,8 +303,8 @@ def test_answers_have_to_follow_their_examples(houses: Path, tmp_path: Path) -> 
     by_place.write_text("id,price\n" + "".join(f"{name},{place}\n" for place, name in enumerate(ids)))
     known = {example.key: [[example.key]] for example in test.examples}
 
-    assert difference(shuffled, read_answers(right, shuffled), known) == ""
-    assert "20 of 20 rows have another answer" in difference(shuffled, read_answers(by_place, shuffled), known)
+    assert difference(shuffled, submission_rows(right, shuffled), known) == ""
+    assert "20 of 20 rows have another answer" in difference(shuffled, submission_rows(by_place, shuffled), known)
 
 
 def test_a_link_out_of_the_data_hands_no_file_of_the_users_to_a_notebook(houses: Path, tmp_path: Path) -> None:

@@ -318,4 +318,4 @@ def test_what_a_notebook_prints_beside_is_not_taken_for_what_was_seen() -> None:
 
     seen = seen_in(lines)
 
-    assert (seen.devices, dict(seen.compiled), seen.shapes) == (8, {"train_step": 2}, {"train_step": 2})
+    assert (seen.devices, dict(seen.compile_counts), seen.shapes) == (8, {"train_step": 2}, {"train_step": 2})

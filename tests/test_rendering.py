@@ -11,9 +11,9 @@ from miniature import write_tree
 
 from generator.competition import builtin
 from generator.errors import PairError
-from generator.pair.choices import Choice, Choices, MadeBy, merged, proposed
+from generator.pair.choices import Choice, Choices, MadeBy, merge_choices, propose_choices
 from generator.pair.notebook import ParameterError, PercentError, UnknownParameterError, read_parameters
-from generator.pair.rendering import compiled_templates, environment, render_kernels
+from generator.pair.rendering import compiled_templates, jinja_environment, render_kernels
 from generator.pair.workspace import Role
 
 TRAIN, INFER = Path("train/train.ipynb"), Path("infer/infer.ipynb")
@@ -39,8 +39,8 @@ def choices(title: str = "Handwritten digits", **parameters: object) -> Choices:
     digits = builtin.require("digits")
     facts = replace(digits.competition, title=title)
     by_hand = {name: Choice(value, MadeBy.HAND) for name, value in parameters.items()}
-    proposal = proposed(facts, digits.task, framework="keras", owner=Choice("ada", MadeBy.FLAG))
-    return merged(proposal, Choices(parameters=by_hand), flags={})
+    proposal = propose_choices(facts, digits.task, framework="keras", owner=Choice("ada", MadeBy.FLAG))
+    return merge_choices(proposal, Choices(parameters=by_hand), flags={})
 
 
 def cells_of(content: bytes) -> dict[str, str]:
@@ -85,17 +85,17 @@ def test_rendering_twice_gives_the_same_bytes(miniature_templates: Path) -> None
 def test_jupytext_reads_the_real_templates_as_the_same_cells(framework: str) -> None:
     import jupytext
 
-    from generator.pair.notebook import read_cells
+    from generator.pair.notebook import parse_percent_cells
     from generator.pair.rendering import render_text
     from generator.pair.spec import spec_of
 
-    spec = spec_of(merged(choices(), Choices(), flags={"framework": framework}))
+    spec = spec_of(merge_choices(choices(), Choices(), flags={"framework": framework}))
     for role in Role:
         text = render_text(spec, role)
         theirs = jupytext.reads(text.lstrip(), fmt="py:percent").cells
 
         assert [(cell.metadata.get("name"), str(cell.cell_type), cell.source.strip("\n")) for cell in theirs] == [
-            (cell.name, str(cell.kind), cell.source.strip("\n")) for cell in read_cells(text)
+            (cell.name, str(cell.kind), cell.source.strip("\n")) for cell in parse_percent_cells(text)
         ]
 
 
@@ -174,7 +174,7 @@ def test_a_section_that_a_framework_lacks_is_that_of_the_one_it_extends_or_else_
     write_tree(miniature_templates, {f"frameworks/{name}/train.py.j2": text for name, text in of.items()})
     with (miniature_templates / "frameworks/tensorflow/framework.toml").open("a") as declared:
         declared.write('extends = "keras"\n')
-    templates = environment(miniature_templates)
+    templates = jinja_environment(miniature_templates)
 
     rendered = {
         (name, section): templates.get_template(f"frameworks/{name}/train.py.j2#{section}").render()
@@ -216,11 +216,11 @@ def test_compiled_templates_are_kept_and_only_those_that_are_unchanged_are_used(
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "caches"))
     (tmp_path / "greeting.j2").write_text("Hello.")
 
-    assert environment.__wrapped__(tmp_path).get_template("greeting.j2").render() == "Hello."
+    assert jinja_environment.__wrapped__(tmp_path).get_template("greeting.j2").render() == "Hello."
     kept = [path for path in (tmp_path / "caches").rglob("*") if path.is_file()]
     assert len(kept) == 1
     (tmp_path / "greeting.j2").write_text("Goodbye.")
-    assert environment.__wrapped__(tmp_path).get_template("greeting.j2").render() == "Goodbye."
+    assert jinja_environment.__wrapped__(tmp_path).get_template("greeting.j2").render() == "Goodbye."
 
 
 @pytest.mark.parametrize("content", [b"", b"j2", b"\x00" * 100])
@@ -229,12 +229,12 @@ def test_a_damaged_compiled_template_does_not_matter(
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "caches"))
     (tmp_path / "greeting.j2").write_text("Hello.")
-    environment.__wrapped__(tmp_path).get_template("greeting.j2")
+    jinja_environment.__wrapped__(tmp_path).get_template("greeting.j2")
     for path in (tmp_path / "caches").rglob("*"):
         if path.is_file():
             path.write_bytes(path.read_bytes()[:24] + content)
 
-    assert environment.__wrapped__(tmp_path).get_template("greeting.j2").render() == "Hello."
+    assert jinja_environment.__wrapped__(tmp_path).get_template("greeting.j2").render() == "Hello."
 
 
 def test_compiled_templates_that_others_may_write_are_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -253,7 +253,7 @@ def test_without_a_place_for_compiled_templates_pairs_are_rendered_all_the_same(
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
     (tmp_path / "greeting.j2").write_text("Hello.")
 
-    assert environment.__wrapped__(tmp_path).get_template("greeting.j2").render() == "Hello."
+    assert jinja_environment.__wrapped__(tmp_path).get_template("greeting.j2").render() == "Hello."
 
 
 def test_a_cell_that_only_one_notebook_has_does_not_say_that_it_is_in_both(miniature_templates: Path) -> None:

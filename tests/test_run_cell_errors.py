@@ -17,9 +17,11 @@ TRAINING = executed("training", "before = 1\nmodel = build(0)\nafter = 2", count
 
 
 def cell_error(error: RaisedError, running: PlannedCell = TRAINING) -> str:
-    excerpt = locate(error, running=running, executed=[MODEL])
+    excerpt = locate(error, running=running, executed_cells=[MODEL])
     kept = Path("output/digits/train/train.ipynb")
-    return CellError(notebook="digits/train.ipynb", running=running, excerpt=excerpt, error=error, kept=kept).message
+    return CellError(
+        notebook="digits/train.ipynb", running=running, excerpt=excerpt, error=error, saved_path=kept
+    ).message
 
 
 def test_the_message_shows_the_cell_the_line_and_the_exception() -> None:

@@ -15,7 +15,7 @@ from generator.run import kernel, kernel_process
 from generator.run.kernel import (
     KernelSetup,
     KernelStartError,
-    environment,
+    kernel_environment,
     private_folder,
     require_packages,
     started_kernel,
@@ -96,7 +96,7 @@ def test_tokens_and_the_users_settings_stay_outside(tmp_path: Path) -> None:
         "KEPT": "yes",
     }
 
-    variables = environment(place(tmp_path), base=base)
+    variables = kernel_environment(place(tmp_path), base=base)
 
     assert "secret" not in variables.values()
     assert not {"MPLBACKEND", "PYTHONSTARTUP", "JUPYTER_PATH", "KAGGLE_USERNAME"} & variables.keys()
@@ -108,14 +108,14 @@ def test_tokens_and_the_users_settings_stay_outside(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("home", ["/proc/nonexistent", "/dev/null"])
 def test_an_unwritable_home_is_replaced(tmp_path: Path, home: str) -> None:
-    variables = environment(place(tmp_path), base={"HOME": home})
+    variables = kernel_environment(place(tmp_path), base={"HOME": home})
 
     assert Path(variables["HOME"]).is_relative_to(tmp_path)
     assert Path(variables["MPLCONFIGDIR"]).is_relative_to(tmp_path)
 
 
 def test_a_users_log_level_is_kept(tmp_path: Path) -> None:
-    assert environment(place(tmp_path), base={"TF_CPP_MIN_LOG_LEVEL": "0"})["TF_CPP_MIN_LOG_LEVEL"] == "0"
+    assert kernel_environment(place(tmp_path), base={"TF_CPP_MIN_LOG_LEVEL": "0"})["TF_CPP_MIN_LOG_LEVEL"] == "0"
 
 
 def test_without_a_kernel_the_install_command_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -39,11 +39,11 @@ def texts(folder: OutputFolder) -> list[str]:
 def test_a_second_run_is_refused_with_the_process_of_the_first(tmp_path: Path) -> None:
     folder = OutputFolder(tmp_path / "output")
 
-    with folder.locked():
+    with folder.lock():
         folder.empty(Role.TRAIN)
-        with pytest.raises(AlreadyRunningError, match=rf"process {os.getpid()}\)"), folder.locked():
+        with pytest.raises(AlreadyRunningError, match=rf"process {os.getpid()}\)"), folder.lock():
             pass
-    with folder.locked():
+    with folder.lock():
         pass
 
 
@@ -51,7 +51,7 @@ def test_a_marker_left_by_a_killed_run_does_not_block(tmp_path: Path) -> None:
     folder = OutputFolder(tmp_path)
     (tmp_path / ".tandem-run").write_text("99999999\n")
 
-    with folder.locked():
+    with folder.lock():
         assert (tmp_path / ".tandem-run").read_text() == f"{os.getpid()}\n"
 
 
@@ -60,7 +60,7 @@ def test_files_that_no_run_wrote_are_never_emptied(tmp_path: Path) -> None:
     precious.parent.mkdir()
     precious.write_text("nine hours on a TPU")
 
-    with pytest.raises(OutputError, match="--output"), OutputFolder(tmp_path).locked():
+    with pytest.raises(OutputError, match="--output"), OutputFolder(tmp_path).lock():
         pass
 
     assert precious.is_file()
@@ -103,19 +103,19 @@ def test_checkpoints_of_another_run_outlive_later_trainings(tmp_path: Path) -> N
         (folder.working(Role.TRAIN) / "checkpoints" / run).mkdir(parents=True)
         (folder.working(Role.TRAIN) / "checkpoints" / run / "epoch19.pt").write_text(run)
         folder.set_aside()
-    kept = folder.interrupted.working(Role.TRAIN) / "checkpoints"
+    kept = folder.interrupted_output.working(Role.TRAIN) / "checkpoints"
     assert {path.parent.name: path.read_text() for path in kept.glob("*/*")} == {
         "dropout": "dropout",
         "epochs": "epochs",
     }
 
     finish(folder, "of another run")
-    assert folder.set_aside() == folder.interrupted.working(Role.TRAIN)
+    assert folder.set_aside() == folder.interrupted_output.working(Role.TRAIN)
     for run in ("another", "../../..", "epochs"):
         folder.forget_interrupted(run)
         assert {path.name for path in kept.iterdir()} == {"dropout", "epochs"} - {run}
     folder.forget_interrupted("dropout")
-    assert not folder.interrupted.path.exists()
+    assert not folder.interrupted_output.path.exists()
 
 
 def test_a_finished_run_is_kept_whole_and_only_the_last_one(tmp_path: Path) -> None:
@@ -216,7 +216,7 @@ def test_a_link_in_the_place_of_an_output_is_neither_written_nor_emptied(tmp_pat
     (path / place).symlink_to(precious / "thesis" if place.startswith((".", "report")) else precious)
     folder = OutputFolder(path, tmp_path / "workspace")
 
-    with pytest.raises(TandemError, match=r"is a link, .*; nothing was written there\."), folder.locked():
+    with pytest.raises(TandemError, match=r"is a link, .*; nothing was written there\."), folder.lock():
         folder.empty(Role.TRAIN)
 
     assert {entry.name: entry.read_text() for entry in precious.iterdir()} == {
@@ -227,13 +227,13 @@ def test_a_link_in_the_place_of_an_output_is_neither_written_nor_emptied(tmp_pat
 
 def test_results_that_came_with_a_workspace_are_not_emptied(tmp_path: Path) -> None:
     made = OutputFolder(tmp_path / "made")
-    with made.locked():
+    with made.lock():
         made.empty(Role.TRAIN)
         (made.working(Role.TRAIN) / "weights.h5").write_text("nine hours on a TPU")
     shutil.copytree(made.path, tmp_path / "sent")
     sent = OutputFolder(tmp_path / "sent")
 
-    with pytest.raises(OutputError, match="holds files that no `tandem run` wrote there"), sent.locked():
+    with pytest.raises(OutputError, match="holds files that no `tandem run` wrote there"), sent.lock():
         pass
     with sent.locked([Role.INFER]), pytest.raises(OutputError, match="holds files that no `tandem run` wrote"):
         sent.empty(Role.TRAIN)
@@ -244,10 +244,10 @@ def test_results_that_came_with_a_workspace_are_not_emptied(tmp_path: Path) -> N
 def test_a_run_empties_what_an_earlier_one_wrote(tmp_path: Path) -> None:
     for moved in ("here", "there"):
         folder = OutputFolder(tmp_path / "here")
-        with folder.locked():
+        with folder.lock():
             folder.empty(Role.TRAIN)
             assert not list(folder.working(Role.TRAIN).iterdir())
             (folder.working(Role.TRAIN) / "weights.h5").touch()
         folder.path.rename(tmp_path / moved)
-    with OutputFolder(tmp_path / "there").locked():
+    with OutputFolder(tmp_path / "there").lock():
         pass

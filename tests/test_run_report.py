@@ -13,7 +13,7 @@ from runnable_pair import INFER, TRAIN, write_pair
 from generator.errors import RunError
 from generator.pair.workspace import Role
 from generator.run.execution import ExecutedNotebook, RunResult
-from generator.run.report import duration, write_report
+from generator.run.report import exact_duration, write_report
 
 HOSTILE = "</pre></div><script>alert(1)</script><img src='http://evil.example/x.png' onerror='alert(1)'>"
 MEASURES = """
@@ -180,4 +180,4 @@ def test_the_code_of_a_folded_cell_is_shown_on_demand(report: str) -> None:
     [(0.04, "0.0 s"), (9.94, "9.9 s"), (9.96, "10 s"), (59.6, "1 min 0 s"), (185, "3 min 5 s"), (7_800, "2 h 10 min")],
 )
 def test_times_read_the_way_people_say_them(seconds: float, text: str) -> None:
-    assert duration(seconds) == text
+    assert exact_duration(seconds) == text

@@ -114,7 +114,7 @@ def test_a_target_that_a_family_has_no_model_for_is_refused() -> None:
     wanted = {"target_kind": "mask", "submission": "run_length"}
 
     with pytest.raises(PairError, match='the family "tabular" has no templates for the target_kind "mask"'):
-        check_offered(family="tabular", framework="keras", wanted=wanted, source="pair.toml")
+        check_offered(family="tabular", framework="keras", requirements=wanted, source="pair.toml")
 
 
 def test_a_family_has_the_frameworks_that_it_has_a_model_in(family: Callable[..., None]) -> None:
@@ -124,7 +124,7 @@ def test_a_family_has_the_frameworks_that_it_has_a_model_in(family: Callable[...
 
     assert families()["waves"].frameworks == ("jax", "torch")
     with pytest.raises(PairError, match='no templates for the framework "keras"; it has: jax, torch'):
-        check_offered(family="waves", framework="keras", wanted={}, source="pair.toml")
+        check_offered(family="waves", framework="keras", requirements={}, source="pair.toml")
 
 
 def test_a_framework_that_extends_another_is_had_by_every_family_that_has_the_other(

@@ -13,7 +13,7 @@ from generator.competition.scoring import (
     Question,
     Scorer,
     inferred_submission,
-    read_answers,
+    read_solution,
     require_bounded,
 )
 from generator.competition.submission import SubmissionError
@@ -30,7 +30,7 @@ def score(tmp_path: Path) -> Scoring:
         (tmp_path / "answers.csv").write_text(answers)
         (tmp_path / "submission.csv").write_text(submission)
         asked = Question(metric, SubmissionKind(kind), public_share=1.0, **question)
-        scores = Scorer(asked, read_answers(tmp_path / "answers.csv"), seed="test").score(tmp_path / "submission.csv")
+        scores = Scorer(asked, read_solution(tmp_path / "answers.csv"), seed="test").score(tmp_path / "submission.csv")
         assert scores.public == scores.private
         return scores.public
 
@@ -162,7 +162,7 @@ def test_parts_of_one_example_are_never_divided(tmp_path: Path) -> None:
     keys = [f"e{example}_{part}" for example in range(10) for part in "xyz"]
     (tmp_path / "answers.csv").write_text("id,y\n" + "".join(f"{key},0\n" for key in keys))
     question = Question("mae", SubmissionKind.KEYED_ROWS, public_share=0.3)
-    scorer = Scorer(question, read_answers(tmp_path / "answers.csv"), seed="test")
+    scorer = Scorer(question, read_solution(tmp_path / "answers.csv"), seed="test")
 
     assert len(scorer._public) == 9
     assert not {key.partition("_")[0] for key in scorer._public} & {key.partition("_")[0] for key in scorer._private}
@@ -170,7 +170,7 @@ def test_parts_of_one_example_are_never_divided(tmp_path: Path) -> None:
 
 def test_the_division_is_the_same_for_every_server_and_another_for_every_competition(tmp_path: Path) -> None:
     (tmp_path / "answers.csv").write_text("id,y\n" + "".join(f"{index},0\n" for index in range(100)))
-    question, answers = Question("mae", SubmissionKind.NUMBERS), read_answers(tmp_path / "answers.csv")
+    question, answers = Question("mae", SubmissionKind.NUMBERS), read_solution(tmp_path / "answers.csv")
     one, again, other = (Scorer(question, answers, seed=seed)._public for seed in ("one", "one", "other"))
 
     assert one == again != other
@@ -286,12 +286,12 @@ def test_answers_that_are_no_answers_say_what_is_wrong(tmp_path: Path, text: str
     (tmp_path / "answers.csv").write_text(text)
 
     with pytest.raises(CompetitionError, match=problem):
-        read_answers(tmp_path / "answers.csv")
+        read_solution(tmp_path / "answers.csv")
 
 
 def test_a_height_that_is_to_be_predicted_is_no_size_of_a_mask(tmp_path: Path) -> None:
     (tmp_path / "answers.csv").write_text("id,height,width\na,1,2\n")
-    answers = read_answers(tmp_path / "answers.csv")
+    answers = read_solution(tmp_path / "answers.csv")
 
     assert (answers.columns, dict(answers.rows), dict(answers.sizes)) == (
         ("id", "height", "width"),
@@ -309,7 +309,7 @@ def test_the_id_and_the_context_of_a_sample_may_stand_in_any_column(tmp_path: Pa
     sample.write_text(SAMPLE)
     (tmp_path / "answers.csv").write_text(answers)
     question = Question("mae", SubmissionKind.NUMBERS, public_share=1.0)
-    scorer = Scorer(question, read_answers(tmp_path / "answers.csv", sample=sample), sample=sample, seed="test")
+    scorer = Scorer(question, read_solution(tmp_path / "answers.csv", sample=sample), sample=sample, seed="test")
 
     submission.write_text("target,c,id\n2,1.10,a\n3,,c\n2,007,b\n")
     assert scorer.score(submission).public == pytest.approx(1 / 3)
@@ -324,7 +324,7 @@ def test_rows_of_a_sample_and_of_answers_may_end_in_a_separator(tmp_path: Path) 
         header, *lines = text.splitlines()
         (tmp_path / f"{name}.csv").write_text("\n".join([header, *(line + "," for line in lines), ""]))
     question, sample = Question("mae", SubmissionKind.NUMBERS, public_share=1.0), tmp_path / "sample.csv"
-    scorer = Scorer(question, read_answers(tmp_path / "answers.csv", sample=sample), sample=sample, seed="test")
+    scorer = Scorer(question, read_solution(tmp_path / "answers.csv", sample=sample), sample=sample, seed="test")
 
     (tmp_path / "submission.csv").write_text("target,c,id\n2,1.10,a\n3,,c\n2,007,b\n")
 
@@ -335,6 +335,6 @@ def test_the_host_says_which_column_of_the_answers_is_the_id(tmp_path: Path) -> 
     path = tmp_path / "answers.csv"
     path.write_text("target,key\n0.5,a\n1.5,b\n")
 
-    assert read_answers(path, id_column="key").rows == {"a": ("0.5",), "b": ("1.5",)}
+    assert read_solution(path, id_column="key").rows == {"a": ("0.5",), "b": ("1.5",)}
     with pytest.raises(CompetitionError, match='no column "id", which id_column names'):
-        read_answers(path, id_column="id")
+        read_solution(path, id_column="id")

@@ -14,7 +14,7 @@ from tasks import task_of
 
 from generator.competition.facts import TargetKind, Task
 from generator.kit_files import template_folder
-from generator.pair.rendering import environment
+from generator.pair.rendering import jinja_environment
 
 pytest_plugins = ("notebook_session",)
 
@@ -119,7 +119,7 @@ def test_a_sequence_has_one_fold_and_what_fills_it_up_does_not_count(folder: Pat
     train_idx, val_idx = fold.splits[0]
 
     names = vars(fold) | {"train_idx": train_idx, "val_idx": val_idx, "model_arguments": {}}
-    template = environment(template_folder()).get_template("families/sequence/train.py.j2#fold")
+    template = jinja_environment(template_folder()).get_template("families/sequence/train.py.j2#fold")
     exec(template.render(task=SimpleNamespace(prediction_per="row")), names)  # noqa: S102 - the cell is what is tested
 
     targets, weights = names["fold_targets"]
@@ -197,7 +197,7 @@ def test_a_batch_of_a_gateway_is_encoded_as_a_test_table_is(folder: Path, task: 
 
     names = vars(known) | {"batch": (batch,), "columns": trained.columns, "length": 64, "ensemble": []}
     names["encoders"] = known.fit_encoders(trained.features)
-    environ = environment(template_folder())
+    environ = jinja_environment(template_folder())
     facts = SimpleNamespace(prediction_per=task.details["prediction_per"], inference_server="some_server")
     for part in ("batch", "passes"):
         source = environ.get_template(f"families/sequence/infer.py.j2#{part}").render(task=facts)

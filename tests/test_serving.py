@@ -152,7 +152,7 @@ def test_a_competition_with_a_server_takes_notebooks_only(tmp_path: Path) -> Non
     write_heights(tmp_path)
     write_gateway(tmp_path, "table")
 
-    made = infer_task(gather_facts("heights", mounted=tmp_path), decisions={})
+    made = infer_task(gather_facts("heights", mount_path=tmp_path), decisions={})
 
     assert made.competition.is_code_competition is True
     assert not [warning for warning in made.warnings if "inference server" in warning]

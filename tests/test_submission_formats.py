@@ -20,7 +20,7 @@ from generator.competition import builtin
 from generator.competition.facts import TargetKind, Task
 from generator.competition.introspection import read_task
 from generator.competition.introspection.evidence import Hints
-from generator.competition.submission import MissingReaderError, SubmissionError, read_table, validate
+from generator.competition.submission import MissingReaderError, SubmissionError, submission_table, validate
 from generator.competition.survey import survey_folder
 
 pytest_plugins = ("notebook_session",)
@@ -48,7 +48,7 @@ def test_rows_are_the_same_in_every_format(tmp_path: Path, suffix: str) -> None:
     (tmp_path / "sample.csv").write_text("id,height\n13,0\n12,0\n11,0\n")
 
     assert validate(tmp_path / f"submission{suffix}", tmp_path / "sample.csv").rows == 3
-    _, *rows = [cells for _, cells in read_table(tmp_path / f"submission{suffix}")]
+    _, *rows = [cells for _, cells in submission_table(tmp_path / f"submission{suffix}")]
     assert [(cells[0], float(cells[1])) for cells in rows] == [("11", 0.5), ("12", 1.25), ("13", 2.0)]
 
 
@@ -123,7 +123,7 @@ def test_rows_that_are_cut_by_the_end_of_a_piece_are_read_whole(tmp_path: Path) 
     records = [{"id": str(number), "code": long} for number in range(4)]
     (tmp_path / "submission.json").write_text(json.dumps(records, ensure_ascii=False), encoding="utf-8")
 
-    _, *rows = [cells for _, cells in read_table(tmp_path / "submission.json")]
+    _, *rows = [cells for _, cells in submission_table(tmp_path / "submission.json")]
 
     assert [(cells[0], cells[1] == long) for cells in rows] == [(str(number), True) for number in range(4)]
 
@@ -136,7 +136,7 @@ def test_a_parquet_whose_cells_could_fill_the_memory_is_refused(
     NUMBERS.assign(text=["y" * 2**20] * len(NUMBERS)).to_parquet(path)
 
     with pytest.raises(SubmissionError, match="row groups of more than 1 MB"):
-        list(read_table(path))
+        list(submission_table(path))
 
 
 def test_without_pyarrow_the_sentence_says_how_to_get_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -144,7 +144,7 @@ def test_without_pyarrow_the_sentence_says_how_to_get_it(tmp_path: Path, monkeyp
     monkeypatch.setitem(__import__("sys").modules, "pyarrow.parquet", None)
 
     with pytest.raises(MissingReaderError, match="pyarrow is missing; install it with: pip install pyarrow"):
-        list(read_table(tmp_path / "submission.parquet"))
+        list(submission_table(tmp_path / "submission.parquet"))
 
 
 TRAIN = "id,a,b,height\n" + "".join(f"{row},{row % 7},{row % 3}.5,{row / 3:.2f}\n" for row in range(60))
@@ -193,7 +193,7 @@ def task_of(
 def written(task: Task, folder: Path, answers: pd.DataFrame) -> Path:
     """The file that the last cells of an inference notebook write where these numbers are predicted, by id."""
     sample = folder / task.sample_submission
-    _, *rows = [cells for _, cells in read_table(sample)]
+    _, *rows = [cells for _, cells in submission_table(sample)]
     ids = [cells[0] for cells in rows]
     return submitted(folder, task, classes=["height"], predictions=answers.loc[ids].to_numpy(), ids=ids)
 
@@ -208,7 +208,7 @@ def test_a_notebook_writes_what_the_name_of_its_file_promises(tmp_path: Path, su
     path = written(task_of(f"submission{suffix}"), tmp_path, ANSWERS)
 
     assert validate(path, tmp_path / "sample.csv").rows == 3
-    _, *rows = [cells for _, cells in read_table(path)]
+    _, *rows = [cells for _, cells in submission_table(path)]
     assert [cells[0] for cells in rows] == ["12", "11", "13"]
     assert [float(cells[1]) for cells in rows] == pytest.approx([1 / 3, -2e-9, 0.125], rel=1e-6)
     assert names_below(tmp_path) == ["sample.csv", f"submission{suffix}"]
@@ -236,7 +236,7 @@ def test_numbers_have_the_decimal_comma_of_the_sample(tmp_path: Path, name: str)
 
     path = written(alone, tmp_path, answers)
 
-    *_, (_, last) = read_table(path, separator=";")
+    *_, (_, last) = submission_table(path, separator=";")
     assert last == ["89", "3,625"]
     assert validate(path, sample).rows == 30
     answers.to_csv(tmp_path / "points.csv", sep=";", index_label="id")

@@ -14,7 +14,7 @@ from generator.competition.facts import SubmissionKind, TargetKind, Task, Value
 from generator.competition.schema import keys_of, values_of
 from generator.competition.tables.readers import table_rows
 from generator.kit_files import template_folder
-from generator.pair.rendering import environment
+from generator.pair.rendering import jinja_environment
 
 pytest_plugins = ("notebook_session",)
 
@@ -399,7 +399,7 @@ def test_training_rows_for_a_label_each_become_a_row_for_each_example(tmp_path: 
     )
     (tmp_path / "train.csv").write_text("id,Label\nx_any,1\nx_ear,1\ny_1_any,0\ny_1_ear,0\nz_any,1\nz_ear,0\n")
 
-    template = environment(template_folder()).get_template("shared/data.py.j2#training_table")
+    template = jinja_environment(template_folder()).get_template("shared/data.py.j2#training_table")
     known = vars(executed_alone(["read-table"], task, "train"))
     files = SimpleNamespace(has_packed_tables=False, may_have_lists=False)
     pair = SimpleNamespace(family="tabular", reads_training_table_alone=False, has_table_rows=False, files=files)

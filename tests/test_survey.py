@@ -132,7 +132,7 @@ def test_a_large_table_that_is_sorted_by_class_is_seen_from_end_to_end_and_hardl
             read.append(len(found := super().read(size)))
             return found
 
-    monkeypatch.setattr(DiskFiles, "opened", lambda self, path: Counted(self.root / path))
+    monkeypatch.setattr(DiskFiles, "open_file", lambda self, path: Counted(self.root / path))
 
     table = only_table(tmp_path)
 

@@ -16,7 +16,7 @@ from notebook_session import Mirror, Sessions, needs_torch
 from tasks import task_of
 
 from generator.competition.facts import Task
-from generator.competition.introspection.task_kind import text_budget, text_seconds
+from generator.competition.introspection.task_kind import text_budget, train_text_seconds
 
 pytest_plugins = ("notebook_session",)
 
@@ -331,7 +331,7 @@ def test_few_texts_train_in_ten_minutes(rows: int, tokens: int, *, has_linear_me
     folds, epochs = text_budget(rows, tokens, has_linear_member=has_linear_member)
 
     passes = epochs * (folds - 1 if folds > 1 else 0.8)
-    assert rows * passes * text_seconds(tokens) <= 8 * 60
+    assert rows * passes * train_text_seconds(tokens) <= 8 * 60
     assert epochs >= 2
     assert folds > 1 or not has_linear_member
 

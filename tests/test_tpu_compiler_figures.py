@@ -67,7 +67,7 @@ class Memory:
     def largest(self, batch: int) -> Fit | None:
         known = self.fit(batch)
         self.compiled.clear()
-        return largest_batch(known, fixed=self.fixed, limit=self.limit, compiled=self.fit)[0]
+        return largest_batch(known, fixed_memory=self.fixed, limit=self.limit, compile_batch=self.fit)[0]
 
 
 @pytest.mark.parametrize("batch", [8, 128, 1024])
@@ -105,7 +105,9 @@ def test_a_compiler_that_does_not_say_how_much_it_lacks_is_asked_by_halves() -> 
         sizes.append(batch)
         return Fit(batch, batch * 10 if batch <= 100 else None, does_fit=batch <= 100)
 
-    found, compilations = largest_batch(Fit(512, None, does_fit=False), fixed=0, limit=1000, compiled=compiled)
+    found, compilations = largest_batch(
+        Fit(512, None, does_fit=False), fixed_memory=0, limit=1000, compile_batch=compiled
+    )
 
     assert found is not None
     assert found.batch == 96
@@ -120,7 +122,7 @@ def test_a_batch_that_is_refused_for_another_reason_is_halved() -> None:
         sizes.append(batch)
         return Fit(batch, None, does_fit=batch < 256)
 
-    found, _ = largest_batch(Fit(1024, 2000, does_fit=False), fixed=1, limit=1000, compiled=compiled)
+    found, _ = largest_batch(Fit(1024, 2000, does_fit=False), fixed_memory=1, limit=1000, compile_batch=compiled)
 
     assert sizes == [496, 248, 368, 304]
     assert found == Fit(248, None, does_fit=True)

@@ -6,7 +6,16 @@ import sys
 
 import pytest
 
-from generator.text import JsonObject, is_slug, markdown, markdown_code, parsed_json, printable, python_literal, quoted
+from generator.text import (
+    JsonObject,
+    is_slug,
+    markdown,
+    markdown_code,
+    parsed_json,
+    printable,
+    python_literal,
+    quote_text,
+)
 
 NASTY = [
     "it's",
@@ -44,7 +53,7 @@ def test_a_literal_reads_back_as_the_text_and_stays_on_one_printable_line(text: 
     ],
 )
 def test_a_quote_is_printable_and_never_long(text: str, shown: str) -> None:
-    assert quoted(text) == shown
+    assert quote_text(text) == shown
 
 
 def test_a_literal_keeps_an_emoji_as_it_is() -> None:
@@ -174,5 +183,5 @@ def test_json_that_is_nested_deeper_than_anybody_writes_it_is_none(levels: int) 
 
     with pytest.raises(ValueError, match="nested too deep"):
         parsed_json(text)
-    assert JsonObject.parsed(text) == {}
+    assert JsonObject.parse(text) == {}
     assert parsed_json("[" * 100 + "]" * 100)

@@ -44,7 +44,7 @@ class _Scope:
     bound: dict[str, str] = field(default_factory=dict)
     uses: set[str] = field(default_factory=set)
     elsewhere: "dict[str, _Scope]" = field(default_factory=dict)
-    defined: "list[tuple[str, _Scope]]" = field(default_factory=list)
+    function_defs: "list[tuple[str, _Scope]]" = field(default_factory=list)
     inner: "list[_Scope]" = field(default_factory=list)
     is_derived: bool = False
 
@@ -117,7 +117,7 @@ class _Reader(ast.NodeVisitor):
             function.name = f"{self._scope.name}.{node.name}"
             self._scope.inner.append(function)
         else:
-            self._scope.defined.append((node.name, function))
+            self._scope.function_defs.append((node.name, function))
         self._bind(node.name, "function")
         # What a method that a base class calls is given is not for the method to choose.
         fixed = self._scope.is_derived and node.name != "__init__"
@@ -134,7 +134,7 @@ class _Reader(ast.NodeVisitor):
     def visit_ClassDef(self, node: ast.ClassDef) -> None:
         made = _Scope("class", node.name, self._scope, is_derived=bool(node.bases))
         self._header(made, [*node.decorator_list, *node.bases, *node.keywords])
-        self._scope.defined.append((node.name, made))
+        self._scope.function_defs.append((node.name, made))
         self._bind(node.name, "class")
         self._inside(made, node.body)
 
@@ -225,7 +225,7 @@ def _followed(module: _Scope) -> tuple[list[_Scope], set[tuple[_Scope, str]]]:
             owner = scope.owner(name)
             if owner is not None and (owner, name) not in used:
                 used.add((owner, name))
-                live += [inner for defined, inner in owner.defined if defined == name]
+                live += [inner for defined, inner in owner.function_defs if defined == name]
         live += scope.inner
     return live, used
 

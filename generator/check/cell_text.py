@@ -55,7 +55,7 @@ _HELP = re.compile(r"\?{1,2}[\w.%*]+|%{0,2}[\w.*]+\?{1,2}")
 
 
 @dataclass(frozen=True)
-class CodeCell:
+class CheckedCell:
     """A code cell: its text, its tree (empty where it is no Python), the commands in it by their lines."""
 
     name: str
@@ -63,7 +63,7 @@ class CodeCell:
     tree: ast.Module = field(default_factory=lambda: ast.Module(body=[], type_ignores=[]))
     commands: dict[int, str] = field(default_factory=dict)  # line: `pip install x`, without its `!` or `%`
     syntax_error: SyntaxError | None = None
-    script: "CodeCell | None" = None  # the Python that `%%writefile NAME.py` writes, under the name of the file
+    script: "CheckedCell | None" = None  # the Python that `%%writefile NAME.py` writes, under the name of the file
     is_analysed: bool = True  # else there was too much: its text and commands are there, and its first statements
     lines_analysed: int = 0  # of a cell that is not analysed as a whole
 
@@ -85,36 +85,36 @@ def cell_name(cell: JsonObject, number: int) -> str:
     return name if _NAME.fullmatch(name) and not _RANDOM_ID.fullmatch(name) else f"cell {number}"
 
 
-def read_cells(cells: Iterable[tuple[str, str]]) -> tuple[CodeCell, ...]:
+def parse_code_cells(cells: Iterable[tuple[str, str]]) -> tuple[CheckedCell, ...]:
     """Read the cells of a notebook, of which the names and texts are given, as far as `MOST_TOKENS` go.
 
     A cell that is larger than what is left of them is passed by at first, for the sake of those behind it. What is left
     then is for its first statements.
     """
     left, characters = MOST_TOKENS, 0
-    found: list[CodeCell] = []
+    code_cells: list[CheckedCell] = []
     for name, source in cells:
         characters += len(source)
         is_counted = len(source) <= _LONGEST_CELL and characters <= _MOST_CODE_CHARACTERS
         cost = _cost(source) if is_counted and left > 0 else left + 1
         if cost <= left:
             left -= cost
-            found.append(read_cell(name, source))
+            code_cells.append(read_cell(name, source))
         else:
-            found.append(CodeCell(name, source, is_analysed=False))
-    for number, cell in enumerate(found):
+            code_cells.append(CheckedCell(name, source, is_analysed=False))
+    for number, cell in enumerate(code_cells):
         if not cell.is_analysed:
-            found[number], cost = _beginning(cell, left)
+            code_cells[number], cost = _beginning(cell, left)
             left -= cost
-    return tuple(found)
+    return tuple(code_cells)
 
 
-def _beginning(cell: CodeCell, most: int) -> tuple[CodeCell, int]:
+def _beginning(cell: CheckedCell, most: int) -> tuple[CheckedCell, int]:
     """A cell of which as many statements are analysed as tokens allow, and how many tokens these are."""
     lines = cell.source[:_LONGEST_CELL].split("\n")
     costs = list(takewhile(lambda cost: cost <= most, accumulate(map(_cost, lines))))
     count = min(len(costs), len(lines) - 1)
-    part = CodeCell(cell.name, "")
+    part = CheckedCell(cell.name, "")
     for _ in range(_MOST_CUTS):
         while count and (lines[count - 1].startswith("@") or not _STATEMENT.match(lines[count])):
             count -= 1
@@ -123,9 +123,9 @@ def _beginning(cell: CodeCell, most: int) -> tuple[CodeCell, int]:
             break
         count = max(0, min(count, part.syntax_error.lineno or 0) - 1)  # within a long text or a literal
     else:
-        part, count = CodeCell(cell.name, ""), 0
+        part, count = CheckedCell(cell.name, ""), 0
     commands = list(islice(_COMMAND_LINE.finditer(cell.source), _MOST_COMMANDS))
-    at = {cell.source.count("\n", 0, each.start()) + 1: each[1].strip() for each in commands}
+    at = {cell.source.count("\n", 0, match.start()) + 1: match[1].strip() for match in commands}
     at = {line: command for line, command in at.items() if line > count} | part.commands
     cost = costs[count - 1] if count else 0
     return replace(cell, tree=part.tree, commands=at, script=part.script, lines_analysed=count), cost
@@ -136,9 +136,9 @@ def _cost(source: str) -> int:
     return len(_TOKEN.findall(source)) + _TOKENS_OF_COMMAND * commands
 
 
-def read_cell(name: str, source: str) -> CodeCell:
+def read_cell(name: str, source: str) -> CheckedCell:
     """Take the text of a code cell apart: parsed as it is, or else without its commands and magics."""
-    cell = CodeCell(name, source)
+    cell = CheckedCell(name, source)
     commands: dict[int, str] = {}
     lines = _without_prompts(_without_indent(cell.lines))
     for number in range(len(lines)):
@@ -157,14 +157,14 @@ def read_cell(name: str, source: str) -> CodeCell:
     if (magic := _automagic(lines)) is not None:
         return _read_automagic(cell, magic, lines, commands)
     try:
-        return replace(cell, tree=_parsed("\n".join(lines)), commands=commands)
+        return replace(cell, tree=_parse("\n".join(lines)), commands=commands)
     except SyntaxError:
-        lines, found = _without_commands(lines)
+        lines, line_commands = _without_commands(lines)
     try:
-        return replace(cell, tree=_parsed("\n".join(lines)), commands=commands | found)
+        return replace(cell, tree=_parse("\n".join(lines)), commands=commands | line_commands)
     except SyntaxError as error:
         problem = None if _is_of_newer_python(error) else error
-        return replace(cell, commands=commands | found, syntax_error=problem)
+        return replace(cell, commands=commands | line_commands, syntax_error=problem)
 
 
 def _without_indent(lines: list[str]) -> list[str]:
@@ -184,44 +184,44 @@ def _without_prompts(lines: list[str]) -> list[str]:
 def _automagic(lines: list[str]) -> re.Match[str] | None:
     """A magic without its `%`, which is all of a cell; what is Python as well is none, but for `ls -l`."""
     texts = [line.strip() for line in lines if line.strip()]
-    found = _AUTOMAGIC.fullmatch(texts[0]) if len(texts) == 1 else None
-    if found is None or found["name"] not in _LINE_MAGICS:
+    match = _AUTOMAGIC.fullmatch(texts[0]) if len(texts) == 1 else None
+    if match is None or match["name"] not in _LINE_MAGICS:
         return None
-    if not found["rest"].strip():
-        return found if found["name"] in _BARE else None
+    if not match["rest"].strip():
+        return match if match["name"] in _BARE else None
     try:
-        tree = _parsed(texts[0])
+        tree = _parse(texts[0])
     except SyntaxError:
-        return found
-    return found if found["rest"].startswith((" -", " /", " *")) and isinstance(tree.body[0], ast.Expr) else None
+        return match
+    return match if match["rest"].startswith((" -", " /", " *")) and isinstance(tree.body[0], ast.Expr) else None
 
 
-def _read_automagic(cell: CodeCell, magic: re.Match[str], lines: list[str], commands: dict[int, str]) -> CodeCell:
+def _read_automagic(cell: CheckedCell, magic: re.Match[str], lines: list[str], commands: dict[int, str]) -> CheckedCell:
     at = next(number for number, line in enumerate(lines) if line.strip())
-    found = commands | {at + 1: magic.string}
+    cell_commands = commands | {at + 1: magic.string}
     if magic["name"] in _PYTHON_MAGICS and not magic["rest"].lstrip().startswith("-"):
         try:
-            tree = _parsed("\n".join([*[""] * at, magic["rest"].strip()]))
+            tree = _parse("\n".join([*[""] * at, magic["rest"].strip()]))
         except SyntaxError as error:
-            return replace(cell, commands=found, syntax_error=error)
-        return replace(cell, tree=tree, commands=found)
-    return replace(cell, commands=found)
+            return replace(cell, commands=cell_commands, syntax_error=error)
+        return replace(cell, tree=tree, commands=cell_commands)
+    return replace(cell, commands=cell_commands)
 
 
-def _script(command: str, name: str, lines: list[str], at: int) -> CodeCell | None:
+def _script(command: str, name: str, lines: list[str], at: int) -> CheckedCell | None:
     """The Python that a cell writes to a file, or gives to a process; what is no Python is left alone."""
     magic, *words = command.split()
     files = [word.strip("\"'") for word in words if not word.startswith("-")]
     if magic in ("writefile", "file") and not (files and files[-1].endswith(".py")):
         return None
     try:
-        tree = _parsed("\n".join([*[""] * (at + 1), *lines[at + 1 :]]))
+        tree = _parse("\n".join([*[""] * (at + 1), *lines[at + 1 :]]))
     except SyntaxError:
         return None
-    return CodeCell(name, "\n".join(lines), tree, script=None) if tree.body else None
+    return CheckedCell(name, "\n".join(lines), tree, script=None) if tree.body else None
 
 
-def _parsed(text: str) -> ast.Module:
+def _parse(text: str) -> ast.Module:
     """The tree of a text; whatever hinders Python from reading it is a `SyntaxError`."""
     try:
         with warnings.catch_warnings():
@@ -238,36 +238,36 @@ def _is_of_newer_python(error: SyntaxError) -> bool:
 
 
 def _without_commands(lines: list[str]) -> tuple[list[str], dict[int, str]]:
-    kept: list[str] = []
+    python_lines: list[str] = []
     commands: dict[int, str] = {}
     reader = _Reader()
-    while len(kept) < len(lines):
-        line = lines[len(kept)]
-        stripped = line.strip()
+    while len(python_lines) < len(lines):
+        line = lines[len(python_lines)]
+        stripped_line = line.strip()
         is_statement = reader.is_between_statements
-        found = _COMMAND.fullmatch(stripped) or _HELP.fullmatch(stripped) if is_statement else None
-        called = _AUTOCALL.fullmatch(stripped) if is_statement and found is None else None
-        if called is not None:
-            kept.append(line[: len(line) - len(line.lstrip())] + _as_call(called))
+        match = _COMMAND.fullmatch(stripped_line) or _HELP.fullmatch(stripped_line) if is_statement else None
+        autocall = _AUTOCALL.fullmatch(stripped_line) if is_statement and match is None else None
+        if autocall is not None:
+            python_lines.append(line[: len(line) - len(line.lstrip())] + _as_call(autocall))
             continue
-        if found is None:
+        if match is None:
             reader.read(line)
-            kept.append(line)
+            python_lines.append(line)
             continue
-        fields = found.groupdict()
-        count, text = _joined(lines, len(kept))
+        fields = match.groupdict()
+        count, text = _join_lines(lines, len(python_lines))
         if fields.get("command") is not None:
-            commands[len(kept) + 1] = text.lstrip()[found.start("command") :].strip()
-        timed = _TIMED.fullmatch(text.strip())
+            commands[len(python_lines) + 1] = text.lstrip()[match.start("command") :].strip()
+        time_match = _TIMED.fullmatch(text.strip())
         target = (fields.get("target") or "").strip()
-        instead = timed["statement"] if timed else f"{target} None" if target else "pass"
-        kept += [line[: len(line) - len(line.lstrip())] + instead, *[""] * (count - 1)]
-    return kept, commands
+        instead = time_match["statement"] if time_match else f"{target} None" if target else "pass"
+        python_lines += [line[: len(line) - len(line.lstrip())] + instead, *[""] * (count - 1)]
+    return python_lines, commands
 
 
-def _as_call(found: re.Match[str]) -> str:
+def _as_call(match: re.Match[str]) -> str:
     """The call that IPython makes of `/f x`, `,f a b` and `;f a b`."""
-    mark, function, arguments = found.groups()
+    mark, function, arguments = match.groups()
     if mark == ",":
         arguments = ", ".join(map(repr, arguments.split()))
     elif mark == ";":
@@ -281,14 +281,14 @@ def _shell_lines(lines: list[str], first: int) -> dict[int, str]:
     """The commands of a cell that a shell runs."""
     commands = {}
     while first < len(lines):
-        count, text = _joined(lines, first)
+        count, text = _join_lines(lines, first)
         if text.strip() and not text.lstrip().startswith("#"):
             commands[first + 1] = text.strip()
         first += count
     return commands
 
 
-def _joined(lines: list[str], first: int) -> tuple[int, str]:
+def _join_lines(lines: list[str], first: int) -> tuple[int, str]:
     """How many lines a command has, which a backslash continues on the next one, and its text."""
     last = first
     while lines[last].endswith("\\") and last + 1 < len(lines):
@@ -338,7 +338,7 @@ _LONGEST_LITERAL = 1_000  # elements of a literal that are looked at: data, in a
 
 
 @dataclass(frozen=True, eq=False)
-class Call:
+class CodeCall:
     """A call with the full name of what is called: `tf.cast(x)` is of `tensorflow.cast`."""
 
     node: ast.Call
@@ -351,7 +351,7 @@ class Call:
 
     def keyword(self, *names: str) -> ast.expr | None:
         """The value of the first of these keywords that is given."""
-        return next((each.value for each in self.node.keywords if each.arg in names), None)
+        return next((keyword.value for keyword in self.node.keywords if keyword.arg in names), None)
 
     def argument(self, position: int, *names: str) -> ast.expr | None:
         """The value of an argument, given by its position or by a name."""
@@ -363,7 +363,7 @@ class Call:
     @property
     def is_open(self) -> bool:
         """True if it takes arguments that the code does not name: `f(**settings)`."""
-        return any(each.arg is None for each in self.node.keywords)
+        return any(keyword.arg is None for keyword in self.node.keywords)
 
     @cached_property
     def receiver(self) -> ast.expr | None:
@@ -386,7 +386,7 @@ def collector_paused() -> Iterator[None]:
 class Tree:
     """Where every node is, from one pass over the cells in the order of their text."""
 
-    def __init__(self, cells: tuple[CodeCell, ...]) -> None:
+    def __init__(self, cells: tuple[CheckedCell, ...]) -> None:
         self.cell_of: dict[ast.AST, int] = {}
         self.parent: dict[ast.AST, ast.AST | None] = {}
         self.function: dict[ast.AST, FunctionNode | None] = {}
@@ -413,13 +413,13 @@ class Tree:
                 stack += [(child, node, function) for child in children]
 
 
-def walk(node: ast.AST) -> Iterator[ast.AST]:
+def walk_nodes(node: ast.AST) -> Iterator[ast.AST]:
     """Every node in a node, itself included, without the far elements of a long literal."""
     stack = [node]
     while stack:
-        each = stack.pop()
-        yield each
-        stack += reversed(children_of(each))
+        descendant = stack.pop()
+        yield descendant
+        stack += reversed(children_of(descendant))
 
 
 def children_of(node: ast.AST) -> list[ast.AST]:
@@ -428,12 +428,12 @@ def children_of(node: ast.AST) -> list[ast.AST]:
         return [*node.elts[:_LONGEST_LITERAL]]
     if isinstance(node, ast.Dict):
         elements = [*node.keys[:_LONGEST_LITERAL], *node.values[:_LONGEST_LITERAL]]
-        return [each for each in elements if each is not None]
+        return [child for child in elements if child is not None]
     children: list[ast.AST] = []
     for name in _fields(cast("Hashable", type(node))):
         value = getattr(node, name, None)
         if isinstance(value, list):
-            children += [each for each in value if isinstance(each, ast.AST)]
+            children += [child for child in value if isinstance(child, ast.AST)]
         elif isinstance(value, ast.AST):
             children.append(value)
     return children
@@ -445,11 +445,11 @@ def _fields(kind: Hashable) -> tuple[str, ...]:
     return () if kind in _LEAVES else tuple(name for name in getattr(kind, "_fields", ()) if name not in _NO_NODES)
 
 
-def parameters(function: FunctionNode) -> list[ast.arg]:
+def function_parameters(function: FunctionNode) -> list[ast.arg]:
     """Every parameter of a function, in order."""
     arguments = function.args
-    named = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
-    return named + [each for each in (arguments.vararg, arguments.kwarg) if each is not None]
+    plain_parameters = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+    return plain_parameters + [parameter for parameter in (arguments.vararg, arguments.kwarg) if parameter is not None]
 
 
 def arguments_given(function: FunctionNode, call: ast.Call) -> list[tuple[str, ast.expr]]:
@@ -457,8 +457,8 @@ def arguments_given(function: FunctionNode, call: ast.Call) -> list[tuple[str, a
     positional = [*function.args.posonlyargs, *function.args.args]
     if positional and positional[0].arg == "self":
         positional = positional[1:]
-    pairs = [(each.arg, value) for each, value in zip(positional, call.args, strict=False)]
-    return pairs + [(each.arg, each.value) for each in call.keywords if each.arg]
+    pairs = [(parameter.arg, value) for parameter, value in zip(positional, call.args, strict=False)]
+    return pairs + [(keyword.arg, keyword.value) for keyword in call.keywords if keyword.arg]
 
 
 def is_true(node: ast.expr | None) -> bool:

@@ -18,13 +18,13 @@ from urllib.parse import quote
 
 from generator.check.cell_text import cell_name, collector_paused
 from generator.check.environment import is_elsewhere_at, may_be_passed_by_at
-from generator.check.findings import REMOVED, CodeChange, FieldChange, Finding, Severity, is_node, where
-from generator.check.rule import Rule, fingerprint, relative, without_ignored
+from generator.check.findings import REMOVED, CheckFinding, CodeChange, FieldChange, Severity, describe_place, is_node
+from generator.check.rule import CheckRule, finding_fingerprint, relative, without_ignored
 from generator.check.rules import RULES
 from generator.check.source import KernelSource
 from generator.errors import CheckError, did_you_mean
 from generator.files import WorkspaceFiles, read_bytes, reason_not_read
-from generator.pair.notebook import joined
+from generator.pair.notebook import join_lines
 from generator.text import JsonObject, printable
 
 _EVERYWHERE = {"N003", "N008", "N010"}
@@ -32,45 +32,45 @@ _OF_THE_COMPILER = "C"  # which ran the code
 _ORDER = {Severity.ERROR: 0, Severity.WARNING: 1, Severity.NOTE: 2}
 
 
-def check(kernels: Iterable[KernelSource], rules: Iterable[Rule] = RULES) -> list[Finding]:
+def check_kernels(kernels: Iterable[KernelSource], rules: Iterable[CheckRule] = RULES) -> list[CheckFinding]:
     """Find what is wrong with kernels, in their order; in each the metadata come first, and then cell by cell."""
     rules = tuple(rules)
-    found: list[Finding] = []
+    findings: list[CheckFinding] = []
     for kernel in kernels:
         position = {cell.name: number for number, cell in enumerate(kernel.code.cells)}
         with collector_paused():
             of_kernel = dict.fromkeys(
-                _graded(finding, part)
+                _grade(finding, part)
                 for part in (kernel, *kernel.scripts)
                 for rule in rules
                 for finding in rule(part)
                 if not _is_elsewhere(finding, part)
             )
-        found += sorted(
+        findings += sorted(
             without_ignored(of_kernel, kernel.code),
-            key=lambda each: (
-                each.place.path == kernel.code.path,
-                position.get(each.place.cell, -1),
-                each.place.line,
-                _ORDER[each.severity],
-                each.rule,
+            key=lambda entry: (
+                entry.place.path == kernel.code.path,
+                position.get(entry.place.cell, -1),
+                entry.place.line,
+                _ORDER[entry.severity],
+                entry.rule,
             ),
         )
-    return found
+    return findings
 
 
-def _is_in_code(finding: Finding, kernel: KernelSource) -> bool:
+def _is_in_code(finding: CheckFinding, kernel: KernelSource) -> bool:
     """True for what depends on whether a line is run."""
     place = finding.place
     return place.path == kernel.code.path and place.line > 0 and finding.rule not in _EVERYWHERE
 
 
-def _is_elsewhere(finding: Finding, kernel: KernelSource) -> bool:
+def _is_elsewhere(finding: CheckFinding, kernel: KernelSource) -> bool:
     """True for what no session on Kaggle comes to; a secret there is published all the same."""
     return _is_in_code(finding, kernel) and is_elsewhere_at(kernel.code, finding.place.cell, finding.place.line)
 
 
-def _graded(finding: Finding, kernel: KernelSource) -> Finding:
+def _grade(finding: CheckFinding, kernel: KernelSource) -> CheckFinding:
     """An error in code that a session may pass by is a warning: it fails only where that code is run."""
     place = finding.place
     is_error = finding.severity is Severity.ERROR and not finding.rule.startswith(_OF_THE_COMPILER)
@@ -79,20 +79,20 @@ def _graded(finding: Finding, kernel: KernelSource) -> Finding:
     return finding
 
 
-def rule_named(name: str) -> Rule:
+def rule_named(name: str) -> CheckRule:
     """Return the rule with an id or a name, such as `N042` or `unbounded-search`.
 
     Raises:
         CheckError: There is none.
     """
-    found = next((rule for rule in RULES if name.casefold() in (rule.id.casefold(), rule.name)), None)
-    if found is None:
+    matching_rule = next((rule for rule in RULES if name.casefold() in (rule.id.casefold(), rule.name)), None)
+    if matching_rule is None:
         nearest = did_you_mean(name, [rule.id for rule in RULES])
         raise CheckError(f'There is no rule "{printable(name)}".{nearest} `tandem check --explain all` lists them.')
-    return found
+    return matching_rule
 
 
-def errors(findings: Iterable[Finding]) -> list[Finding]:
+def errors(findings: Iterable[CheckFinding]) -> list[CheckFinding]:
     """Return the findings that make a check fail."""
     return [finding for finding in findings if finding.severity is Severity.ERROR]
 
@@ -138,7 +138,7 @@ class FixedFile:
     path: Path
     old: str
     new: str
-    findings: tuple[Finding, ...]
+    findings: tuple[CheckFinding, ...]
 
     def diff(self, *, name: str) -> Iterator[str]:
         """The lines of a unified diff, one for each cell that changes; none of them has a line end.
@@ -152,9 +152,9 @@ class FixedFile:
         before, after = (json.loads(text) for text in (self.old, self.new))
         for number, (old, new) in enumerate(zip(before["cells"], after["cells"], strict=True), start=1):
             if old != new:
-                called = f"{name}:{cell_name(JsonObject.of(old), number)}"
-                yield from _diff(joined(old.get("source")), joined(new.get("source")), name=called)
-        metadata = [json.dumps(each.get("metadata"), indent=1, ensure_ascii=False) for each in (before, after)]
+                label = f"{name}:{cell_name(JsonObject.of(old), number)}"
+                yield from _diff(join_lines(old.get("source")), join_lines(new.get("source")), name=label)
+        metadata = [json.dumps(notebook.get("metadata"), indent=1, ensure_ascii=False) for notebook in (before, after)]
         yield from _diff(*metadata, name=f"{name}:metadata")
 
     def write(self) -> None:
@@ -170,7 +170,7 @@ class FixedFile:
         WorkspaceFiles(self.path.parent).write(self.path, self.new.encode("utf-8", "surrogatepass"), mode=mode)
 
 
-def fixed_files(kernels: Iterable[KernelSource], findings: Iterable[Finding]) -> list[FixedFile]:
+def fixed_files(kernels: Iterable[KernelSource], findings: Iterable[CheckFinding]) -> list[FixedFile]:
     """Apply the fixes of findings to the text of their files; nothing is written.
 
     A fix is left out where its change cannot be made exactly, or where it meets that of a finding before it.
@@ -180,30 +180,34 @@ def fixed_files(kernels: Iterable[KernelSource], findings: Iterable[Finding]) ->
         findings: What was found there.
     """
     texts = _Texts(kernels)
-    made: dict[Path, list[Replacement]] = defaultdict(list)
-    fixed: dict[Path, list[Finding]] = defaultdict(list)
+    pieces_by_path: dict[Path, list[Replacement]] = defaultdict(list)
+    findings_by_path: dict[Path, list[CheckFinding]] = defaultdict(list)
     for finding in findings:
         pieces = texts.replacements(finding)
-        if pieces and not any(_meet(each, other) for path, each in pieces for other in made[path]):
+        if pieces and not any(
+            _meet(new_piece, accepted_piece) for path, new_piece in pieces for accepted_piece in pieces_by_path[path]
+        ):
             for path, piece in pieces:
-                made[path] += [piece] if piece not in made[path] else []
-            fixed[pieces[0][0]].append(finding)
+                pieces_by_path[path] += [piece] if piece not in pieces_by_path[path] else []
+            findings_by_path[pieces[0][0]].append(finding)
     files = []
-    for path, changes in made.items():
+    for path, changes in pieces_by_path.items():
         old = texts.text(path)
-        new = _applied(old, changes)
+        new = _apply(old, changes)
         if changes and new != old and _is_sound(path, new):
-            files.append(FixedFile(path, old, new, tuple(fixed[path])))
+            files.append(FixedFile(path, old, new, tuple(findings_by_path[path])))
     return files
 
 
-def replacements(kernels: Iterable[KernelSource], findings: Iterable[Finding]) -> list[list[tuple[Path, Replacement]]]:
+def replacements(
+    kernels: Iterable[KernelSource], findings: Iterable[CheckFinding]
+) -> list[list[tuple[Path, Replacement]]]:
     """The pieces of their files that the fix of each finding replaces; none where there is no fix that fits."""
     texts = _Texts(kernels)
     return [texts.replacements(finding) for finding in findings]
 
 
-def file_lines(kernels: Iterable[KernelSource], findings: Iterable[Finding]) -> list[int]:
+def file_lines(kernels: Iterable[KernelSource], findings: Iterable[CheckFinding]) -> list[int]:
     """The line of its file where each finding is, as an editor counts it: in a notebook, a line of its JSON."""
     texts = _Texts(kernels)
     return [texts.line(finding) for finding in findings]
@@ -218,20 +222,20 @@ class _Texts:
             for path in (kernel.metadata_path, kernel.code.path):
                 if path is not None:
                     self._kernels[path] = kernel
-        self._read: dict[Path, str] = {}
+        self._texts: dict[Path, str] = {}
         self._json: dict[Path, _JsonText] = {}
 
     def text(self, path: Path) -> str:
-        if path not in self._read:
-            self._read[path] = _text(path)
-        return self._read[path]
+        if path not in self._texts:
+            self._texts[path] = _text(path)
+        return self._texts[path]
 
     def json(self, path: Path) -> "_JsonText":
         if path not in self._json:
             self._json[path] = _JsonText(self.text(path))
         return self._json[path]
 
-    def line(self, finding: Finding) -> int:
+    def line(self, finding: CheckFinding) -> int:
         place = finding.place
         kernel = self._kernels.get(place.path)
         if kernel is None or place.path != kernel.code.path or not kernel.notebook or not place.cell:
@@ -246,7 +250,7 @@ class _Texts:
         except (_NotApplicableError, CheckError, ValueError, LookupError, RecursionError):
             return 1
 
-    def replacements(self, finding: Finding) -> list[tuple[Path, Replacement]]:
+    def replacements(self, finding: CheckFinding) -> list[tuple[Path, Replacement]]:
         kernel = self._kernels.get(finding.place.path)
         if finding.fix is None or kernel is None:
             return []
@@ -256,7 +260,7 @@ class _Texts:
             return []
 
     def _pieces(
-        self, kernel: KernelSource, finding: Finding, change: CodeChange | FieldChange
+        self, kernel: KernelSource, finding: CheckFinding, change: CodeChange | FieldChange
     ) -> Iterator[tuple[Path, Replacement]]:
         if isinstance(change, FieldChange):
             path = kernel.code.path if change.in_notebook else kernel.metadata_path
@@ -301,10 +305,10 @@ def _in_source(source: str, change: CodeChange) -> Replacement:
         piece = change.piece(text)
         if piece is None or not is_node(text[: piece[0]] + piece[2] + text[piece[1] :], change.result()):
             break
-        found = Replacement(start + piece[0], start + piece[1], piece[2])
-        if "\n" in source[found.start : found.end] + found.new:
+        replacement = Replacement(start + piece[0], start + piece[1], piece[2])
+        if "\n" in source[replacement.start : replacement.end] + replacement.new:
             break
-        return found
+        return replacement
     raise _NotApplicableError
 
 
@@ -350,7 +354,7 @@ class _JsonText:
         at = self._cells[cell][0]
         if line:
             source = self.source(cell)
-            before = sum(len(each) + 1 for each in source.text.split("\n")[: line - 1])
+            before = sum(len(source_line) + 1 for source_line in source.text.split("\n")[: line - 1])
             at = source.offset(before)
         return self.text.count("\n", 0, at) + 1
 
@@ -363,35 +367,35 @@ class _JsonText:
         if isinstance(last, int):
             return self._item(at, last, change.value)
         members = self.members(at)
-        numbers = [number for number, each in enumerate(members) if each.key == last]
+        numbers = [number for number, member in enumerate(members) if member.key == last]
         if change.value is not REMOVED:
             new = json.dumps(change.value, ensure_ascii=self.text.isascii())
             if numbers:  # of two with one name the last one counts
                 return Replacement(members[numbers[-1]].value, members[numbers[-1]].end, new)
-            return self._added(at, members, last, new)
+            return self._add_member(at, members, last, new)
         if len(numbers) != 1:
             raise _NotApplicableError
-        return self._without([(each.start, each.end) for each in members], numbers[0])
+        return self._without([(member.start, member.end) for member in members], numbers[0])
 
     def members(self, at: int) -> list[_Member]:
         """The members of an object that begins somewhere."""
-        found = []
+        members = []
         for start in self._parts(at, "{}"):
             if self.text[start] != '"':
                 raise _NotApplicableError
             key, end = scanstring(self.text, start + 1, True)
             value = self._skip(self._skip(end) + 1)  # behind the colon
-            found.append(_Member(key, start, value, self._decoder.raw_decode(self.text, value)[1]))
-            self._end = found[-1].end
-        return found
+            members.append(_Member(key, start, value, self._decoder.raw_decode(self.text, value)[1]))
+            self._end = members[-1].end
+        return members
 
     def items(self, at: int) -> list[tuple[int, int]]:
         """The beginnings and ends of the items of a list that begins somewhere."""
-        found = []
+        spans = []
         for start in self._parts(at, "[]"):
             self._end = self._decoder.raw_decode(self.text, start)[1]
-            found.append((start, self._end))
-        return found
+            spans.append((start, self._end))
+        return spans
 
     def _parts(self, at: int, brackets: str) -> Iterator[int]:
         """The beginnings of what an object or a list holds; whoever asks says in `_end` where each ends."""
@@ -420,21 +424,21 @@ class _JsonText:
             return Replacement(parts[number - 1][1], end, "")
         return Replacement(start, parts[1][0] if len(parts) > 1 else end, "")
 
-    def _added(self, at: int, members: Sequence[_Member], key: str, value: str) -> Replacement:
+    def _add_member(self, at: int, members: Sequence[_Member], key: str, value: str) -> Replacement:
         """One member more, behind the others and laid out as they are."""
         if not members:
             return Replacement(at + 1, at + 1, f"{json.dumps(key)}: {value}")
         last = members[-1]
         before = self.text[members[-2].end : last.start] if len(members) > 1 else f",{self.text[at + 1 : last.start]}"
-        between = self.text[scanstring(self.text, last.start + 1, True)[1] : last.value]
-        return Replacement(last.end, last.end, f"{before}{json.dumps(key)}{between}{value}")
+        separator = self.text[scanstring(self.text, last.start + 1, True)[1] : last.value]
+        return Replacement(last.end, last.end, f"{before}{json.dumps(key)}{separator}{value}")
 
     def _member(self, members: Sequence[_Member], key: str) -> _Member:
-        return next(each for each in reversed(members) if each.key == key)
+        return next(member for member in reversed(members) if member.key == key)
 
     def _skip(self, at: int) -> int:
-        found = _BLANK.match(self.text, at)
-        return found.end() if found else at
+        match = _BLANK.match(self.text, at)
+        return match.end() if match else at
 
 
 class _Source:
@@ -448,7 +452,7 @@ class _Source:
         for start in starts:
             piece, end = scanstring(text, start + 1, True)
             pieces.append(piece)
-            self._offsets += [found.start() for found in _ESCAPES.finditer(text, start + 1, end - 1)]
+            self._offsets += [match.start() for match in _ESCAPES.finditer(text, start + 1, end - 1)]
             self._ends.append(end - 1)
             self._lengths.append(self._lengths[-1] + len(piece))
         self.text = "".join(pieces)
@@ -468,8 +472,8 @@ class _Source:
             raise _NotApplicableError
         offsets = [*self._offsets[self._lengths[number] : self._lengths[number + 1]], self._ends[number]]
         first = self._lengths[number]
-        written = json.dumps(new, ensure_ascii=self._as_ascii)[1:-1]
-        return Replacement(offsets[start - first], offsets[end - first], written)
+        literal = json.dumps(new, ensure_ascii=self._as_ascii)[1:-1]
+        return Replacement(offsets[start - first], offsets[end - first], literal)
 
 
 def _text(path: Path) -> str:
@@ -479,12 +483,12 @@ def _text(path: Path) -> str:
         raise CheckError(f"{printable(str(path))} cannot be read again ({reason_not_read(error)}).") from error
 
 
-def _meet(one: Replacement, other: Replacement) -> bool:
+def _meet(first: Replacement, second: Replacement) -> bool:
     """True if two replacements are of the same text, and are not the same."""
-    return one != other and one.start < other.end and other.start < one.end
+    return first != second and first.start < second.end and second.start < first.end
 
 
-def _applied(text: str, pieces: Iterable[Replacement]) -> str:
+def _apply(text: str, pieces: Iterable[Replacement]) -> str:
     for start, end, new in sorted(pieces, key=lambda piece: (piece.start, piece.end), reverse=True):
         text = text[:start] + new + text[end:]
     return text
@@ -517,8 +521,8 @@ _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sa
 
 
 def sarif(
-    findings: Sequence[Finding],
-    rules: Iterable[Rule],
+    findings: Sequence[CheckFinding],
+    rules: Iterable[CheckRule],
     *,
     root: Path,
     version: str,
@@ -533,20 +537,20 @@ def sarif(
         version: The kit's.
         kernels: What was checked, from whose files the fixes are known.
     """
-    known = list(rules)
-    index = {rule.id: number for number, rule in enumerate(known)}
-    driver = {"name": "tandem check", "version": version, "rules": [_rule(rule) for rule in known]}
+    rule_list = list(rules)
+    index = {rule.id: number for number, rule in enumerate(rule_list)}
+    driver = {"name": "tandem check", "version": version, "rules": [_rule(rule) for rule in rule_list]}
     kernels = tuple(kernels)
     fixes, lines = replacements(kernels, findings), file_lines(kernels, findings)
     results = [
         _result(finding, root, index, line=line) | _fixes(finding, pieces, root)
         for finding, pieces, line in zip(findings, fixes, lines, strict=True)
     ]
-    run = {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results}
-    return {"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}
+    sarif_run = {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results}
+    return {"$schema": _SCHEMA, "version": "2.1.0", "runs": [sarif_run]}
 
 
-def _rule(rule: Rule) -> dict[str, Any]:
+def _rule(rule: CheckRule) -> dict[str, Any]:
     return {
         "id": rule.id,
         "name": rule.name,
@@ -556,9 +560,9 @@ def _rule(rule: Rule) -> dict[str, Any]:
     }
 
 
-def _result(finding: Finding, root: Path, index: dict[str, int], *, line: int) -> dict[str, Any]:
+def _result(finding: CheckFinding, root: Path, index: dict[str, int], *, line: int) -> dict[str, Any]:
     place = finding.place
-    inside = where(place)
+    inside = describe_place(place)
     physical = {"artifactLocation": {"uri": _uri(place.path, root)}, "region": {"startLine": line}}
     location: dict[str, Any] = {"physicalLocation": physical}
     if place.cell:
@@ -569,12 +573,12 @@ def _result(finding: Finding, root: Path, index: dict[str, int], *, line: int) -
         "level": str(finding.severity),
         "message": {"text": f"{inside[:1].upper()}{inside[1:]}: {text}" if place.cell else text},
         "locations": [location],
-        "partialFingerprints": {"tandemFinding/v1": fingerprint(finding, root)},
+        "partialFingerprints": {"tandemFinding/v1": finding_fingerprint(finding, root)},
     }
     return result | ({"ruleIndex": index[finding.rule]} if finding.rule in index else {})
 
 
-def _fixes(finding: Finding, pieces: Sequence[tuple[Path, Replacement]], root: Path) -> dict[str, Any]:
+def _fixes(finding: CheckFinding, pieces: Sequence[tuple[Path, Replacement]], root: Path) -> dict[str, Any]:
     """The fix of a finding as pieces of its file, whose places are counted in characters."""
     changes = [
         {

@@ -13,19 +13,19 @@ from pathlib import Path, PurePosixPath
 from typing import Protocol, TypeVar, cast
 
 from generator.check.cell_text import (
-    Call,
-    CodeCell,
+    CheckedCell,
+    CodeCall,
     FunctionNode,
     Tree,
     arguments_given,
     cell_name,
     collector_paused,
-    parameters,
-    read_cells,
-    walk,
+    function_parameters,
+    parse_code_cells,
+    walk_nodes,
 )
-from generator.check.findings import Place
-from generator.pair.notebook import joined
+from generator.check.findings import CodeLocation
+from generator.pair.notebook import join_lines
 from generator.text import JsonObject
 
 # Texts that the code of a notebook puts together, paths above all.
@@ -44,14 +44,14 @@ class Names(Protocol):
     def name(self, node: ast.AST) -> str:
         """Return the full name that an expression is."""
 
-    def resolved(self, node: ast.expr | None) -> ast.expr | None:
+    def resolve(self, node: ast.expr | None) -> ast.expr | None:
         """Return the expression that a name is given."""
 
     def text(self, node: ast.AST | None, depth: int = 0) -> str | None:
         """Return the text that an expression amounts to, if it is known."""
 
 
-def text_of(code: Names, node: ast.AST, depth: int) -> str | None:  # noqa: PLR0911 - a kind a line
+def string_value(code: Names, node: ast.AST, depth: int) -> str | None:  # noqa: PLR0911 - a kind a line
     """Return the text that an expression amounts to, with `UNKNOWN` for parts of it, or None; as `NotebookCode.text`.
 
     Args:
@@ -62,7 +62,7 @@ def text_of(code: Names, node: ast.AST, depth: int) -> str | None:  # noqa: PLR0
     if isinstance(node, ast.Constant):
         return node.value if isinstance(node.value, str) else None
     if isinstance(node, ast.Name | ast.Attribute | ast.Subscript):
-        value = code.resolved(node)
+        value = code.resolve(node)
         return None if value is node else code.text(value, depth + 1)
     if isinstance(node, ast.JoinedStr):
         parts = [part.value if isinstance(part, ast.FormattedValue) else part for part in node.values]
@@ -152,7 +152,7 @@ class NotebookCode:
     """The code cells of a notebook, in order; what is known of them is found out when it is asked for."""
 
     path: Path
-    cells: tuple[CodeCell, ...]
+    cells: tuple[CheckedCell, ...]
     script: str = ""  # the file that it is, where a cell of a notebook writes it
     writer: "NotebookCode | None" = None  # the notebook that writes it
 
@@ -182,41 +182,41 @@ class NotebookCode:
         return iter(self._tree.cell_of)
 
     @cached_property
-    def calls(self) -> list[Call]:
+    def calls(self) -> list[CodeCall]:
         """Every call, with the full name of what is called."""
-        return [Call(node, self.name(node.func)) for node in self.nodes(ast.Call)]
+        return [CodeCall(node, self.name(node.func)) for node in self.nodes(ast.Call)]
 
     @cached_property
-    def calls_by_name(self) -> Mapping[str, list[Call]]:
+    def calls_by_name(self) -> Mapping[str, list[CodeCall]]:
         """The calls of each full name."""
-        found: dict[str, list[Call]] = defaultdict(list)
+        calls_by_name: dict[str, list[CodeCall]] = defaultdict(list)
         for call in self.calls:
-            found[call.name].append(call)
-        return found
+            calls_by_name[call.name].append(call)
+        return calls_by_name
 
     @cached_property
-    def called(self) -> frozenset[str]:
+    def callee_names(self) -> frozenset[str]:
         """What is called anywhere, by the name after the last dot."""
         return frozenset(call.last for call in self.calls)
 
     @cached_property
-    def _call_of(self) -> dict[ast.AST, Call]:
+    def _call_of(self) -> dict[ast.AST, CodeCall]:
         return {call.node: call for call in self.calls}
 
-    def call(self, node: ast.AST | None) -> Call | None:
+    def call(self, node: ast.AST | None) -> CodeCall | None:
         """A node as a call, if it is one."""
         return self._call_of.get(node) if isinstance(node, ast.Call) else None
 
-    def below(self, node: ast.AST) -> list[Call]:
+    def below(self, node: ast.AST) -> list[CodeCall]:
         """The calls in a node, itself included."""
-        found = (self.call(each) for each in walk(node))
-        return [call for call in found if call is not None]
+        calls = (self.call(descendant) for descendant in walk_nodes(node))
+        return [call for call in calls if call is not None]
 
     def has(self, node: ast.AST) -> bool:
         """False for a far element of a long literal, which is not looked at."""
         return node in self._tree.cell_of
 
-    def cell(self, node: ast.AST) -> CodeCell:
+    def cell(self, node: ast.AST) -> CheckedCell:
         """The cell that a node is in."""
         return self.cells[self._tree.cell_of[node]]
 
@@ -247,7 +247,7 @@ class NotebookCode:
 
     def is_conditional(self, node: ast.AST) -> bool:
         """True below an `if` of its function."""
-        return any(isinstance(each, ast.If | ast.IfExp) for each in self.ancestors(node, within_function=True))
+        return any(isinstance(ancestor, ast.If | ast.IfExp) for ancestor in self.ancestors(node, within_function=True))
 
     def class_of(self, function: FunctionNode) -> ast.ClassDef | None:
         """The class that a function is a method of."""
@@ -258,28 +258,28 @@ class NotebookCode:
         """The nodes of a function's body, or those outside of all; not those of functions that are defined there."""
         return self._tree.inside.get(function, [])
 
-    def calls_inside(self, function: FunctionNode | None) -> list[Call]:
+    def calls_inside(self, function: FunctionNode | None) -> list[CodeCall]:
         """The calls in a function's body, or those outside of all."""
         return self._calls_by_function.get(function, [])
 
     @cached_property
-    def _calls_by_function(self) -> Mapping[FunctionNode | None, list[Call]]:
-        found: dict[FunctionNode | None, list[Call]] = defaultdict(list)
+    def _calls_by_function(self) -> Mapping[FunctionNode | None, list[CodeCall]]:
+        calls_by_function: dict[FunctionNode | None, list[CodeCall]] = defaultdict(list)
         for call in self.calls:
-            found[self.function(call.node)].append(call)
-        return found
+            calls_by_function[self.function(call.node)].append(call)
+        return calls_by_function
 
     def order(self, node: ast.AST) -> tuple[int, int]:
         """A key that sorts nodes as they are executed in a notebook that is run from top to bottom."""
         return self._tree.cell_of[node], getattr(node, "lineno", 0)
 
-    def place(self, at: CodeCell | ast.AST, node: ast.AST | int | None = None) -> Place:
+    def place(self, at: CheckedCell | ast.AST, node: ast.AST | int | None = None) -> CodeLocation:
         """Where a node is; or a cell, a line of it, a node in it."""
         cell, node = (self.cell(at), at) if isinstance(at, ast.AST) else (at, node)
         line = node if isinstance(node, int) else getattr(node, "lineno", 0)
-        return Place(self.path, cell.name, line)
+        return CodeLocation(self.path, cell.name, line)
 
-    def commands(self) -> Iterator[tuple[CodeCell, int, str]]:
+    def commands(self) -> Iterator[tuple[CheckedCell, int, str]]:
         """Every command and magic with its cell and line, those of `get_ipython().run_line_magic` and the like too."""
         for cell in self.cells:
             for line, command in cell.commands.items():
@@ -291,20 +291,22 @@ class NotebookCode:
                 if call.last == "run_cell_magic":
                     magic, bodies = texts[:1], texts[2:3]
                     is_shell = bool(bodies) and magic[0] in _SHELLS
-                    found = [each for body in bodies for each in body.splitlines()] if is_shell else magic
+                    command_lines = (
+                        [body_line for body in bodies for body_line in body.splitlines()] if is_shell else magic
+                    )
                 else:
-                    found = [" ".join(texts)]
-                for text in found:
+                    command_lines = [" ".join(texts)]
+                for text in command_lines:
                     yield self.cell(call.node), line, text.strip().lstrip("%!")
 
     def _is_ipython(self, node: ast.expr | None) -> bool:
-        made = self.call(self.resolved(node))
-        return made is not None and made.last == "get_ipython"
+        call = self.call(self.resolve(node))
+        return call is not None and call.last == "get_ipython"
 
     @cached_property
     def scripts(self) -> tuple["NotebookCode", ...]:
         """The Python files that its cells write, each as code of its own, whose places are those of the cells."""
-        files: dict[str, list[CodeCell]] = defaultdict(list)
+        files: dict[str, list[CheckedCell]] = defaultdict(list)
         for cell in self.cells:
             if cell.script is not None:
                 command = next(iter(cell.commands.values()), "")
@@ -314,35 +316,37 @@ class NotebookCode:
     @cached_property
     def environment_settings(self) -> list[tuple[ast.AST, str, ast.expr | None]]:
         """Where the code sets an environment variable, its name (UNKNOWN where only a run tells), and the value."""
-        found: list[tuple[ast.AST, str, ast.expr | None]] = []
+        settings: list[tuple[ast.AST, str, ast.expr | None]] = []
         for assign in self.nodes(ast.Assign):
-            targets = [each for each in assign.targets if isinstance(each, ast.Subscript)]
-            named = [self.text(each.slice) or UNKNOWN for each in targets if self.name(each.value) == "os.environ"]
-            found += [(assign, name, assign.value) for name in named]
+            targets = [target for target in assign.targets if isinstance(target, ast.Subscript)]
+            names = [
+                self.text(target.slice) or UNKNOWN for target in targets if self.name(target.value) == "os.environ"
+            ]
+            settings += [(assign, name, assign.value) for name in names]
         for call in self.calls:
             if call.name in ("os.environ.setdefault", "os.putenv"):
-                found.append((call.node, self.text(call.argument(0)) or UNKNOWN, call.argument(1)))
+                settings.append((call.node, self.text(call.argument(0)) or UNKNOWN, call.argument(1)))
             elif call.name == "os.environ.update":
-                made = self.resolved(call.argument(0))
-                pairs = zip(made.keys, made.values, strict=True) if isinstance(made, ast.Dict) else ()
-                found += [(call.node, self.text(key) or UNKNOWN, value) for key, value in pairs]
-                found += [(call.node, each.arg, each.value) for each in call.node.keywords if each.arg]
-        return found
+                mapping = self.resolve(call.argument(0))
+                pairs = zip(mapping.keys, mapping.values, strict=True) if isinstance(mapping, ast.Dict) else ()
+                settings += [(call.node, self.text(key) or UNKNOWN, value) for key, value in pairs]
+                settings += [(call.node, keyword.arg, keyword.value) for keyword in call.node.keywords if keyword.arg]
+        return settings
 
     @cached_property
     def environment(self) -> Mapping[str, str]:
         """The environment variables that the notebook sets, as far as their values are known; UNKNOWN where not."""
-        found: dict[str, str] = {} if self.writer is None else dict(self.writer.environment)
-        found |= {name: self._setting(value) for _, name, value in self.environment_settings}
+        variables: dict[str, str] = {} if self.writer is None else dict(self.writer.environment)
+        variables |= {name: self._setting(value) for _, name, value in self.environment_settings}
         for _, _, command in self.commands():
             if setting := _ENVIRONMENT.match(command):
-                found[setting["name"]] = setting["value"].strip().strip("\"'")
-        return found
+                variables[setting["name"]] = setting["value"].strip().strip("\"'")
+        return variables
 
     def _setting(self, node: ast.expr | None) -> str:
-        value = self.resolved(node)
+        value = self.resolve(node)
         if isinstance(value, ast.Call) and self.name(value.func) == "str" and value.args:
-            value = self.resolved(value.args[0])
+            value = self.resolve(value.args[0])
         text = self.text(value)
         if text is None and isinstance(value, ast.Constant):
             text = str(value.value)
@@ -351,28 +355,28 @@ class NotebookCode:
     # What is defined
 
     @cached_property
-    def defined(self) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
+    def function_defs(self) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
         """Every function that has a name."""
         return [*self.nodes(ast.FunctionDef), *self.nodes(ast.AsyncFunctionDef)]
 
     @property
     def functions(self) -> list[FunctionNode]:
         """Every function, lambdas included."""
-        return [*self.defined, *self.nodes(ast.Lambda)]
+        return [*self.function_defs, *self.nodes(ast.Lambda)]
 
     @cached_property
     def functions_named(self) -> Mapping[str, list[FunctionNode]]:
         """The functions of each name, methods included, in the order of the text."""
-        named: dict[str, list[FunctionNode]] = defaultdict(list)
-        for function in self.defined:
-            named[function.name].append(function)
-        return named
+        functions_by_name: dict[str, list[FunctionNode]] = defaultdict(list)
+        for function in self.function_defs:
+            functions_by_name[function.name].append(function)
+        return functions_by_name
 
     @cached_property
     def methods(self) -> Mapping[tuple[ast.ClassDef, str], list[FunctionNode]]:
         """The methods of each class by their names."""
         methods: dict[tuple[ast.ClassDef, str], list[FunctionNode]] = defaultdict(list)
-        for function in self.defined:
+        for function in self.function_defs:
             if (owner := self.class_of(function)) is not None:
                 methods[owner, function.name].append(function)
         return methods
@@ -385,7 +389,7 @@ class NotebookCode:
     # What names stand for
 
     @cached_property
-    def imported(self) -> Mapping[str, str]:
+    def imports(self) -> Mapping[str, str]:
         """Names of the notebook by what they were imported as: `np` is `numpy`, `jit` is `jax.jit`."""
         names: dict[str, str] = {}
         nodes: list[ast.Import | ast.ImportFrom] = [*self.nodes(ast.Import), *self.nodes(ast.ImportFrom)]
@@ -397,9 +401,9 @@ class NotebookCode:
             elif node.module and not node.level:
                 names.update({alias.asname or alias.name: f"{node.module}.{alias.name}" for alias in node.names})
         if "*" in names:
-            used = {node.id for node in self.nodes(ast.Name)}
-            stored = {node.id for node in self.nodes(ast.Name) if isinstance(node.ctx, ast.Store)}
-            usual = {name: module for name, module in _USUAL_NAMES.items() if name in used - stored}
+            used_names = {node.id for node in self.nodes(ast.Name)}
+            stored_names = {node.id for node in self.nodes(ast.Name) if isinstance(node.ctx, ast.Store)}
+            usual = {name: module for name, module in _USUAL_NAMES.items() if name in used_names - stored_names}
             names = usual | names
         return names
 
@@ -408,12 +412,12 @@ class NotebookCode:
         """Every import with the full names that it brings."""
         plain = [(node, [alias.name for alias in node.names]) for node in self.nodes(ast.Import)]
         of_modules = [node for node in self.nodes(ast.ImportFrom) if node.module and not node.level]
-        return [*plain, *((node, [f"{node.module}.{each.name}" for each in node.names]) for node in of_modules)]
+        return [*plain, *((node, [f"{node.module}.{member.name}" for member in node.names]) for node in of_modules)]
 
     @cached_property
     def modules(self) -> frozenset[str]:
         """The top-level modules that the notebook imports."""
-        return frozenset(name.partition(".")[0] for name in self.imported.values())
+        return frozenset(name.partition(".")[0] for name in self.imports.values())
 
     @cached_property
     def stars(self) -> frozenset[str]:
@@ -429,7 +433,7 @@ class NotebookCode:
             target, value = node.targets[0], node.value
             if len(node.targets) == 1 and isinstance(target, ast.Name) and isinstance(value, ast.Attribute):
                 full = self._imported_name(value)
-                if full.partition(".")[0] in self.modules and target.id not in self.imported:
+                if full.partition(".")[0] in self.modules and target.id not in self.imports:
                     aliases[target.id] = full
         return aliases
 
@@ -444,7 +448,7 @@ class NotebookCode:
 
     def full_name(self, name: str) -> str:
         """The full name of what a name without a dot stands for."""
-        return self._aliases.get(name) or self.imported.get(name, name)
+        return self._aliases.get(name) or self.imports.get(name, name)
 
     def _imported_name(self, node: ast.AST) -> str:
         parts: list[str] = []
@@ -452,58 +456,67 @@ class NotebookCode:
             parts.append(node.attr)
             node = node.value
         if isinstance(node, ast.Name):
-            return ".".join([self.imported.get(node.id, node.id), *reversed(parts)])
+            return ".".join([self.imports.get(node.id, node.id), *reversed(parts)])
         return ".".join(["?", *reversed(parts)]) if parts else ""
 
-    def statement(self, cell: CodeCell, line: int) -> ast.stmt | None:
+    def statement(self, cell: CheckedCell, line: int) -> ast.stmt | None:
         """The innermost statement that a line of a cell is in; a command leaves `pass` in its place."""
-        found = self.statements.get((cell.name, line), [])
-        return found[-1] if found else None
+        statements = self.statements.get((cell.name, line), [])
+        return statements[-1] if statements else None
 
     @cached_property
     def statements(self) -> Mapping[tuple[str, int], list[ast.stmt]]:
         """The statements of each line, the innermost one last."""
-        found: dict[tuple[str, int], list[ast.stmt]] = defaultdict(list)
+        statements_by_line: dict[tuple[str, int], list[ast.stmt]] = defaultdict(list)
         for node in self.all_nodes():
             if isinstance(node, ast.stmt):
                 last = node.end_lineno or node.lineno
                 compound = isinstance(getattr(node, "body", None), list)
                 for line in range(node.lineno, (node.lineno if compound else last) + 1):
-                    found[self.cell(node).name, line].append(node)
-        return found
+                    statements_by_line[self.cell(node).name, line].append(node)
+        return statements_by_line
 
     # Which function a name means
 
     @cached_property
     def _definitions(self) -> Mapping[tuple[FunctionNode | None, str], list["_Definition"]]:
         """What gives each name of a scope something to stand for, in the order of the text."""
-        found: dict[tuple[FunctionNode | None, str], list[_Definition]] = defaultdict(list)
+        definitions_by_name: dict[tuple[FunctionNode | None, str], list[_Definition]] = defaultdict(list)
         for function in self.functions:
-            for argument in parameters(function):
-                found[function, argument.arg].append(_Definition((-1, 0, 0), None, is_certain=True))
+            for argument in function_parameters(function):
+                definitions_by_name[function, argument.arg].append(_Definition((-1, 0, 0), None, is_certain=True))
         for node, names, value in self._definers():
             if not isinstance(self.parent(node), ast.ClassDef) and not self._is_in_class_body(node):
-                certain = not any(isinstance(each, _BRANCHES) for each in self.ancestors(node, within_function=True))
+                certain = not any(
+                    isinstance(ancestor, _BRANCHES) for ancestor in self.ancestors(node, within_function=True)
+                )
                 for name in names:
-                    found[self.function(node), name].append(
+                    definitions_by_name[self.function(node), name].append(
                         _Definition(self._position(node), value, is_certain=certain)
                     )
-        for known in found.values():
-            known.sort(key=lambda each: each.position)
-        return found
+        for definitions in definitions_by_name.values():
+            definitions.sort(key=lambda definition: definition.position)
+        return definitions_by_name
 
     def definitions(self) -> Iterator[tuple[str, ast.AST | None]]:
         """Every name with each thing that it is given to stand for, in any scope."""
-        return ((name, each.value) for (_, name), known in self._definitions.items() for each in known)
+        return (
+            (name, definition.value)
+            for (_, name), definitions in self._definitions.items()
+            for definition in definitions
+        )
 
     def _definers(self) -> Iterator[tuple[ast.AST, list[str], ast.AST | None]]:
         """Every node that gives names something to stand for, with the names and what is known of that."""
-        named: list[ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef] = [*self.defined, *self.nodes(ast.ClassDef)]
-        for node in named:
+        def_nodes: list[ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef] = [
+            *self.function_defs,
+            *self.nodes(ast.ClassDef),
+        ]
+        for node in def_nodes:
             yield node, [node.name], node
         importing: list[ast.Import | ast.ImportFrom] = [*self.nodes(ast.Import), *self.nodes(ast.ImportFrom)]
         for statement in importing:
-            yield statement, [(each.asname or each.name).partition(".")[0] for each in statement.names], None
+            yield statement, [(alias.asname or alias.name).partition(".")[0] for alias in statement.names], None
         for name in self.nodes(ast.Name):
             if not isinstance(name.ctx, ast.Load):
                 parent = self.parent(name)
@@ -520,7 +533,7 @@ class NotebookCode:
             return self._tree.cell_of[node], parent.end_lineno or 0, parent.end_col_offset or 0
         return self._tree.cell_of[node], getattr(node, "lineno", 0), getattr(node, "col_offset", 0)
 
-    def meant(self, name: ast.Name) -> list[ast.AST | None]:
+    def find_meanings(self, name: ast.Name) -> list[ast.AST | None]:
         """What a name stands for where it is: functions, classes, expressions that it was given; None is not known.
 
         The innermost scope that has it decides, and there the definition in force: the last one above, with others
@@ -528,22 +541,24 @@ class NotebookCode:
         first used.
         """
         for scope in [*self.functions_around(name), None]:
-            known = self._definitions.get((scope, name.id))
-            if known is None:
+            definitions = self._definitions.get((scope, name.id))
+            if definitions is None:
                 continue
             at = self._position(name) if self.function(name) is scope else self._first_use(name, scope)
-            before = len(known) if at is None else bisect_left(known, at, key=lambda each: each.position)
-            meant: list[ast.AST | None] = []
-            for definition in reversed(known[max(0, (before or len(known)) - _MOST_MEANINGS) : before or len(known)]):
-                meant.append(definition.value)
+            before = len(definitions) if at is None else bisect_left(definitions, at, key=lambda entry: entry.position)
+            meanings: list[ast.AST | None] = []
+            for definition in reversed(
+                definitions[max(0, (before or len(definitions)) - _MOST_MEANINGS) : before or len(definitions)]
+            ):
+                meanings.append(definition.value)
                 if definition.is_certain:
                     break
-            return meant
+            return meanings
         return []
 
     def _first_use(self, name: ast.Name, scope: FunctionNode | None) -> tuple[int, int, int] | None:
         """Where the function around a name is first used in an outer scope, if it is."""
-        inner = next(each for each in self.functions_around(name) if self.function(each) is scope)
+        inner = next(function for function in self.functions_around(name) if self.function(function) is scope)
         if isinstance(inner, ast.Lambda):
             return None
         uses = self._positions_of_uses.get(inner.name, [])
@@ -567,19 +582,19 @@ class NotebookCode:
     # What names are given
 
     @cached_property
-    def _bound(self) -> Mapping[tuple[FunctionNode | None, str], list[ast.expr | None]]:
+    def _values_by_scope(self) -> Mapping[tuple[FunctionNode | None, str], list[ast.expr | None]]:
         """The values of names by scope, and of attributes of classes as `CFG.size`; None is one that is not known."""
-        bound: dict[tuple[FunctionNode | None, str], list[ast.expr | None]] = defaultdict(list)
+        values_by_scope: dict[tuple[FunctionNode | None, str], list[ast.expr | None]] = defaultdict(list)
         attributes: list[tuple[ast.Attribute, ast.expr | None]] = []
         for target, value in self.bindings():
-            self._bind(bound, attributes, target, value)
+            self._bind(values_by_scope, attributes, target, value)
         for function in self.functions:
-            for argument in parameters(function):
-                bound[function, argument.arg].append(None)
+            for argument in function_parameters(function):
+                values_by_scope[function, argument.arg].append(None)
         for target, value in attributes:
             if isinstance(target.value, ast.Name):
-                bound[None, f"{self._class_named(target.value, bound)}.{target.attr}"].append(value)
-        return bound
+                values_by_scope[None, f"{self._class_named(target.value, values_by_scope)}.{target.attr}"].append(value)
+        return values_by_scope
 
     def is_bound(self, name: str) -> bool:
         """True if a name is given a value, or is a parameter, in any scope."""
@@ -587,35 +602,35 @@ class NotebookCode:
 
     def binds(self, function: FunctionNode | None, name: str) -> bool:
         """True if a function gives a name a value, or has it as a parameter; None is the code outside of all."""
-        return (function, name) in self._bound
+        return (function, name) in self._values_by_scope
 
     @cached_property
     def _names_bound(self) -> frozenset[str]:
-        return frozenset(name for _, name in self._bound)
+        return frozenset(name for _, name in self._values_by_scope)
 
     def bindings(self) -> Iterator[tuple[ast.expr, ast.expr | None]]:
         """Every target that something is assigned to, with the expression; None where it is not one."""
         for assign in self.nodes(ast.Assign):
             for target in assign.targets:
                 yield target, assign.value
-        for annotated in self.nodes(ast.AnnAssign):
-            yield annotated.target, annotated.value
-        for named in self.nodes(ast.NamedExpr):
-            yield named.target, named.value
-        for changed in self.nodes(ast.AugAssign):
-            yield changed.target, None
+        for ann_assign in self.nodes(ast.AnnAssign):
+            yield ann_assign.target, ann_assign.value
+        for named_expr in self.nodes(ast.NamedExpr):
+            yield named_expr.target, named_expr.value
+        for aug_assign in self.nodes(ast.AugAssign):
+            yield aug_assign.target, None
         loops: list[ast.For | ast.AsyncFor] = [*self.nodes(ast.For), *self.nodes(ast.AsyncFor)]
         for loop in loops:
             yield loop.target, None
         for part in self.nodes(ast.comprehension):
             yield part.target, None
-        for entered in self.nodes(ast.withitem):
-            if entered.optional_vars is not None:
-                yield entered.optional_vars, None
+        for with_item in self.nodes(ast.withitem):
+            if with_item.optional_vars is not None:
+                yield with_item.optional_vars, None
 
     def _bind(
         self,
-        bound: dict[tuple[FunctionNode | None, str], list[ast.expr | None]],
+        values_by_scope: dict[tuple[FunctionNode | None, str], list[ast.expr | None]],
         attributes: list[tuple[ast.Attribute, ast.expr | None]],
         target: ast.expr,
         value: ast.expr | None,
@@ -624,89 +639,93 @@ class NotebookCode:
             around = self.ancestors(target, within_function=True)
             kept_in = next((node for node in around if isinstance(node, ast.ClassDef)), None)
             name = f"{kept_in.name}.{target.id}" if kept_in is not None else target.id
-            bound[self.function(target), name].append(value)
+            values_by_scope[self.function(target), name].append(value)
         elif isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name) and target.value.id != "self":
             attributes.append((target, value))
         elif isinstance(target, ast.Starred):
-            self._bind(bound, attributes, target.value, None)
+            self._bind(values_by_scope, attributes, target.value, None)
         elif isinstance(target, ast.Tuple | ast.List):
             values = value.elts if isinstance(value, ast.Tuple | ast.List) else []
             if len(values) != len(target.elts):
                 values = []
-            for each, part in zip_longest(target.elts, values):
-                self._bind(bound, attributes, each, part)
+            for element, part in zip_longest(target.elts, values):
+                self._bind(values_by_scope, attributes, element, part)
 
-    def given(self, name: ast.Name) -> list[ast.expr | None]:
+    def find_values(self, name: ast.Name) -> list[ast.expr | None]:
         """Every value that a name is given in its scope; None stands for one that is not known, or for many more."""
-        values = self._given(name, self._bound)
+        values = self._find_values(name, self._values_by_scope)
         return values if len(values) <= _MOST_VALUES else [*values[:_MOST_VALUES], None]
 
-    def _given(
-        self, name: ast.Name, bound: Mapping[tuple[FunctionNode | None, str], list[ast.expr | None]]
+    def _find_values(
+        self, name: ast.Name, values_by_scope: Mapping[tuple[FunctionNode | None, str], list[ast.expr | None]]
     ) -> list[ast.expr | None]:
         for function in [*self.functions_around(name), None]:
-            if (function, name.id) in bound:
-                return bound[function, name.id]
+            if (function, name.id) in values_by_scope:
+                return values_by_scope[function, name.id]
         return []
 
-    def kept(self, node: ast.Attribute) -> list[ast.expr | None]:
+    def find_attribute_values(self, node: ast.Attribute) -> list[ast.expr | None]:
         """Every value of an attribute of a class, `CFG.size`, of an instance, or of a `SimpleNamespace(size=64)`."""
         if not isinstance(node.value, ast.Name):
             return []
-        owner = self._class_named(node.value, self._bound)
+        owner = self._class_named(node.value, self._values_by_scope)
         for _ in range(_DEEPEST_VALUE):
-            if values := self._bound.get((None, f"{owner}.{node.attr}"), []):
+            if values := self._values_by_scope.get((None, f"{owner}.{node.attr}"), []):
                 return values
             base = self.classes[owner].bases[:1] if owner in self.classes else []
             owner = base[0].id if base and isinstance(base[0], ast.Name) else ""
-        made = self.given(node.value)
-        return self._fields(made[0], node.attr) if len(made) == 1 else []
+        owner_values = self.find_values(node.value)
+        return self._fields(owner_values[0], node.attr) if len(owner_values) == 1 else []
 
-    def _fields(self, made: ast.expr | None, key: str) -> list[ast.expr | None]:
+    def _fields(self, record: ast.expr | None, key: str) -> list[ast.expr | None]:
         """The values that a literal `{"key": …}`, or a record `Namespace(key=…)`, has under a key."""
-        if isinstance(made, ast.Dict):
-            pairs = zip(made.keys, made.values, strict=True)
-            return [value for each, value in pairs if isinstance(each, ast.Constant) and each.value == key]
-        if isinstance(made, ast.Call) and self.name(made.func).rpartition(".")[2] in _RECORDS:
-            named: list[ast.expr | None] = [each.value for each in made.keywords if each.arg == key]
-            return named or (self._fields(made.args[0], key) if made.args else [])
+        if isinstance(record, ast.Dict):
+            pairs = zip(record.keys, record.values, strict=True)
+            return [value for key_node, value in pairs if isinstance(key_node, ast.Constant) and key_node.value == key]
+        if isinstance(record, ast.Call) and self.name(record.func).rpartition(".")[2] in _RECORDS:
+            values: list[ast.expr | None] = [keyword.value for keyword in record.keywords if keyword.arg == key]
+            return values or (self._fields(record.args[0], key) if record.args else [])
         return []
 
     def _class_named(
-        self, name: ast.Name, bound: Mapping[tuple[FunctionNode | None, str], list[ast.expr | None]]
+        self, name: ast.Name, values_by_scope: Mapping[tuple[FunctionNode | None, str], list[ast.expr | None]]
     ) -> str:
         """The class that a name is, or an instance of which it is given alone; else the name."""
-        given = self._given(name, bound)
-        value = given[0] if len(given) == 1 else None
+        values = self._find_values(name, values_by_scope)
+        value = values[0] if len(values) == 1 else None
         if isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and not value.args and not value.keywords:
             return value.func.id
         if isinstance(value, ast.Name) and value.id in self.classes:
             return value.id
         return name.id
 
-    def resolved(self, node: ast.expr | None) -> ast.expr | None:
+    def resolve(self, node: ast.expr | None) -> ast.expr | None:
         """The expression that a name is given if it is given one only, through names of names; else the node itself.
 
         A class's attribute is a name, too, and an entry of a dictionary that is written out.
         """
         for _ in range(_DEEPEST_VALUE):
             if isinstance(node, ast.Name):
-                given = self.given(node)
-                given = self._default(node) if given == [None] else given
+                values = self.find_values(node)
+                values = self._default(node) if values == [None] else values
             elif isinstance(node, ast.Attribute):
-                given = self.kept(node)
+                values = self.find_attribute_values(node)
             elif isinstance(node, ast.IfExp) and (truth := self._truth(node.test)) is not None:
-                given = [node.body if truth else node.orelse]
+                values = [node.body if truth else node.orelse]
             elif isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
                 table = node.value
-                made = self.given(table) if isinstance(table, ast.Name) else []
-                changed = isinstance(table, ast.Name) and (table.id, node.slice.value) in self._entries
-                given = self._fields(made[0], str(node.slice.value)) if len(made) == 1 and not changed else []
+                table_values = self.find_values(table) if isinstance(table, ast.Name) else []
+                is_changed = isinstance(table, ast.Name) and (table.id, node.slice.value) in self._entries
+                values = (
+                    self._fields(table_values[0], str(node.slice.value))
+                    if len(table_values) == 1 and not is_changed
+                    else []
+                )
             else:
                 break
-            if len(given) != 1 or given[0] is None:
+            if len(values) != 1 or values[0] is None:
                 break
-            node = given[0]
+            node = values[0]
         return node
 
     def _truth(self, test: ast.expr) -> bool | None:
@@ -714,13 +733,13 @@ class NotebookCode:
         if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
             inner = self._truth(test.operand)
             return None if inner is None else not inner
-        given = self.given(test) if isinstance(test, ast.Name) else [test]
-        given = self.kept(test) if isinstance(test, ast.Attribute) else given
-        return bool(given[0].value) if len(given) == 1 and isinstance(given[0], ast.Constant) else None
+        values = self.find_values(test) if isinstance(test, ast.Name) else [test]
+        values = self.find_attribute_values(test) if isinstance(test, ast.Attribute) else values
+        return bool(values[0].value) if len(values) == 1 and isinstance(values[0], ast.Constant) else None
 
     def _default(self, name: ast.Name) -> list[ast.expr | None]:
         """The default of a parameter, where every use of its function is a call that leaves it out."""
-        function = next((each for each in self.functions_around(name) if self.binds(each, name.id)), None)
+        function = next((scope for scope in self.functions_around(name) if self.binds(scope, name.id)), None)
         if function not in self._parameters_left_out:
             self._parameters_left_out[function] = self._defaults_in_force(function)
         return self._parameters_left_out[function].get(name.id, [])
@@ -741,14 +760,16 @@ class NotebookCode:
             return {}
         arguments = function.args
         positional = [*arguments.posonlyargs, *arguments.args]
-        defaults = dict(zip([each.arg for each in reversed(positional)], reversed(arguments.defaults), strict=False))
+        defaults = dict(
+            zip([arg_node.arg for arg_node in reversed(positional)], reversed(arguments.defaults), strict=False)
+        )
         pairs = zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
-        defaults |= {each.arg: value for each, value in pairs if value is not None}
+        defaults |= {arg_node.arg: value for arg_node, value in pairs if value is not None}
         for call, use in zip(calls, uses, strict=True):
             if not isinstance(call, ast.Call) or call.func is not use:
                 return {}
-            is_open = any(each.arg is None for each in call.keywords)
-            if is_open or any(isinstance(each, ast.Starred) for each in call.args):
+            is_open = any(keyword.arg is None for keyword in call.keywords)
+            if is_open or any(isinstance(argument, ast.Starred) for argument in call.args):
                 return {}
             for parameter, _ in arguments_given(function, call):
                 defaults.pop(parameter, None)
@@ -756,7 +777,7 @@ class NotebookCode:
 
     def is_empty(self, node: ast.expr) -> bool:
         """True for what a loop over it does nothing with: `range(0)`, `()`, and an empty list that nothing fills."""
-        value = self.resolved(node)
+        value = self.resolve(node)
         if isinstance(value, ast.Tuple):
             return not value.elts
         if isinstance(value, ast.Call):
@@ -775,7 +796,11 @@ class NotebookCode:
 
     def _uses_of(self, node: ast.expr) -> list[ast.Name] | list[ast.Attribute]:
         if isinstance(node, ast.Attribute):
-            return [each for each in self.nodes(ast.Attribute) if each.attr == node.attr and _is_read(each)]
+            return [
+                attribute
+                for attribute in self.nodes(ast.Attribute)
+                if attribute.attr == node.attr and _is_read(attribute)
+            ]
         return self.uses_by_name.get(node.id, []) if isinstance(node, ast.Name) else []
 
     def _may_fill(self, use: ast.Name | ast.Attribute) -> bool:
@@ -795,14 +820,14 @@ class NotebookCode:
                 return True
             if call.last in {"update", "setdefault", "__setitem__"} and self.is_namespace(call.receiver):
                 return True
-        stored = (each for each in self.nodes(ast.Subscript) if isinstance(each.ctx, ast.Store))
-        return any(self.is_namespace(each.value) for each in stored)
+        targets = (subscript for subscript in self.nodes(ast.Subscript) if isinstance(subscript.ctx, ast.Store))
+        return any(self.is_namespace(subscript.value) for subscript in targets)
 
     def is_namespace(self, node: ast.AST | None) -> bool:
         """True for `globals()` and the like, also under a name."""
         if isinstance(node, ast.Attribute) and node.attr in {"user_ns", "__dict__"}:
             return True
-        call = self.call(self.resolved(node)) if isinstance(node, ast.expr) else None
+        call = self.call(self.resolve(node)) if isinstance(node, ast.expr) else None
         return call is not None and call.name in _NAMESPACES
 
     @cached_property
@@ -819,30 +844,30 @@ class NotebookCode:
     def number(
         self,
         node: ast.expr | None,
-        known: Callable[[ast.expr], float | None] = lambda _: None,
+        lookup: Callable[[ast.expr], float | None] = lambda _: None,
         depth: int = 0,
     ) -> float | None:
         """The number that an expression comes to, or None where that is not known.
 
         Args:
             node: The expression.
-            known: Numbers of expressions that the caller knows, such as the count of devices.
+            lookup: Numbers of expressions that the caller knows, such as the count of devices.
             depth: How many operations it is within.
         """
-        node = self.resolved(node)
+        node = self.resolve(node)
         if node is None or depth > _DEEPEST_VALUE:
             return None
         if isinstance(node, ast.Constant):
             return _finite(node.value)
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-            value = self.number(node.operand, known, depth + 1)
+            value = self.number(node.operand, lookup, depth + 1)
             return None if value is None else -value
-        if (own := known(node)) is not None:
-            return own
+        if (known_value := lookup(node)) is not None:
+            return known_value
         if isinstance(node, ast.BinOp) and type(node.op) in _OPERATIONS:
-            key = known, node, depth
+            key = lookup, node, depth
             if key not in self._results:  # once: both sides of `n * n` may be such an `n`
-                self._results[key] = self._result(node, known, depth)
+                self._results[key] = self._result(node, lookup, depth)
             return self._results[key]
         return None
 
@@ -850,8 +875,8 @@ class NotebookCode:
     def _results(self) -> dict[tuple[Callable[[ast.expr], float | None], ast.BinOp, int], float | None]:
         return {}
 
-    def _result(self, node: ast.BinOp, known: Callable[[ast.expr], float | None], depth: int) -> float | None:
-        left, right = self.number(node.left, known, depth + 1), self.number(node.right, known, depth + 1)
+    def _result(self, node: ast.BinOp, lookup: Callable[[ast.expr], float | None], depth: int) -> float | None:
+        left, right = self.number(node.left, lookup, depth + 1), self.number(node.right, lookup, depth + 1)
         if left is None or right is None or (right == 0 and isinstance(node.op, ast.Div | ast.FloorDiv)):
             return None
         return _finite(_OPERATIONS[type(node.op)](left, right))
@@ -871,7 +896,7 @@ class NotebookCode:
         if node is None or depth > _DEEPEST_TEXT:
             return None
         if node not in self._texts:
-            text = text_of(self, node, depth)
+            text = string_value(self, node, depth)
             self._texts[node] = None if text is None or len(text) > _LONGEST_TEXT else text
         return self._texts[node]
 
@@ -879,9 +904,11 @@ class NotebookCode:
 def read_code(notebook: Mapping[str, object], path: Path) -> NotebookCode:
     """Read the code cells of a notebook; what is no cell is passed by."""
     cells = enumerate(JsonObject(notebook).sections("cells")[:_MOST_CELLS], start=1)
-    code = ((cell_name(cell, at), joined(cell.get("source"))) for at, cell in cells if cell.get("cell_type") == "code")
+    code = (
+        (cell_name(cell, at), join_lines(cell.get("source"))) for at, cell in cells if cell.get("cell_type") == "code"
+    )
     with collector_paused():
-        return NotebookCode(path, read_cells(code))
+        return NotebookCode(path, parse_code_cells(code))
 
 
 def _is_read(node: ast.Attribute) -> bool:

@@ -11,9 +11,9 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
-from generator.check.cell_text import CodeCell
+from generator.check.cell_text import CheckedCell
 from generator.check.code import UNKNOWN, NotebookCode
-from generator.check.findings import Place
+from generator.check.findings import CodeLocation
 from generator.check.source import KernelSource
 
 # What Kaggle's images have, and what libraries have removed: the tables of `data/`, read once.
@@ -62,13 +62,13 @@ def stays_the_same(entry: Removed) -> bool:
     return entry.name.startswith(tuple(_table("removed_names.toml")["same"]))
 
 
-def removed(table: str) -> Mapping[str, Removed]:
+def removed_names(table: str) -> Mapping[str, Removed]:
     """Return the removed names of a table of `removed_names.toml`."""
-    return _removed(table)
+    return _read_removed_names(table)
 
 
 @cache
-def _removed(table: str) -> Mapping[str, Removed]:
+def _read_removed_names(table: str) -> Mapping[str, Removed]:
     rows = _table("removed_names.toml")[table].items()
     return {name: Removed(name, version, instead) for name, (version, instead) in rows}
 
@@ -168,7 +168,7 @@ def is_elsewhere(code: NotebookCode, node: ast.AST, depth: int = 0) -> bool:
             return True
         if isinstance(around, ast.BoolOp) and inner in around.values:
             stops = not isinstance(around.op, ast.And)
-            if any(on_kaggle(code, each) is stops for each in around.values[: around.values.index(inner)]):
+            if any(on_kaggle(code, operand) is stops for operand in around.values[: around.values.index(inner)]):
                 return True
         if isinstance(around, ast.Try) and _is_after_colab(around, inner):
             return True
@@ -196,8 +196,8 @@ def _is_passed_by(code: NotebookCode, around: ast.If | ast.IfExp | ast.While, in
     orelse = around.orelse if isinstance(around.orelse, list) else [around.orelse]
     if inner is around.test:
         return False
-    known = on_kaggle(code, around.test)
-    return (known is False and inner in body) or (known is True and inner in orelse)
+    answer = on_kaggle(code, around.test)
+    return (answer is False and inner in body) or (answer is True and inner in orelse)
 
 
 def _is_after_colab(around: ast.Try, inner: ast.AST) -> bool:
@@ -208,7 +208,7 @@ def _is_after_colab(around: ast.Try, inner: ast.AST) -> bool:
         before = around.body[: around.body.index(inner)]
     else:
         return False
-    return any(_imports_colab(each) for each in before)
+    return any(_imports_colab(statement) for statement in before)
 
 
 def on_kaggle(code: NotebookCode, test: ast.expr, depth: int = 0) -> bool | None:
@@ -220,10 +220,10 @@ def _on_kaggle(code: NotebookCode, test: ast.expr, depth: int) -> bool | None:  
     if isinstance(test, ast.Constant):
         return bool(test.value) if isinstance(test.value, bool | int) else None
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        known = on_kaggle(code, test.operand, depth + 1)
-        return None if known is None else not known
+        answer = on_kaggle(code, test.operand, depth + 1)
+        return None if answer is None else not answer
     if isinstance(test, ast.BoolOp):
-        known_parts = [on_kaggle(code, each, depth + 1) for each in test.values]
+        known_parts = [on_kaggle(code, operand, depth + 1) for operand in test.values]
         decisive = isinstance(test.op, ast.Or)
         if decisive in known_parts:
             return decisive
@@ -234,11 +234,11 @@ def _on_kaggle(code: NotebookCode, test: ast.expr, depth: int) -> bool | None:  
             return (left == right) is isinstance(test.ops[0], ast.Eq)
         return _compared_on_kaggle(code, test.left, test.ops[0], test.comparators[0], depth)
     if isinstance(test, ast.Name | ast.Attribute):
-        value = code.resolved(test)
+        value = code.resolve(test)
         if value is not test and value is not None:
-            known = on_kaggle(code, value, depth + 1)
-            if known is not None:
-                return known
+            answer = on_kaggle(code, value, depth + 1)
+            if answer is not None:
+                return answer
         return _place_named(test.id if isinstance(test, ast.Name) else test.attr)
     call = code.call(test)
     if call is None:
@@ -259,46 +259,46 @@ def _on_kaggle(code: NotebookCode, test: ast.expr, depth: int) -> bool | None:  
 
 def _compared_on_kaggle(code: NotebookCode, left: ast.expr, op: ast.cmpop, right: ast.expr, depth: int) -> bool | None:
     is_negative = isinstance(op, ast.NotIn | ast.NotEq | ast.IsNot)
-    known: bool | None = None
-    text, other = code.text(left), code.text(right)
+    answer: bool | None = None
+    text, right_text = code.text(left), code.text(right)
     if isinstance(op, ast.In | ast.NotIn):
-        known = False if (text or "").startswith("google.colab") else _of_variable(text)
-        if known is None and text is not None and "kaggle" in text.lower() and text.strip("/").lower() == "kaggle":
-            known = True
+        answer = False if (text or "").startswith("google.colab") else _of_variable(text)
+        if answer is None and text is not None and "kaggle" in text.lower() and text.strip("/").lower() == "kaggle":
+            answer = True
     elif isinstance(right, ast.Constant) and right.value is None:
-        known = on_kaggle(code, left, depth + 1)
-        known = None if known is None else not known
+        answer = on_kaggle(code, left, depth + 1)
+        answer = None if answer is None else not answer
     elif isinstance(right, ast.Constant) and isinstance(right.value, bool):
-        known = on_kaggle(code, left, depth + 1)
-        known = None if known is None else known is right.value
-    elif (text is None) != (other is None):
-        constant = (text or other or "").lower()
-        asked = right if text is not None else left
-        name = code.name(asked.func if isinstance(asked, ast.Call) else asked)
-        kind_of_run = constant if "KAGGLE_KERNEL_RUN_TYPE" in _text(asked) else ""
+        answer = on_kaggle(code, left, depth + 1)
+        answer = None if answer is None else answer is right.value
+    elif (text is None) != (right_text is None):
+        constant = (text or right_text or "").lower()
+        operand = right if text is not None else left
+        name = code.name(operand.func if isinstance(operand, ast.Call) else operand)
+        kind_of_run = constant if "KAGGLE_KERNEL_RUN_TYPE" in _text(operand) else ""
         is_elsewhere = constant in _ELSEWHERE or (name in _SYSTEMS and constant in _SYSTEMS[name])
         if is_elsewhere or kind_of_run == "interactive":
-            known = False
+            answer = False
         elif constant == "kaggle" or kind_of_run == "batch":  # as whatever is pushed
-            known = True
-        elif constant == "" and (asked_call := code.call(asked)) is not None and asked_call.last in ("get", "getenv"):
-            known = _of_variable(code.text(asked_call.argument(0)))
-            known = None if known is None else not known
-    if known is None:
+            answer = True
+        elif constant == "" and (asked_call := code.call(operand)) is not None and asked_call.last in ("get", "getenv"):
+            answer = _of_variable(code.text(asked_call.argument(0)))
+            answer = None if answer is None else not answer
+    if answer is None:
         return None
-    return not known if is_negative else known
+    return not answer if is_negative else answer
 
 
 def is_elsewhere_at(code: NotebookCode, cell: str, line: int) -> bool:
     """True if every statement that begins on a line of a cell is run elsewhere only."""
-    found = code.statements.get((cell, line), [])
-    return bool(found) and is_elsewhere(code, found[-1])
+    statements = code.statements.get((cell, line), [])
+    return bool(statements) and is_elsewhere(code, statements[-1])
 
 
 def may_be_passed_by_at(code: NotebookCode, cell: str, line: int) -> bool:
     """True if a session may pass by what begins on a line of a cell."""
-    found = code.statements.get((cell, line), [])
-    return bool(found) and may_be_passed_by(code, found[-1])
+    statements = code.statements.get((cell, line), [])
+    return bool(statements) and may_be_passed_by(code, statements[-1])
 
 
 def may_be_passed_by(code: NotebookCode, node: ast.AST, depth: int = 0) -> bool:
@@ -327,9 +327,9 @@ def _is_taken(code: NotebookCode, around: ast.If | ast.IfExp, inner: ast.AST) ->
     if inner is test:
         return True
     is_main = isinstance(test, ast.Compare) and "__name__" in _text(test)
-    known = True if is_main else on_kaggle(code, test)
+    answer = True if is_main else on_kaggle(code, test)
     body = around.body if isinstance(around.body, list) else [around.body]
-    return known is not None and known is (inner in body)
+    return answer is not None and answer is (inner in body)
 
 
 def _place_named(name: str) -> bool | None:
@@ -407,7 +407,7 @@ def _catches(code: NotebookCode, around: ast.AST) -> bool:
     return isinstance(around, ast.Try) and bool(around.handlers)
 
 
-def is_optional_at(code: NotebookCode, cell: CodeCell, line: int) -> bool:
+def is_optional_at(code: NotebookCode, cell: CheckedCell, line: int) -> bool:
     """True for a command on a line of a cell that is tried, or done only if a condition says so, as `is_optional`."""
     statement = code.statement(cell, line)
     if statement is None:
@@ -450,7 +450,7 @@ class ShellCommand:
 
     text: str
     words: tuple[tuple[str, ...], ...]
-    place: Place
+    place: CodeLocation
     is_optional: bool
 
 
@@ -470,17 +470,17 @@ def _of_calls(code: NotebookCode) -> Iterator[ShellCommand]:
     for call in code.calls:
         if call.name not in _RUNNING and call.last not in ("system", "getoutput"):
             continue
-        given = code.resolved(call.argument(0, "args", "command", "cmd"))
+        command = code.resolve(call.argument(0, "args", "command", "cmd"))
         is_tried = is_optional(code, call.node)
-        if isinstance(given, ast.List | ast.Tuple):
-            words = tuple(code.text(each) or UNKNOWN for each in given.elts)
+        if isinstance(command, ast.List | ast.Tuple):
+            words = tuple(code.text(element) or UNKNOWN for element in command.elts)
             yield ShellCommand(" ".join(words), (words,) if words else (), code.place(call.node), is_tried)
-        elif (text := code.text(given)) is not None:
+        elif (text := code.text(command)) is not None:
             yield ShellCommand(text, _words(text), code.place(call.node), is_tried or _OTHERWISE in text)
 
 
 def _words(line: str) -> tuple[tuple[str, ...], ...]:
-    found = []
+    commands = []
     for part in _SEPARATORS.split(line[:_LONGEST_COMMAND]):
         try:
             words = shlex.split(part, comments=True)
@@ -489,13 +489,13 @@ def _words(line: str) -> tuple[tuple[str, ...], ...]:
         if words[:1] == ["sudo"]:
             words = words[1:]
         if words:
-            found.append(tuple(words))
-    return tuple(found)
+            commands.append(tuple(words))
+    return tuple(commands)
 
 
 def installed_modules(code: NotebookCode) -> set[str]:
     """What pip and conda install, as modules are written; "?" where that is not known."""
-    found: set[str] = set() if code.writer is None else installed_modules(code.writer)
+    modules: set[str] = set() if code.writer is None else installed_modules(code.writer)
     for command in shell_commands(code):
         if _INSTALLS.search(command.text):
             words = re.split(r"\s+", command.text.partition("install")[2])
@@ -503,11 +503,11 @@ def installed_modules(code: NotebookCode) -> set[str]:
                 if before in {"-r", "--requirement", "-e", "--editable"} or word.startswith(
                     ("/", ".", "$", "{", UNKNOWN)
                 ):
-                    found.add("?")
+                    modules.add("?")
                 elif before not in {"-f", "--find-links", "-i", "--index-url", "--extra-index-url"}:
                     name = re.split(r"[<>=!~\[@;]", word.strip("'\""))[0]
-                    found.add(module_named(name.rpartition("/")[2].removesuffix(".git")))
-    return found
+                    modules.add(module_named(name.rpartition("/")[2].removesuffix(".git")))
+    return modules
 
 
 def module_named(distribution: str) -> str:
@@ -518,7 +518,7 @@ def module_named(distribution: str) -> str:
 @lru_cache(maxsize=2)
 def strings_and_commands(code: NotebookCode) -> frozenset[str]:
     """Every string of the code, and every command of its cells; of a script also those of its notebook."""
-    strings = {each.value for each in code.nodes(ast.Constant) if isinstance(each.value, str)}
+    strings = {constant.value for constant in code.nodes(ast.Constant) if isinstance(constant.value, str)}
     around = frozenset() if code.writer is None else strings_and_commands(code.writer)
     return around | strings | {command for _, _, command in code.commands()}
 
@@ -566,17 +566,17 @@ def writes(code: NotebookCode) -> tuple[Write, ...]:
 
 def _target(code: NotebookCode, node: ast.Call, name: str) -> ast.expr | None:
     method = name.rpartition(".")[2]
-    named = next((keyword.value for keyword in node.keywords if keyword.arg in _KEYWORDS), None)
-    found: ast.expr | None = None
+    keyword_value = next((keyword.value for keyword in node.keywords if keyword.arg in _KEYWORDS), None)
+    target: ast.expr | None = None
     if name == "open" or method == "open":
-        found = _opened(code, node, is_method=name != "open")
+        target = _find_open_path(code, node, is_method=name != "open")
     elif name in _SECOND:
-        found = node.args[1] if len(node.args) >= _SHORTEST_CALL else named
+        target = node.args[1] if len(node.args) >= _SHORTEST_CALL else keyword_value
     elif name in _FIRST or method in _METHODS - _ON_PATHS or _is_saving(node, method):
-        found = node.args[0] if node.args else named
+        target = node.args[0] if node.args else keyword_value
     elif method in _ON_PATHS and isinstance(node.func, ast.Attribute):
-        found = node.func.value
-    return found
+        target = node.func.value
+    return target
 
 
 def _is_saving(node: ast.Call, method: str) -> bool:
@@ -584,7 +584,7 @@ def _is_saving(node: ast.Call, method: str) -> bool:
     return method in ("save", "export") and bool(node.args) and isinstance(node.func, ast.Attribute)
 
 
-def _opened(code: NotebookCode, node: ast.Call, *, is_method: bool) -> ast.expr | None:
+def _find_open_path(code: NotebookCode, node: ast.Call, *, is_method: bool) -> ast.expr | None:
     """The path of an `open` that is for writing."""
     position = 0 if is_method else 1
     mode = next((keyword.value for keyword in node.keywords if keyword.arg == "mode"), None)

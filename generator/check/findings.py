@@ -73,11 +73,11 @@ class Fix:
 
     changes: tuple[CodeChange | FieldChange, ...]
 
-    def __and__(self, other: "Fix") -> "Fix":
-        return Fix((*self.changes, *other.changes))
+    def __and__(self, fix: "Fix") -> "Fix":
+        return Fix((*self.changes, *fix.changes))
 
 
-def replaced(node: ast.expr, text: str) -> Fix:
+def replace_node(node: ast.expr, text: str) -> Fix:
     """Put another expression in the place of one."""
     return Fix((CodeChange(node, lambda old: (0, len(old), text), lambda: _expression(text)),))
 
@@ -85,35 +85,37 @@ def replaced(node: ast.expr, text: str) -> Fix:
 def with_argument(call: ast.Call, argument: str) -> Fix | None:
     """Give a call one more argument by its name, behind the others; None where it may have that already."""
     keyword = _keyword(argument)
-    if any(each.arg in (None, keyword.arg) for each in call.keywords):
+    if any(existing_keyword.arg in (None, keyword.arg) for existing_keyword in call.keywords):
         return None
 
     def result() -> ast.expr:
-        return _changed(call, keywords=[*call.keywords, keyword])
+        return _copy_with(call, keywords=[*call.keywords, keyword])
 
     return Fix((CodeChange(call, lambda text: _behind_arguments(text, argument), result),))
 
 
 def renamed_argument(call: ast.Call, name: str, new: str) -> Fix | None:
     """Give an argument of a call its other name; None where the call has both or neither."""
-    if [each.arg for each in call.keywords if each.arg in (name, new)] != [name]:
+    if [candidate.arg for candidate in call.keywords if candidate.arg in (name, new)] != [name]:
         return None
-    keyword = next(each for each in call.keywords if each.arg == name)
+    keyword = next(candidate for candidate in call.keywords if candidate.arg == name)
 
     def result() -> ast.expr:
-        renamed = [_changed(each, arg=new) if each is keyword else each for each in call.keywords]
-        return _changed(call, keywords=renamed)
+        new_keywords = [
+            _copy_with(argument, arg=new) if argument is keyword else argument for argument in call.keywords
+        ]
+        return _copy_with(call, keywords=new_keywords)
 
     def piece(text: str) -> Piece | None:
-        for found in re.finditer(rf"(?<=[(,\s]){re.escape(name)}(?=\s*=(?!=))", text):
-            if is_node(text[: found.start()] + new + text[found.end() :], result()):
-                return found.start(), found.end(), new
+        for match in re.finditer(rf"(?<=[(,\s]){re.escape(name)}(?=\s*=(?!=))", text):
+            if is_node(text[: match.start()] + new + text[match.end() :], result()):
+                return match.start(), match.end(), new
         return None
 
     return Fix((CodeChange(call, piece, result),))
 
 
-def renamed(node: ast.expr, name: str, new: str) -> Fix | None:
+def rename_node(node: ast.expr, name: str, new: str) -> Fix | None:
     """Replace a name that a library has removed by the one that took its place; None where that is more than a name.
 
     Args:
@@ -122,31 +124,37 @@ def renamed(node: ast.expr, name: str, new: str) -> Fix | None:
         new: The new one in full, such as `numpy.nan`, or a builtin, such as `float`.
     """
     if new in dir(builtins):
-        return replaced(node, new)
-    parts, others = name.split("."), new.split(".")
-    if not all(map(str.isidentifier, others)):
+        return replace_node(node, new)
+    parts, new_parts = name.split("."), new.split(".")
+    if not all(map(str.isidentifier, new_parts)):
         return None
-    common = next((at for at, (one, other) in enumerate(zip(parts, others, strict=False)) if one != other), 0)
+    common = next(
+        (at for at, (part, new_part) in enumerate(zip(parts, new_parts, strict=False)) if part != new_part), 0
+    )
     base = node
     for _ in range(len(parts) - common):
         if not isinstance(base, ast.Attribute):
             return None
         base = base.value
-    return replaced(node, ".".join([ast.unparse(base), *others[common:]])) if common else None
+    return replace_node(node, ".".join([ast.unparse(base), *new_parts[common:]])) if common else None
 
 
 def with_text(node: ast.expr, old: str, new: str) -> Fix | None:
     """Replace a part of a literal in an expression; None unless exactly one literal has it, once."""
-    texts = [each.value for each in ast.walk(node) if isinstance(each, ast.Constant) and isinstance(each.value, str)]
+    texts = [
+        literal.value
+        for literal in ast.walk(node)
+        if isinstance(literal, ast.Constant) and isinstance(literal.value, str)
+    ]
     if sum(text.count(old) for text in texts) != 1:
         return None
 
     def result() -> ast.expr:
-        changed = copy.deepcopy(node)
-        for each in ast.walk(changed):
-            if isinstance(each, ast.Constant) and isinstance(each.value, str):
-                each.value = each.value.replace(old, new)
-        return changed
+        clone = copy.deepcopy(node)
+        for descendant in ast.walk(clone):
+            if isinstance(descendant, ast.Constant) and isinstance(descendant.value, str):
+                descendant.value = descendant.value.replace(old, new)
+        return clone
 
     def piece(text: str) -> Piece | None:
         at = text.find(old)
@@ -191,11 +199,11 @@ def _keyword(argument: str) -> ast.keyword:
     return call.keywords[0]
 
 
-def _changed(node: NodeT, **fields: object) -> NodeT:
-    changed = copy.copy(node)
+def _copy_with(node: NodeT, **fields: object) -> NodeT:
+    clone = copy.copy(node)
     for name, value in fields.items():
-        setattr(changed, name, value)
-    return changed
+        setattr(clone, name, value)
+    return clone
 
 
 def _behind_arguments(text: str, argument: str) -> Piece | None:
@@ -206,10 +214,10 @@ def _behind_arguments(text: str, argument: str) -> Piece | None:
     for line in text.split("\n"):
         lines.append(lines[-1] + len(line) + 1)
     last: tokenize.TokenInfo | None = None
-    skipped = {tokenize.NL, tokenize.NEWLINE, tokenize.COMMENT, tokenize.INDENT, tokenize.DEDENT}
+    layout_types = {tokenize.NL, tokenize.NEWLINE, tokenize.COMMENT, tokenize.INDENT, tokenize.DEDENT}
     try:
         for token in tokenize.generate_tokens(io.StringIO(text[:-1]).readline):
-            if token.type not in skipped and token.type != tokenize.ENDMARKER:
+            if token.type not in layout_types and token.type != tokenize.ENDMARKER:
                 last = token
     except tokenize.TokenError:  # the bracket that was cut off
         pass
@@ -234,7 +242,7 @@ class Severity(StrEnum):
 
 
 @dataclass(frozen=True)
-class Place:
+class CodeLocation:
     """Where something is: in a file, and in a notebook's cell."""
 
     path: Path
@@ -243,18 +251,18 @@ class Place:
 
 
 @dataclass(frozen=True)
-class Finding:
+class CheckFinding:
     """What a rule found, in one sentence, with a remedy in another, and a fix where a rule is sure of one."""
 
     rule: str
     severity: Severity
-    place: Place
+    place: CodeLocation
     message: str
     remedy: str
     fix: Fix | None = field(default=None, compare=False)
 
 
-def where(place: Place) -> str:
+def describe_place(place: CodeLocation) -> str:
     """A place within its file, in words; nothing for the whole of it."""
     line = f"line {place.line}" if place.line else ""
     cell = f"cell {place.cell}" if place.cell and not place.cell.startswith("cell ") else place.cell

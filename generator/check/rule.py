@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from generator.check.code import NotebookCode
-from generator.check.findings import Finding, Fix, Place, Severity
+from generator.check.findings import CheckFinding, CodeLocation, Fix, Severity
 from generator.check.source import KernelSource
 from generator.errors import CheckError
 from generator.files import read_text
@@ -23,10 +23,10 @@ _EVIDENCE = re.compile(r"^Source \((?P<date>\d{4}-\d\d-\d\d)\): (?P<text>.+)\Z",
 
 
 @dataclass(frozen=True)
-class Problem:
+class RuleProblem:
     """What a rule's function yields: the place, a sentence, the remedy, and a fix that changes no meaning."""
 
-    place: Place
+    place: CodeLocation
     message: str
     remedy: str
     fix: Fix | None = field(default=None, compare=False)
@@ -34,13 +34,13 @@ class Problem:
 
 
 @dataclass(frozen=True)
-class Rule:
+class CheckRule:
     """A rule; called with a kernel it gives the findings there."""
 
     id: str
     name: str
     severity: Severity
-    find: Callable[[KernelSource], Iterator[Problem]]
+    find: Callable[[KernelSource], Iterator[RuleProblem]]
 
     @property
     def explanation(self) -> str:
@@ -55,23 +55,23 @@ class Rule:
     @property
     def evidence(self) -> tuple[str, str]:
         """The day of the evidence, and the evidence; both are empty for a rule that states none."""
-        found = _EVIDENCE.search(self.explanation)
-        return (found["date"], " ".join(found["text"].split())) if found else ("", "")
+        match = _EVIDENCE.search(self.explanation)
+        return (match["date"], " ".join(match["text"].split())) if match else ("", "")
 
-    def __call__(self, kernel: KernelSource) -> Iterator[Finding]:
+    def __call__(self, kernel: KernelSource) -> Iterator[CheckFinding]:
         """The findings of this rule in a kernel."""
         for problem in self.find(kernel):
             severity = problem.severity or self.severity
-            yield Finding(self.id, severity, problem.place, problem.message, problem.remedy, problem.fix)
+            yield CheckFinding(self.id, severity, problem.place, problem.message, problem.remedy, problem.fix)
 
 
 def rule(
     id: str,  # noqa: A002 - what a rule has, in every linter
     name: str,
     severity: Severity = Severity.ERROR,
-) -> Callable[[Callable[[KernelSource], Iterator[Problem]]], Rule]:
+) -> Callable[[Callable[[KernelSource], Iterator[RuleProblem]]], CheckRule]:
     """Make a rule of a function; M… is for metadata, N… for notebooks on Kaggle, T… for TPUs."""
-    return lambda find: Rule(id, name, severity, find)
+    return lambda find: CheckRule(id, name, severity, find)
 
 
 # Ignored findings: `# tandem: ignore[T003] the reason` on the line of a finding or above it.
@@ -96,23 +96,27 @@ def ignores(code: NotebookCode) -> Iterator[Ignore]:
         if "tandem:" not in cell.source:
             continue
         for line, comment in _comments(cell.source):
-            if found := _IGNORE.match(comment):
-                rules = tuple(rule.strip() for rule in found["rules"].split(",") if rule.strip())
-                yield Ignore(cell.name, line, rules, found["reason"].strip(" -:"))
+            if match := _IGNORE.match(comment):
+                rules = tuple(rule.strip() for rule in match["rules"].split(",") if rule.strip())
+                yield Ignore(cell.name, line, rules, match["reason"].strip(" -:"))
 
 
-def without_ignored(findings: Iterable[Finding], code: NotebookCode) -> list[Finding]:
+def without_ignored(findings: Iterable[CheckFinding], code: NotebookCode) -> list[CheckFinding]:
     """Leave out findings that a comment with a reason ignores.
 
     It stands on the line of the finding or on the one above, for a finding of a whole cell anywhere in that, and for
     one of the whole notebook in any cell. Metadata have no comments: those findings stay.
     """
-    places = {place for each in ignores(code) if each.reason for place in _covered(each)}
-    told = [(each, each.place) for each in findings]
-    return [each for each, at in told if at.path != code.path or (each.rule, at.cell, at.line) not in places]
+    places = {place for ignore in ignores(code) if ignore.reason for place in _expand_ignore(ignore)}
+    located_findings = [(finding, finding.place) for finding in findings]
+    return [
+        finding
+        for finding, at in located_findings
+        if at.path != code.path or (finding.rule, at.cell, at.line) not in places
+    ]
 
 
-def _covered(ignore: Ignore) -> Iterator[tuple[str, str, int]]:
+def _expand_ignore(ignore: Ignore) -> Iterator[tuple[str, str, int]]:
     """A rule with a cell and a line, for each that a comment covers; 0 is the whole cell, "" the whole notebook."""
     for rule in ignore.rules:
         yield rule, "", 0
@@ -155,13 +159,13 @@ def relative(path: Path, root: Path) -> str:
     return Path(os.path.relpath(path, root)).as_posix()
 
 
-def fingerprint(finding: Finding, root: Path) -> str:
+def finding_fingerprint(finding: CheckFinding, root: Path) -> str:
     """What tells a finding from others, whatever is written above it."""
     parts = (finding.rule, relative(finding.place.path, root), finding.place.cell, finding.message)
     return hashlib.sha256("\0".join(parts).encode("utf-8", "replace")).hexdigest()
 
 
-def baseline_text(findings: Iterable[Finding], root: Path) -> str:
+def baseline_text(findings: Iterable[CheckFinding], root: Path) -> str:
     """Write findings as a baseline, whose paths are seen from a folder: JSON with a final newline."""
     entries = [
         {
@@ -169,14 +173,14 @@ def baseline_text(findings: Iterable[Finding], root: Path) -> str:
             "path": relative(finding.place.path, root),
             "cell": finding.place.cell,
             "message": finding.message,
-            "fingerprint": fingerprint(finding, root),
+            "fingerprint": finding_fingerprint(finding, root),
         }
         for finding in findings
     ]
     return json.dumps({"version": _VERSION, "findings": entries}, indent=2, ensure_ascii=False) + "\n"
 
 
-def new_findings(findings: Iterable[Finding], baseline: Path) -> list[Finding]:
+def new_findings(findings: Iterable[CheckFinding], baseline: Path) -> list[CheckFinding]:
     """Leave out the findings that a baseline has.
 
     Raises:
@@ -185,7 +189,7 @@ def new_findings(findings: Iterable[Finding], baseline: Path) -> list[Finding]:
     """
     left, new = Counter(_entries(baseline)), []
     for finding in findings:
-        key = fingerprint(finding, baseline.parent)
+        key = finding_fingerprint(finding, baseline.parent)
         if left[key] > 0:
             left[key] -= 1
         else:
@@ -195,10 +199,10 @@ def new_findings(findings: Iterable[Finding], baseline: Path) -> list[Finding]:
 
 def _entries(baseline: Path) -> list[str]:
     try:
-        known = JsonObject.of(json.loads(read_text(baseline)))
-        if known.get("version") != _VERSION:
-            raise ValueError(known.get("version"))
-        return [JsonObject.of(each).text("fingerprint") for each in known["findings"]]
+        document = JsonObject.of(json.loads(read_text(baseline)))
+        if document.get("version") != _VERSION:
+            raise ValueError(document.get("version"))
+        return [JsonObject.of(entry).text("fingerprint") for entry in document["findings"]]
     except (ValueError, TypeError, KeyError, RecursionError) as error:
         raise CheckError(
             f"{printable(str(baseline))} is not a baseline of `tandem check`, so it was not overwritten. Choose "

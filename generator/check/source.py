@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from generator.accelerators import AcceleratorKind, catalog
-from generator.check.cell_text import read_cells
+from generator.check.cell_text import parse_code_cells
 from generator.check.code import NotebookCode, read_code
-from generator.check.findings import Place
+from generator.check.findings import CodeLocation
 from generator.competition.facts import Task
 from generator.errors import CheckError
-from generator.files import FileReadError, PathOutsideError, contained, read_bytes, reason_not_read
+from generator.files import FileReadError, PathOutsideError, read_bytes, reason_not_read, resolve_inside
 from generator.pair.folder import read_choices
 from generator.pair.workspace import PairFolder, Role
 from generator.text import JsonObject, printable
@@ -74,13 +74,13 @@ class KernelSource:
     trained_by: "KernelSource | None" = None  # of the inference of a pair, its training
     is_python: bool = True  # else its code is not read
 
-    def in_metadata(self) -> Place:
+    def in_metadata(self) -> CodeLocation:
         """The place of a problem of the metadata."""
-        return Place(self.metadata_path or self.code.path)
+        return CodeLocation(self.metadata_path or self.code.path)
 
-    def in_notebook(self) -> Place:
+    def in_notebook(self) -> CodeLocation:
         """The place of a problem of the notebook as a whole."""
-        return Place(self.code.path)
+        return CodeLocation(self.code.path)
 
     def setting(self, name: str) -> Any:
         """A value of the metadata, or None."""
@@ -93,7 +93,7 @@ class KernelSource:
     def refs(self, name: str) -> tuple[str, ...]:
         """A list of texts in the metadata, such as `kernel_sources`."""
         value = self.setting(name)
-        return tuple(each for each in value if isinstance(each, str)) if isinstance(value, list) else ()
+        return tuple(ref for ref in value if isinstance(ref, str)) if isinstance(value, list) else ()
 
     @property
     def scripts(self) -> tuple["KernelSource", ...]:
@@ -117,8 +117,8 @@ class KernelSource:
             return None
         shape = self.machine_shape
         if shape and shape.lower() != "gpu":
-            known = catalog().accelerators.get(shape) or catalog().retired.get(shape)
-            return None if known is None else known.kind
+            catalog_entry = catalog().accelerators.get(shape) or catalog().replacements.get(shape)
+            return None if catalog_entry is None else catalog_entry.kind
         if self.is_on("enable_tpu"):
             return AcceleratorKind.TPU
         return AcceleratorKind.GPU if shape or self.is_on("enable_gpu") else AcceleratorKind.CPU
@@ -182,10 +182,10 @@ _PATTERNS = {
 
 def secrets_in(text: str) -> Iterator[tuple[str, int]]:
     """What a text holds that looks like a secret, and at which character; the secret itself is not told."""
-    for what, pattern in _PATTERNS.items():
-        for found in pattern.finditer(text) if any(sign in text for sign in _SIGNS[what]) else ():
-            if what == "a private key" or not is_placeholder(found.group()):
-                yield what, found.start()
+    for label, pattern in _PATTERNS.items():
+        for match in pattern.finditer(text) if any(sign in text for sign in _SIGNS[label]) else ():
+            if label == "a private key" or not is_placeholder(match.group()):
+                yield label, match.start()
 
 
 def is_placeholder(text: str) -> bool:
@@ -222,7 +222,7 @@ class TooMuchToCheckError(CheckError):
         )
 
 
-def read_pair(folder: PairFolder) -> list[KernelSource]:
+def read_pair_sources(folder: PairFolder) -> list[KernelSource]:
     """Read both kernels of a pair, with what `pair.toml` says of their competition.
 
     Raises:
@@ -242,16 +242,16 @@ def read_role(folder: PairFolder, role: Role) -> KernelSource:
     kernel = read_kernel(folder.metadata(role).parent)
     if role is Role.TRAIN:
         return replace(kernel, purpose=Purpose.TRAINING)
-    said = {name: choice.value for name, choice in choices.pair.items()}
-    is_offline = said.get("code_competition") is True and said.get("internet") is not True
-    named = choices.task.get("submission_file")
-    name = Task.submission_file if named is None else str(named.value)
+    options = {name: choice.value for name, choice in choices.pair.items()}
+    is_offline = options.get("code_competition") is True and options.get("internet") is not True
+    file_choice = choices.task.get("submission_file")
+    name = Task.submission_file if file_choice is None else str(file_choice.value)
     try:
         training = read_kernel(folder.metadata(Role.TRAIN).parent)
     except FileReadError:
         training = None
-    known = replace(kernel, needs_internet_off=is_offline, submission_name=name, trained_by=training)
-    return replace(known, purpose=Purpose.INFERENCE)
+    inference = replace(kernel, needs_internet_off=is_offline, submission_name=name, trained_by=training)
+    return replace(inference, purpose=Purpose.INFERENCE)
 
 
 def read_target(path: Path, *, is_code_competition: bool = False) -> list[KernelSource]:
@@ -318,7 +318,7 @@ def read_kernel(folder: Path) -> KernelSource:
         if problem:
             fault = Fault(Part.CODE_FILE, problem, "Put a script there that can be read.")
             return KernelSource(NotebookCode(path, ()), metadata=metadata, metadata_path=path, fault=fault)
-        code = NotebookCode(code_file, read_cells([("", text)]))
+        code = NotebookCode(code_file, parse_code_cells([("", text)]))
         return KernelSource(code, metadata=metadata, metadata_path=path, text=text)
     return read_notebook(code_file, metadata=metadata)
 
@@ -377,18 +377,18 @@ def _code_file(metadata: JsonObject, folder: Path) -> Path | Fault:
         problem = "Its code_file is no name of a file" if name else "It has no code_file"
         return Fault(Part.CODE_FILE, problem, "Name the notebook, relative to the folder of the metadata.")
     try:
-        found = contained(folder / name, root=folder)
+        code_path = resolve_inside(folder / name, root=folder)
     except PathOutsideError:
         remedy = "Move the notebook beside its metadata."
         return Fault(Part.CODE_FILE, f"Its code_file {name} is outside of the kernel's folder", remedy)
-    is_r = found.suffix.lower() in _R and metadata.text("language").lower() in ("r", "rmarkdown")
-    is_script = is_r or (found.suffix == ".py" and metadata.get("kernel_type") == "script")
-    if found.suffix != ".ipynb" and not is_script:
+    is_r = code_path.suffix.lower() in _R and metadata.text("language").lower() in ("r", "rmarkdown")
+    is_script = is_r or (code_path.suffix == ".py" and metadata.get("kernel_type") == "script")
+    if code_path.suffix != ".ipynb" and not is_script:
         remedy = "Name a notebook (.ipynb), or say that a .py is a script."
         return Fault(Part.CODE_FILE, f"Its code_file {name} is no notebook", remedy)
-    if not found.is_file():
-        what = f"is a {'folder' if found.is_dir() else 'pipe or a device'}, not an ordinary file"
-        problem = f"Its code_file {name} {what if found.exists() else 'does not exist'}"
+    if not code_path.is_file():
+        description = f"is a {'folder' if code_path.is_dir() else 'pipe or a device'}, not an ordinary file"
+        problem = f"Its code_file {name} {description if code_path.exists() else 'does not exist'}"
         return Fault(Part.CODE_FILE, problem, "Put the notebook there, or name another.")
     return folder / name
 
@@ -399,27 +399,27 @@ def _is_notebook(notebook: JsonObject) -> bool:
 
 
 def _is_cell(cell: object) -> bool:
-    known = JsonObject.of(cell)
-    return isinstance(known.get("cell_type"), str) and isinstance(known.get("source"), str | list)
+    fields = JsonObject.of(cell)
+    return isinstance(fields.get("cell_type"), str) and isinstance(fields.get("source"), str | list)
 
 
 def _is_python(notebook: JsonObject, metadata: JsonObject | None) -> bool:
     """True unless somebody says that it is in another language."""
-    described = notebook.section("metadata")
-    kernel = described.section("kernelspec")
+    notebook_metadata = notebook.section("metadata")
+    kernel = notebook_metadata.section("kernelspec")
     if kernel.text("name").lower() in ("ir", "xr"):
         return False
     pushed_as = "" if metadata is None else metadata.text("language")
-    named = (kernel.text("language"), described.section("language_info").text("name"), pushed_as)
-    return all(not language or language.lower().startswith(("python", "ipython")) for language in named)
+    languages = (kernel.text("language"), notebook_metadata.section("language_info").text("name"), pushed_as)
+    return all(not language or language.lower().startswith(("python", "ipython")) for language in languages)
 
 
 def _kernels_below(root: Path, *, is_code_competition: bool, deepest: int = _DEEPEST) -> Iterator[KernelSource]:
-    found = characters = 0
+    kernel_count = characters = 0
     code_files: set[Path] = set()  # of kernels above, in folders of their own
     for folder, names in _folders(root, deepest=deepest):
         if "pair.toml" in names and all((folder / role / METADATA).is_file() for role in Role):
-            kernels = read_pair(PairFolder(folder.absolute()))
+            kernels = read_pair_sources(PairFolder(folder.absolute()))
         elif folder.name in tuple(Role) and (folder.parent / "pair.toml").is_file() and METADATA in names:
             pair = PairFolder(folder.parent.absolute())
             # A pair's other kernel was not asked for, or was read with the pair.
@@ -429,11 +429,11 @@ def _kernels_below(root: Path, *, is_code_competition: bool, deepest: int = _DEE
             code_files |= {kernel.code.path.resolve() for kernel in kernels}
         else:
             alone = [folder / name for name in names if name.endswith(".ipynb")]
-            notebooks = (read_notebook(each) for each in alone if each.resolve() not in code_files)
-            kernels = [replace(each, needs_internet_off=is_code_competition) for each in notebooks]
-        found += len(kernels)
+            notebooks = (read_notebook(path) for path in alone if path.resolve() not in code_files)
+            kernels = [replace(notebook, needs_internet_off=is_code_competition) for notebook in notebooks]
+        kernel_count += len(kernels)
         characters += sum(len(kernel.text) for kernel in kernels)
-        if found > _MOST_KERNELS or characters > _MOST_CHARACTERS:
+        if kernel_count > _MOST_KERNELS or characters > _MOST_CHARACTERS:
             raise TooMuchToCheckError(path=root)
         yield from kernels
 
@@ -443,7 +443,9 @@ def _folders(root: Path, *, deepest: int) -> Iterator[tuple[Path, list[str]]]:
     for count, (name, folders, files) in enumerate(os.walk(root)):
         folder = Path(name)
         depth = len(folder.relative_to(root).parts)
-        folders[:] = sorted(each for each in folders if not each.startswith(".")) if depth < deepest else []
+        folders[:] = (
+            sorted(subfolder for subfolder in folders if not subfolder.startswith(".")) if depth < deepest else []
+        )
         if count > _MOST_FOLDERS:
             raise TooMuchToCheckError(path=root)
-        yield folder, sorted(each for each in files if not each.startswith("."))
+        yield folder, sorted(file_name for file_name in files if not file_name.startswith("."))

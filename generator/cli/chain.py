@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from generator.cli.generate import connected
+from generator.cli.generate import connect_kaggle
 from generator.cli.options import pair_argument, shortest, to_option, workspace_option
 from generator.cli.terminal import clock, is_interactive, live_console, table, warn
 from generator.errors import CheckError, TandemError
@@ -23,21 +23,21 @@ from generator.kaggle.api_types import KernelPush
 from generator.kaggle.chain.errors import ChainError, NoChainError, StepError, to_target
 from generator.kaggle.chain.execution import LOCAL_POLLING, Handoff, PollingPolicy, PushOptions, RunContext
 from generator.kaggle.chain.journal import (
+    ChainState,
+    ChainStep,
     Event,
     EventKind,
     Journal,
     Journals,
     Listener,
     Outcome,
-    State,
-    Step,
     has_chain,
     latest,
     state_in,
 )
 from generator.kaggle.connect import Target, connect
 from generator.kaggle.receipt import (
-    Receipt,
+    ChainReceipt,
     as_html,
     as_markdown,
     check_unedited,
@@ -84,7 +84,7 @@ class _Lines:
     """Lines, for logs and pipes."""
 
     def __init__(self) -> None:
-        self._started = time.monotonic()
+        self._start_time = time.monotonic()
         self._lock = threading.Lock()
 
     def __call__(self, event: Event, /) -> None:
@@ -93,13 +93,13 @@ class _Lines:
 
     def _show(self, event: Event) -> None:
         for line in event.text.splitlines() or [""]:
-            shown = printable(line.expandtabs(4)[:_LONGEST_LINE])
+            text = printable(line.expandtabs(4)[:_LONGEST_LINE])
             if event.kind is EventKind.LOG:
-                self._write(f"        {shown}")
+                self._write(f"        {text}")
             else:
-                elapsed = clock(time.monotonic() - self._started)
+                elapsed = clock(time.monotonic() - self._start_time)
                 mark = "\N{CHECK MARK} " if event.kind is EventKind.STEP else ""
-                self._write(f"{elapsed:>8} {printable(event.step):<7} {mark}{shown}")
+                self._write(f"{elapsed:>8} {printable(event.step):<7} {mark}{text}")
 
     def _write(self, line: str) -> None:
         click.echo(line, err=True)
@@ -118,7 +118,7 @@ class _LinesAboveStatus(_Lines):
 
         now = time.monotonic()
         waiting = f"{self._waiting} for {clock(now - self._since)}" if self._waiting else "working"
-        return Text(f"{waiting}  ({clock(now - self._started)} in all)")
+        return Text(f"{waiting}  ({clock(now - self._start_time)} in all)")
 
     def _show(self, event: Event) -> None:
         super()._show(event)
@@ -155,7 +155,7 @@ allow_option = click.option(
     "--allow",
     multiple=True,
     metavar="RULE",
-    callback=lambda _, __, names: _allowed(names),
+    callback=lambda _, __, names: _resolve_rules(names),
     help="Ignore this rule of `tandem check`. Can be repeated.",
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, one object per line.")
@@ -163,11 +163,11 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, 
 
 def enum_option(*names: str, of: type[StrEnum], **options: Any) -> Callable[[Function], Function]:
     """An option whose value is one of an enumeration's, or None."""
-    choice = click.Choice([str(each) for each in of])
+    choice = click.Choice([str(member) for member in of])
     return click.option(*names, type=choice, callback=lambda _, __, value: value and of(value), **options)
 
 
-def _allowed(names: tuple[str, ...]) -> tuple[str, ...]:
+def _resolve_rules(names: tuple[str, ...]) -> tuple[str, ...]:
     """The ids of rules that may be passed by.
 
     Raises:
@@ -195,11 +195,11 @@ def carry(carry_pair: Carry, options: "PushOptions", *, to: str, as_json: bool) 
     # Said before credentials are asked for, which do not help.
     check_exists(options, to)
     options.workspace.files.check(_receipt_path(options.workspace, options.pair))
-    kaggle = connected(to)
+    kaggle = connect_kaggle(to)
     try:
         with chain_progress(as_json=as_json) as listener:
             polling = LOCAL_POLLING if kaggle.is_local else PollingPolicy()
-            carried = carry_pair(kaggle, options, RunContext(listener, polling))
+            result = carry_pair(kaggle, options, RunContext(listener, polling))
     except StepError as error:
         if not error.step or error.names_commands:
             raise
@@ -213,14 +213,14 @@ def carry(carry_pair: Carry, options: "PushOptions", *, to: str, as_json: bool) 
         # The chain's own error, if there is one, tells more than that its receipt could not be written.
         with suppress(*([TandemError, OSError] if sys.exception() else [])):
             path = write_receipt(options.workspace, options.pair)
-    receipt = receipt_of(carried.journal)
-    if not carried.has_advanced:
+    receipt = receipt_of(result.journal)
+    if not result.has_advanced:
         click.echo(f"Nothing to do: the chain is complete. `{command} --restart` starts a new one.", err=True)
-    click.echo(json.dumps({"event": "done", **receipt.as_json()}) if as_json else summary(receipt, path))
+    click.echo(json.dumps({"event": "done", **receipt.as_json()}) if as_json else receipt_summary(receipt, path))
     return 0
 
 
-def summary(receipt: Receipt, path: Path | None) -> str:
+def receipt_summary(receipt: ChainReceipt, path: Path | None) -> str:
     """The end of a chain in a few lines."""
     rows = [("chain", f"{receipt.chain} of {receipt.pair}, {receipt.outcome}")]
     if receipt.out_of_fold is not None:
@@ -241,11 +241,11 @@ def write_receipt(workspace: Workspace, pair: str) -> Path | None:
     """Writes the newest chain's receipt to `output/PAIR/receipt.html`; None if there is no chain."""
     if not is_slug(pair):
         return None
-    known = receipts(Journals(workspace.pair(pair)).all())
-    if not known:
+    history = receipts(Journals(workspace.pair(pair)).list_all())
+    if not history:
         return None
     path = _receipt_path(workspace, pair)
-    workspace.files.write(path, as_html(known[0], known).encode("utf-8"))
+    workspace.files.write(path, as_html(history[0], history).encode("utf-8"))
     return path
 
 
@@ -260,7 +260,7 @@ def _receipt_path(workspace: Workspace, pair: str) -> Path:
 @pair_argument
 @click.option("--submit", is_flag=True, help="Submit the result and wait for the score.")
 @to_option(default="kaggle", show_default=True)
-@enum_option("--from", "back_to", of=Step, help="Repeat this step and all later steps.")
+@enum_option("--from", "back_to", of=ChainStep, help="Repeat this step and all later steps.")
 @click.option("--restart", is_flag=True, help="Start a new chain instead of continuing the last one.")
 @click.option("--repair", is_flag=True, help="Continue from a damaged journal; read the missing steps from Kaggle.")
 @click.option("--over-edits", is_flag=True, help="Push even if the newest version was edited on Kaggle.")
@@ -293,37 +293,39 @@ def push(context: click.Context, /, **options: Any) -> int:
         context.fail(
             "Choose one: --from repeats steps of the last chain, --repair continues it, --restart starts a new one."
         )
-    options["submit"] = options["submit"] or options["back_to"] is Step.SUBMIT
-    wanted = PushOptions(**{name: value for name, value in options.items() if name in PushOptions.__dataclass_fields__})
+    options["submit"] = options["submit"] or options["back_to"] is ChainStep.SUBMIT
+    push_options = PushOptions(
+        **{name: value for name, value in options.items() if name in PushOptions.__dataclass_fields__}
+    )
     if options["workflow"]:
-        return _write_workflow(wanted)
+        return _write_workflow(push_options)
     if options["specimen"] and not options["rehearsed"]:
         context.fail("--specimen works only with --rehearsed: add --rehearsed.")
     if options["rehearsed"]:
-        check_rehearsed(wanted.workspace, wanted.pair, specimen=options["specimen"])
+        check_rehearsed(push_options.workspace, push_options.pair, specimen=options["specimen"])
     if options["dry_run"]:
-        return _show_plan(wanted, to=options["to"], as_json=options["as_json"])
-    kernels = _check(wanted, options["to"])
+        return _show_plan(push_options, to=options["to"], as_json=options["as_json"])
+    kernels = _check(push_options, options["to"])
     if options["to"] == Target.KAGGLE and not options["yes"]:
-        _ask(context, wanted, kernels)
+        _ask(context, push_options, kernels)
     from generator.kaggle.chain.chain import push_pair
 
-    return carry(push_pair, wanted, to=options["to"], as_json=options["as_json"])
+    return carry(push_pair, push_options, to=options["to"], as_json=options["as_json"])
 
 
 def _check(options: PushOptions, to: str) -> dict[Role, "PreparedKernel"]:
     """Both kernels, made sure to be fit before anything is asked or sent; what is only doubtful is said."""
-    from generator.check.findings import Severity, where
+    from generator.check.findings import Severity, describe_place
     from generator.kaggle.chain.chain import check_exists
     from generator.kaggle.chain.inputs import prepare
 
     check_exists(options, to)
-    prepared = {role: prepare(options.folder, role, verify=options.verify, allow=options.allow) for role in Role}
-    for finding in (finding for kernel in prepared.values() for finding in kernel.doubts):
+    kernels = {role: prepare(options.folder, role, verify=options.verify, allow=options.allow) for role in Role}
+    for finding in (finding for kernel in kernels.values() for finding in kernel.doubts):
         if finding.severity is Severity.WARNING:
-            place = ": ".join(filter(None, (shortest(finding.place.path), where(finding.place))))
+            place = ": ".join(filter(None, (shortest(finding.place.path), describe_place(finding.place))))
             warn(f"{place}: {finding.message} {finding.remedy} ({finding.rule})")
-    return prepared
+    return kernels
 
 
 def _ask(context: click.Context, options: PushOptions, kernels: Mapping[Role, "PreparedKernel"]) -> None:
@@ -340,10 +342,10 @@ def _ask(context: click.Context, options: PushOptions, kernels: Mapping[Role, "P
 
     spec = options.spec
     # The kernels that are pushed: inference alone, where training ran elsewhere.
-    pushed = [Role.INFER] if spec.handover_dataset else list(Role)
-    sessions = (f"{kernels[role].push.ref} ({cost(kernels[role].push, Target.KAGGLE)})" for role in pushed)
-    what = f"Push {' and then '.join(sessions)} to Kaggle"
-    click.confirm(f"{printable(what)}{', and submit' if options.submit else ''}?", abort=True, err=True)
+    roles = [Role.INFER] if spec.handover_dataset else list(Role)
+    sessions = (f"{kernels[role].push.ref} ({cost(kernels[role].push, Target.KAGGLE)})" for role in roles)
+    question = f"Push {' and then '.join(sessions)} to Kaggle"
+    click.confirm(f"{printable(question)}{', and submit' if options.submit else ''}?", abort=True, err=True)
 
 
 def _show_plan(options: PushOptions, *, to: str, as_json: bool) -> int:
@@ -351,12 +353,12 @@ def _show_plan(options: PushOptions, *, to: str, as_json: bool) -> int:
 
     kernels = _check(options, to)
     plan = LocalPair.of(options, to, kernels).plan(Journals(options.folder))
-    there = plan.versions_that_stay
-    pushes = {role: kernels[role].push for role in Role if role in (*plan.pushes, *there)}
+    versions = plan.versions_that_stay
+    pushes = {role: kernels[role].push for role in Role if role in (*plan.pushes, *versions)}
     _warn_of_owner(options)
     if as_json:
         push = [
-            {"role": str(role), **_facts(kernel), "cost": cost(kernel, to), "is_there": there.get(role)}
+            {"role": str(role), **_facts(kernel), "cost": cost(kernel, to), "is_there": versions.get(role)}
             for role, kernel in pushes.items()
         ]
         fields = {"pair": options.pair, "submit": options.submit, "reason": plan.reason, "push": push}
@@ -365,10 +367,10 @@ def _show_plan(options: PushOptions, *, to: str, as_json: bool) -> int:
     rows = [
         (
             str(role),
-            f"version {there[role]} stays" if role in there else "push",
+            f"version {versions[role]} stays" if role in versions else "push",
             facts["kernel"],
             facts["machine_shape"],
-            "" if role in there else cost(kernel, to),
+            "" if role in versions else cost(kernel, to),
             "on" if facts["internet"] else "off",
             "you" if facts["private"] else "EVERYBODY",
             f"{facts['bytes']:,} bytes, reads {', '.join(facts['sources'])}",
@@ -439,8 +441,8 @@ def status(**options: Any) -> int:
         click.echo(json.dumps(receipt_of(journal).as_json(), indent=2))
         return 0
     state = state_in(journal)
-    begun = state.begun
-    place = f"{begun.target}, as {begun.account}" if begun else ""
+    start = state.setup
+    place = f"{start.target}, as {start.account}" if start else ""
     click.echo(f"Chain {journal.number} of {options['pair']} on {place}: {state.outcome}.")
     click.echo(table(("step", "what", "state", "since"), _rows(state)))
     if state.failure is not None:
@@ -455,43 +457,43 @@ def chosen_journal(workspace: Workspace, pair: str, to: str | None) -> Journal:
         NoChainError: There is none.
     """
     journals = Journals(existing_pair(workspace, pair))
-    found = latest(journals, to) if to else next(reversed(journals.all()), None)
-    if found is None:
+    journal = latest(journals, to) if to else next(reversed(journals.list_all()), None)
+    if journal is None:
         raise NoChainError(pair=pair, target=to or "kaggle", verb="show")
-    return found
+    return journal
 
 
-def _rows(state: State) -> list[tuple[str, str, str, str]]:
+def _rows(state: ChainState) -> list[tuple[str, str, str, str]]:
     rows = []
     for role in Role:
         push = state.pushes.get(role)
-        if push is None and role is Role.TRAIN and state.trained is not None:
-            accelerator = accelerator_in_words(state.trained.section("accelerator"))
+        if push is None and role is Role.TRAIN and state.training is not None:
+            accelerator = accelerator_in_words(state.training.section("accelerator"))
             rows.append((str(role), accelerator, "trained elsewhere", ""))
         elif push is None:
             rows.append((str(role), "", "to be pushed", ""))
         elif push.is_open:
-            rows.append((str(role), push.ref, "perhaps pushed; the next push checks it", _time(push.announced)))
+            rows.append((str(role), push.ref, "perhaps pushed; the next push checks it", _time(push.announce_time)))
         else:
-            since = push.seen[-1].at if push.seen else push.pushed
-            what = f"{push.ref}, version {push.version}"
-            rows.append((str(role), what, str(push.last or "no status yet"), _time(since)))
+            since = push.observations[-1].at if push.observations else push.push_time
+            kernel_version = f"{push.ref}, version {push.version}"
+            rows.append((str(role), kernel_version, str(push.last or "no status yet"), _time(since)))
     rows.append(("submit", *_submission(state)))
     return rows
 
 
-def _submission(state: State) -> tuple[str, str, str]:
-    if state.score is not None and state.submitted is not None:
+def _submission(state: ChainState) -> tuple[str, str, str]:
+    if state.score is not None and state.submission is not None:
         score = "no score shown" if state.score.public is None else f"scored {state.score.public:.5f}"
-        return f"submission {state.submitted.reference}", score, _time(state.score.at)
+        return f"submission {state.submission.reference}", score, _time(state.score.at)
     if state.by_hand is not None:
         return state.by_hand.page, "to be submitted by hand", ""
-    if state.submitted is not None:
-        reference = state.submitted.reference
-        what = f"submission {reference}" if reference else ""
+    if state.submission is not None:
+        reference = state.submission.reference
+        label = f"submission {reference}" if reference else ""
         waits = "waiting for its score" if reference else "perhaps submitted; the next push checks it"
-        return what, waits, _time(state.submitted.announced)
-    return "", "ready" if state.predicted is not None else "not yet", ""
+        return label, waits, _time(state.submission.announce_time)
+    return "", "ready" if state.prediction is not None else "not yet", ""
 
 
 def _time(at: datetime | None) -> str:
@@ -520,9 +522,9 @@ def submit(**options: Any) -> int:
     """  # noqa: D301 - click wants the character itself
     from generator.kaggle.chain.chain import submit_pair
 
-    chosen = {name: options[name] for name in ("workspace", "pair", "message", "verify", "allow")}
-    wanted = PushOptions(**chosen, submit=True)
-    return carry(submit_pair, wanted, to=options["to"], as_json=options["as_json"])
+    fields = {name: options[name] for name in ("workspace", "pair", "message", "verify", "allow")}
+    push_options = PushOptions(**fields, submit=True)
+    return carry(submit_pair, push_options, to=options["to"], as_json=options["as_json"])
 
 
 # The verb `receipt`: the record of a pair's chains.
@@ -548,19 +550,19 @@ def receipt(**options: Any) -> int:
     """  # noqa: D301 - click wants the character itself
     workspace = options["workspace"]
     journal = chosen_journal(workspace, options["pair"], options["to"])
-    journals = Journals(workspace.pair(options["pair"])).all()
+    journals = Journals(workspace.pair(options["pair"])).list_all()
     if options["chain"]:
-        journal = _numbered(journals, options["chain"], pair=options["pair"])
-    made, others = receipt_of(journal), receipts(journals)
+        journal = _find_journal(journals, options["chain"], pair=options["pair"])
+    report, history = receipt_of(journal), receipts(journals)
     if options["as_"] == "json":
-        fields = made.as_json() | {"chains": [other.as_json() for other in others]}
+        fields = report.as_json() | {"chains": [entry.as_json() for entry in history]}
         text = json.dumps(fields, indent=2) + "\n"
     else:
-        text = as_html(made, others) if options["as_"] == "html" else as_markdown(made, others)
+        text = as_html(report, history) if options["as_"] == "html" else as_markdown(report, history)
     path = options["output"] or workspace.output(options["pair"]) / "receipt.html"
     if options["output"] is not None:
-        named = Path(os.path.realpath(path))
-        WorkspaceFiles(named.parent).write(named, text.encode("utf-8"))
+        output_path = Path(os.path.realpath(path))
+        WorkspaceFiles(output_path.parent).write(output_path, text.encode("utf-8"))
     elif options["as_"] == "html":
         workspace.files.write(path, text.encode("utf-8"))
     else:
@@ -570,10 +572,10 @@ def receipt(**options: Any) -> int:
     return 0
 
 
-def _numbered(journals: Sequence[Journal], number: int, *, pair: str) -> Journal:
-    found = next((journal for journal in journals if journal.number == number), None)
-    if found is None:
+def _find_journal(journals: Sequence[Journal], number: int, *, pair: str) -> Journal:
+    chain_journal = next((journal for journal in journals if journal.number == number), None)
+    if chain_journal is None:
         raise ChainError(
             f"There is no chain {number} of {printable(pair)}. The last one is chain {journals[-1].number}."
         )
-    return found
+    return chain_journal

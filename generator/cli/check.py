@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from generator import __version__
-from generator.check.source import CompilerWord, KernelSource, Purpose, read_pair, read_target
+from generator.check.source import CompilerWord, KernelSource, Purpose, read_pair_sources, read_target
 from generator.cli.options import complete_pair, json_option, shortest, workspace_option
-from generator.cli.terminal import styled, table, warn
+from generator.cli.terminal import apply_style, table, warn
 from generator.pair.workspace import Role, Workspace
 from generator.run.input_mounts import InputMissingError, Mount
 from generator.text import is_slug, printable
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from generator.check.checking import FixedFile
-    from generator.check.findings import Finding
+    from generator.check.findings import CheckFinding
     from generator.pair.workspace import PairFolder
 
 
@@ -52,8 +52,10 @@ def pair_compiled(
             raise
         warn(f"The training was not compiled for a TPU: {error.message}")
         return list(kernels), []
-    report = _compiled(target, topology)
-    return [_with_word(each, report) if each.purpose is Purpose.TRAINING else each for each in kernels], [report]
+    report = _compile_notebook(target, topology)
+    return [_with_word(kernel, report) if kernel.purpose is Purpose.TRAINING else kernel for kernel in kernels], [
+        report
+    ]
 
 
 def notebooks_compiled(
@@ -61,17 +63,17 @@ def notebooks_compiled(
 ) -> tuple[list[KernelSource], list[CompileReport]]:
     """Notebooks of anybody's with the compiler's word on each, on the competitions' data in this workspace."""
     folders = sorted(path for path in (workspace.input / "competitions").glob("*") if path.is_dir())
-    told, reports = [], []
+    annotated_kernels, reports = [], []
     for kernel in kernels:
-        attached = kernel.refs("competition_sources")
-        wanted = [path for path in folders if kernel.metadata is None or path.name in attached]
-        mounted = tuple(Mount(PurePosixPath("competitions", path.name), path.resolve()) for path in wanted)
+        competitions = kernel.refs("competition_sources")
+        data_folders = [path for path in folders if kernel.metadata is None or path.name in competitions]
+        mounts = tuple(Mount(PurePosixPath("competitions", path.name), path.resolve()) for path in data_folders)
         if kernel.fault is not None or not kernel.notebook or kernel.purpose is Purpose.INFERENCE:
-            told.append(kernel)
+            annotated_kernels.append(kernel)
             continue
-        reports.append(_compiled(NotebookTarget(kernel.code.path, mounted), topology))
-        told.append(_with_word(kernel, reports[-1]))
-    return told, reports
+        reports.append(_compile_notebook(NotebookTarget(kernel.code.path, mounts), topology))
+        annotated_kernels.append(_with_word(kernel, reports[-1]))
+    return annotated_kernels, reports
 
 
 def compiler_lines(report: CompileReport) -> list[str]:
@@ -88,15 +90,18 @@ def compiler_fields(report: CompileReport) -> dict[str, Any]:
     return {**fields, "steps": steps, "unknown": report.unknown, "largest_batch": largest}
 
 
-def _compiled(target: NotebookTarget, topology: str) -> CompileReport:
+def _compile_notebook(target: NotebookTarget, topology: str) -> CompileReport:
     def show(line: str) -> None:
-        click.echo(styled(printable(line), sys.stderr, dim=True), err=True)
+        click.echo(apply_style(printable(line), sys.stderr, dim=True), err=True)
 
     return compile_steps(target, CompileOptions(topology=topology), progress=show)
 
 
 def _with_word(kernel: KernelSource, report: CompileReport) -> KernelSource:
-    words = (CompilerWord(each.kind, each.sentence, each.remedy, each.cell, each.line or 0) for each in report.problems)
+    words = (
+        CompilerWord(problem.kind, problem.sentence, problem.remedy, problem.cell, problem.line or 0)
+        for problem in report.problems
+    )
     return replace(kernel, compiler=tuple(words))
 
 
@@ -107,8 +112,8 @@ def _step_line(step: StepCost) -> str:
         memory = f", {step.peak_memory / _GIB:.2f}{limit} GiB"
     padding = f", padding {step.padding:.2f}" if step.padding else ""
     parameters = f", {step.parameters:,} parameters" if step.parameters else ""  # only Keras and PyTorch tell
-    what = f"{step.what} of {step.batch_per_core:,} examples on each of {step.cores} cores"
-    return f"{what}: {step.flops / 1e9:,.1f} GFLOP{memory}{padding}{parameters}"
+    description = f"{step.what} of {step.batch_per_core:,} examples on each of {step.cores} cores"
+    return f"{description}: {step.flops / 1e9:,.1f} GFLOP{memory}{padding}{parameters}"
 
 
 _SILENT_SECONDS = 2.0
@@ -172,33 +177,33 @@ def check(context: click.Context, /, **options: Any) -> int:
     tandem check --explain N042
     """  # noqa: D301 - click wants the character itself
     if options["explain"]:
-        click.echo(_explained(options["explain"]))
+        click.echo(_explain_rule(options["explain"]))
         return 0
     _refuse_nonsense(context, options)
     from generator.check import checking
 
-    allowed = {checking.rule_named(name).id for name in options["allow"]}
-    checked = _checked(options, allowed)
+    allowed_rules = {checking.rule_named(name).id for name in options["allow"]}
+    result = _check_targets(options, allowed_rules)
     if options["write_baseline"]:
-        return _write_baseline(checked.findings, options["baseline"])
-    fixed: list[FixedFile] = []
+        return _write_baseline(result.findings, options["baseline"])
+    changed_files: list[FixedFile] = []
     if options["fixes"] or options["shows_fixes"]:
-        fixed = checked.fixed()
+        changed_files = result.propose_fixes()
         if options["fixes"] and not options["shows_fixes"]:
-            for file in fixed:
+            for file in changed_files:
                 _warn_of_edit(file.path)
                 file.write()
             # What is compiled is not compiled again: it was no part of what is fixed.
-            checked = _checked(options | {"compiles": False}, allowed) if fixed else checked
-    findings = checked.findings
+            result = _check_targets(options | {"compiles": False}, allowed_rules) if changed_files else result
+    findings = result.findings
     if options["as_sarif"]:
-        click.echo(_sarif(checked))
+        click.echo(_sarif(result))
     elif options["as_json"]:
-        click.echo(_json(checked, fixed))
+        click.echo(_json(result, changed_files))
     else:
-        click.echo("\n".join([*_diff_lines(fixed), *_report(checked, details=options["details"])]))
+        click.echo("\n".join([*_diff_lines(changed_files), *_report(result, details=options["details"])]))
         if options["fixes"] or options["shows_fixes"]:
-            click.echo(_fixes_said(fixed, is_written=options["fixes"] and not options["shows_fixes"]))
+            click.echo(_fixes_said(changed_files, is_written=options["fixes"] and not options["shows_fixes"]))
     return 1 if checking.errors(findings) else 0
 
 
@@ -207,29 +212,31 @@ class _Checked:
     """What was checked, and what was found."""
 
     kernels: "list[KernelSource]"
-    findings: "list[Finding]"
+    findings: "list[CheckFinding]"
     reports: "list[CompileReport]"
 
-    def fixed(self) -> "list[FixedFile]":
+    def propose_fixes(self) -> "list[FixedFile]":
         """The files with the fixes of the findings."""
         from generator.check.checking import fixed_files
 
         return fixed_files(self.kernels, self.findings)
 
 
-def _checked(options: dict[str, Any], allowed: set[str]) -> _Checked:
+def _check_targets(options: dict[str, Any], allowed_rules: set[str]) -> _Checked:
     """Read and check the targets, without what is allowed or was there before."""
     from generator.check import checking
 
     kernels: list[KernelSource] = []
     reports: list[CompileReport] = []
     for target in options["targets"]:
-        read, told = _kernels(options["workspace"], target, options)
+        target_kernels, target_reports = _kernels(options["workspace"], target, options)
         # Whoever names files, as pre-commit does, names a notebook and its metadata.
-        there = {_paths(kernel) for kernel in kernels}
-        kernels += [kernel for kernel in read if _paths(kernel) not in there]
-        reports += told
-    findings = [each for each in checking.check(_told(kernels)) if each.rule not in allowed]
+        known_paths = {_paths(kernel) for kernel in kernels}
+        kernels += [kernel for kernel in target_kernels if _paths(kernel) not in known_paths]
+        reports += target_reports
+    findings = [
+        finding for finding in checking.check_kernels(_track_progress(kernels)) if finding.rule not in allowed_rules
+    ]
     gc.freeze()  # a million objects of syntax trees, which are not searched for cycles before the process ends
     if options["baseline"] is not None and not options["write_baseline"]:
         from generator.check.rule import new_findings
@@ -269,7 +276,7 @@ def _kernels(
     compiles, topology = options["compiles"], options["topology"]
     if is_slug(target) and (workspace.pair(target).choices.is_file() or not os.path.lexists(target)):
         folder = existing_pair(workspace, target)
-        kernels = read_pair(folder)
+        kernels = read_pair_sources(folder)
         if compiles is False or (compiles is None and not _may_run(folder)):
             return kernels, []
 
@@ -294,13 +301,13 @@ def _may_run(folder: "PairFolder") -> bool:
     return False
 
 
-def _told(kernels: "list[KernelSource]") -> "Iterator[KernelSource]":
+def _track_progress(kernels: "list[KernelSource]") -> "Iterator[KernelSource]":
     """The kernels one after the other; how far it is, where that takes long."""
-    said = time.monotonic()
+    report_time = time.monotonic()
     for number, kernel in enumerate(kernels):
-        if time.monotonic() - said > _SILENT_SECONDS:
+        if time.monotonic() - report_time > _SILENT_SECONDS:
             click.echo(f"Checked {number:,} of {len(kernels):,} notebooks", err=True)
-            said = time.monotonic()
+            report_time = time.monotonic()
         yield kernel
 
 
@@ -308,44 +315,44 @@ def _paths(kernel: "KernelSource") -> tuple[Path, ...]:
     return tuple(path.absolute() for path in (kernel.metadata_path, kernel.code.path) if path is not None)
 
 
-def _sarif(checked: _Checked) -> str:
+def _sarif(result: _Checked) -> str:
     from generator.check.checking import sarif
     from generator.check.rules import RULES
 
-    log = sarif(checked.findings, RULES, root=Path.cwd(), version=__version__, kernels=checked.kernels)
+    log = sarif(result.findings, RULES, root=Path.cwd(), version=__version__, kernels=result.kernels)
     return json.dumps(log, indent=2)
 
 
-def _json(checked: _Checked, fixed: "list[FixedFile]") -> str:
-    counts = Counter(str(finding.severity) for finding in checked.findings)
-    said: dict[str, Any] = {"kernels": len(checked.kernels), **{name: counts[name] for name in _COLOURS}}
-    said["findings"] = [_fields(finding) for finding in checked.findings]
-    if fixed:
-        said["fixed"] = [
+def _json(result: _Checked, changed_files: "list[FixedFile]") -> str:
+    counts = Counter(str(finding.severity) for finding in result.findings)
+    document: dict[str, Any] = {"kernels": len(result.kernels), **{name: counts[name] for name in _COLOURS}}
+    document["findings"] = [_fields(finding) for finding in result.findings]
+    if changed_files:
+        document["fixed"] = [
             {
                 "path": shortest(file.path),
                 "rules": sorted({finding.rule for finding in file.findings}),
                 "diff": "\n".join(file.diff(name=shortest(file.path))),
             }
-            for file in fixed
+            for file in changed_files
         ]
-    if checked.reports:
-        said["compiled"] = [compiler_fields(report) for report in checked.reports]
-    return json.dumps(said, indent=2)
+    if result.reports:
+        document["compiled"] = [compiler_fields(report) for report in result.reports]
+    return json.dumps(document, indent=2)
 
 
-def _diff_lines(fixed: "list[FixedFile]") -> list[str]:
-    lines = [line for file in fixed for line in file.diff(name=shortest(file.path))]
+def _diff_lines(changed_files: "list[FixedFile]") -> list[str]:
+    lines = [line for file in changed_files for line in file.diff(name=shortest(file.path))]
     colours = {"+": "green", "-": "red", "@": "cyan"}
-    return [styled(printable(line), sys.stdout, fg=colours.get(line[:1])) for line in lines]
+    return [apply_style(printable(line), sys.stdout, fg=colours.get(line[:1])) for line in lines]
 
 
-def _fixes_said(fixed: "list[FixedFile]", *, is_written: bool) -> str:
-    if not fixed:
+def _fixes_said(changed_files: "list[FixedFile]", *, is_written: bool) -> str:
+    if not changed_files:
         return "No finding has a safe fix."
-    count = sum(len(file.findings) for file in fixed)
+    count = sum(len(file.findings) for file in changed_files)
     findings = "1 finding" if count == 1 else f"{count:,} findings"
-    files = "1 file" if len(fixed) == 1 else f"{len(fixed):,} files"
+    files = "1 file" if len(changed_files) == 1 else f"{len(changed_files):,} files"
     if is_written:
         return f"{findings} fixed in {files}. The remaining findings are listed above."
     return f"{findings} can be fixed in {files}: `tandem check --fix` writes the fixes."
@@ -362,51 +369,53 @@ def _warn_of_edit(path: Path) -> None:
         )
 
 
-def _report(checked: _Checked, *, details: bool | None) -> list[str]:
+def _report(result: _Checked, *, details: bool | None) -> list[str]:
     """The findings and their sum; of several kernels a table first."""
-    findings = checked.findings
-    lines = [*map(_lines, findings), *_compiler_lines(checked.reports)]
-    if len(checked.kernels) >= _FOLDER and findings:
+    findings = result.findings
+    lines = [*map(_lines, findings), *_compiler_lines(result.reports)]
+    if len(result.kernels) >= _FOLDER and findings:
         shows = len(findings) <= _MOST_DETAILS if details is None else details
         left_out = f"To list all {len(findings):,} findings, add --details or name one kernel."
-        rows = _table_rows(checked)
+        rows = _table_rows(result)
         header = ("kernel", "errors", "warnings", "notes", "worst")
-        lines = [table(header, rows), "", *(lines if shows else [*_compiler_lines(checked.reports), left_out])]
+        lines = [table(header, rows), "", *(lines if shows else [*_compiler_lines(result.reports), left_out])]
     elif details is False:
-        lines = _compiler_lines(checked.reports)
-    return [*lines, *_languages(checked.kernels), _summary(findings, len(checked.kernels))]
+        lines = _compiler_lines(result.reports)
+    return [*lines, *_languages(result.kernels), _summary(findings, len(result.kernels))]
 
 
 def _languages(kernels: "list[KernelSource]") -> list[str]:
     """A sentence on the kernels whose code is not read."""
-    others = [printable(shortest(kernel.code.path)) for kernel in kernels if not kernel.is_python]
-    if not others:
+    paths = [printable(shortest(kernel.code.path)) for kernel in kernels if not kernel.is_python]
+    if not paths:
         return []
-    shown = ", ".join(others[:_MOST_NAMED]) + (" …" if len(others) > _MOST_NAMED else "")
-    return [f"Only Python code is checked. Of these kernels, only files and metadata were checked: {shown}."]
+    listing = ", ".join(paths[:_MOST_NAMED]) + (" …" if len(paths) > _MOST_NAMED else "")
+    return [f"Only Python code is checked. Of these kernels, only files and metadata were checked: {listing}."]
 
 
-def _table_rows(checked: _Checked) -> list[tuple[str, ...]]:
+def _table_rows(result: _Checked) -> list[tuple[str, ...]]:
     """A row for each kernel with findings, those with the most errors first; how many have none."""
-    by_path: dict[Path, list[Finding]] = {}
-    for finding in checked.findings:
+    by_path: dict[Path, list[CheckFinding]] = {}
+    for finding in result.findings:
         by_path.setdefault(finding.place.path, []).append(finding)
     rows: list[tuple[tuple[int, ...], str, str]] = []
     sound = 0
-    for kernel in checked.kernels:
+    for kernel in result.kernels:
         paths = dict.fromkeys(path for path in (kernel.metadata_path, kernel.code.path) if path is not None)
-        found = [finding for path in paths for finding in by_path.get(path, [])]
-        if not found:
+        kernel_findings = [finding for path in paths for finding in by_path.get(path, [])]
+        if not kernel_findings:
             sound += 1
             continue
-        counts = Counter(str(finding.severity) for finding in found)
+        counts = Counter(str(finding.severity) for finding in kernel_findings)
         worst = next(name for name in _COLOURS if counts[name])
-        (rule, count), *_ = Counter(each.rule for each in found if each.severity == worst).most_common()
-        shown = f"{rule}, {count:,} times" if count > 1 else rule
-        rows.append((tuple(counts[name] for name in _COLOURS), shortest(kernel.code.path), shown))
+        (rule, count), *_ = Counter(
+            worst_finding.rule for worst_finding in kernel_findings if worst_finding.severity == worst
+        ).most_common()
+        rule_text = f"{rule}, {count:,} times" if count > 1 else rule
+        rows.append((tuple(counts[name] for name in _COLOURS), shortest(kernel.code.path), rule_text))
     rows.sort(key=lambda row: (*(-number for number in row[0]), row[1]))
     lines: list[tuple[str, ...]] = [
-        (path, *(str(number) if number else "" for number in numbers), shown) for numbers, path, shown in rows
+        (path, *(str(number) if number else "" for number in numbers), rule_text) for numbers, path, rule_text in rows
     ]
     return [*lines, (f"{sound:,} without findings", "", "", "", "")] if sound else lines
 
@@ -418,7 +427,7 @@ def _compiler_lines(reports: "list[CompileReport]") -> list[str]:
     return [line for report in reports for line in compiler_lines(report)]
 
 
-def _fields(finding: "Finding") -> dict[str, Any]:
+def _fields(finding: "CheckFinding") -> dict[str, Any]:
     place = finding.place
     return {
         "rule": finding.rule,
@@ -432,35 +441,35 @@ def _fields(finding: "Finding") -> dict[str, Any]:
     }
 
 
-def _lines(finding: "Finding") -> str:
+def _lines(finding: "CheckFinding") -> str:
     """A finding on two lines: where and what, and then what to do."""
     place = finding.place
-    where = ":".join(map(printable, filter(None, (shortest(place.path), place.cell, str(place.line or "")))))
-    severity = styled(str(finding.severity), sys.stdout, fg=_COLOURS[finding.severity])
-    rule = styled(finding.rule, sys.stdout, bold=True)
-    return f"{where}: {rule} {severity}: {printable(finding.message)}\n    {printable(finding.remedy)}"
+    location = ":".join(map(printable, filter(None, (shortest(place.path), place.cell, str(place.line or "")))))
+    severity = apply_style(str(finding.severity), sys.stdout, fg=_COLOURS[finding.severity])
+    rule = apply_style(finding.rule, sys.stdout, bold=True)
+    return f"{location}: {rule} {severity}: {printable(finding.message)}\n    {printable(finding.remedy)}"
 
 
-def _summary(findings: "list[Finding]", kernels: int) -> str:
+def _summary(findings: "list[CheckFinding]", kernels: int) -> str:
     counts = Counter(str(finding.severity) for finding in findings)
-    checked = "1 notebook" if kernels == 1 else f"{kernels:,} notebooks"
+    notebooks = "1 notebook" if kernels == 1 else f"{kernels:,} notebooks"
     if not counts:
-        return f"No findings in {checked}."
-    found = ", ".join(f"{counts[name]:,} {name}{'s' * (counts[name] > 1)}" for name in _COLOURS if counts[name])
-    return f"{found} in {checked}. `tandem check --explain RULE` explains a rule."
+        return f"No findings in {notebooks}."
+    totals = ", ".join(f"{counts[name]:,} {name}{'s' * (counts[name] > 1)}" for name in _COLOURS if counts[name])
+    return f"{totals} in {notebooks}. `tandem check --explain RULE` explains a rule."
 
 
-def _explained(name: str) -> str:
+def _explain_rule(name: str) -> str:
     from generator.check.checking import rule_named
     from generator.check.rules import RULES
 
     if name == "all":
         return "\n".join(f"{rule.id}  {rule.severity:<8} {rule.name}" for rule in RULES)
-    found = rule_named(name)
-    return f"{found.id} {found.name} ({found.severity})\n\n{found.explanation}"
+    chosen_rule = rule_named(name)
+    return f"{chosen_rule.id} {chosen_rule.name} ({chosen_rule.severity})\n\n{chosen_rule.explanation}"
 
 
-def _write_baseline(findings: "list[Finding]", path: Path) -> int:
+def _write_baseline(findings: "list[CheckFinding]", path: Path) -> int:
     from generator.check.rule import baseline_text
     from generator.files import WorkspaceFiles
 

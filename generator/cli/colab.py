@@ -20,10 +20,10 @@ from generator.colab.rental import (
     MACHINES,
     PROGRAM,
     ColabOptions,
+    ColabReceipt,
     CommandLine,
     KaggleLogin,
     PlannedTraining,
-    Receipt,
     machine_named,
     read_receipt,
 )
@@ -56,12 +56,12 @@ def colab() -> None:
     """  # noqa: D301 - click wants the character itself
 
 
-@colab.command(cls=KnobCommand)
+@colab.command("run", cls=KnobCommand)
 @pair_argument
 @click.option(
     "--machine",
     metavar="NAME",
-    help=f"{', '.join(each.name for each in MACHINES)}. Default: a machine for the pair's accelerator.",
+    help=f"{', '.join(candidate.name for candidate in MACHINES)}. Default: a machine for the pair's accelerator.",
 )
 @click.option("--high-memory", is_flag=True, help="Rent the variant with more memory and more cores, if there is one.")
 @click.option(
@@ -76,7 +76,7 @@ def colab() -> None:
 @workspace_option
 @json_option
 @click.pass_context
-def run(context: click.Context, /, **options: Any) -> int:
+def colab_run(context: click.Context, /, **options: Any) -> int:
     """Rent a machine, train on it, fetch the results and release the machine, even after an error.
 
     The results are in output/PAIR/train, as after `tandem run`: continue with `tandem run PAIR --only infer` or
@@ -84,53 +84,55 @@ def run(context: click.Context, /, **options: Any) -> int:
     """
     machine = machine_named(options["machine"]) if options["machine"] else None
     fields = {name: options[name] for name in ("high_memory", "hours", "assignments", "smoke", "resume")}
-    planned = PlannedTraining.of(ColabOptions(options["workspace"], options["pair"], machine, **fields))
-    planned.check_data()
+    planned_training = PlannedTraining.of(ColabOptions(options["workspace"], options["pair"], machine, **fields))
+    planned_training.check_data()
     if options["dry_run"]:
-        click.echo(_plan(planned, as_json=options["as_json"]))
+        click.echo(_plan(planned_training, as_json=options["as_json"]))
         return 0
     if not options["yes"]:
         if not is_interactive():
             context.fail(
                 "Machines cost compute units. This is no interactive terminal, so no question can be asked: add --yes."
             )
-        click.confirm(printable(f"{_price(planned)} {_data(planned)} Rent it?"), abort=True, err=True)
+        click.confirm(printable(f"{_price(planned_training)} {_data(planned_training)} Rent it?"), abort=True, err=True)
     from generator.colab.training import train_on_colab
 
-    result = train_on_colab(planned, _command_line(options), login=_login(), tell=timed_lines())
+    result = train_on_colab(planned_training, _command_line(options), login=_login(), tell=timed_lines())
     if options["as_json"]:
         click.echo(json.dumps(asdict(result.receipt), indent=2))
         return 0
     pair, score = printable(options["pair"]), result.handover.out_of_fold
     rows = [("out-of-fold", f"{score.metric} {score.value:.4f}")] if score else []
     rows += [("results", shortest(result.folder)), ("machine", _machine(result.receipt))]
-    then = f"tandem push {pair}" if result.handover.is_complete else f"tandem colab run {pair} --resume"
-    click.echo("\n".join(f"{name:<13}{printable(value)}" for name, value in [*rows, ("next", then)]))
+    next_command = f"tandem push {pair}" if result.handover.is_complete else f"tandem colab run {pair} --resume"
+    click.echo("\n".join(f"{name:<13}{printable(value)}" for name, value in [*rows, ("next", next_command)]))
     return 0
 
 
-@colab.command()
+@colab.command("status")
 @pair_argument
 @_program_options
 @workspace_option
 @json_option
-def status(**options: Any) -> int:
+def colab_status(**options: Any) -> int:
     """Show the receipt of the last training and whether its machine is still rented."""
     receipt = read_receipt(options["workspace"], options["pair"])
     command_line = _command_line(options)
     command_line.check_installed()
-    there = [each for each in command_line.sessions() if each.name in (receipt.session, "?")]
+    sessions = [session for session in command_line.sessions() if session.name in (receipt.session, "?")]
     if options["as_json"]:
-        click.echo(json.dumps({**asdict(receipt), "sessions": [asdict(each) for each in there]}, indent=2))
+        click.echo(json.dumps({**asdict(receipt), "sessions": [asdict(session) for session in sessions]}, indent=2))
         return 0
     rows = [("machine", _machine(receipt)), ("began", receipt.began), ("ended", receipt.ended or "not yet")]
     rows += [("failure", receipt.failure)] if receipt.failure else []
-    for each in there:
+    for session in sessions:
         whose = (
-            "is rented" if each.name == receipt.session else "is rented; this computer does not know for which training"
+            "is rented"
+            if session.name == receipt.session
+            else "is rented; this computer does not know for which training"
         )
-        rows.append(("Colab", f"{each.hardware} {each.endpoint} {whose}"))
-    rows += [] if there else [("Colab", "no machine is rented for this pair")]
+        rows.append(("Colab", f"{session.hardware} {session.endpoint} {whose}"))
+    rows += [] if sessions else [("Colab", "no machine is rented for this pair")]
     click.echo("\n".join(f"{name:<13}{printable(value)}" for name, value in rows))
     return 0
 
@@ -155,50 +157,52 @@ def _command_line(options: dict[str, Any]) -> CommandLine:
 def _login() -> KaggleLogin | None:
     """What signs the machine in at Kaggle; None if there is nothing that a file can carry there."""
     try:
-        found = find_credentials()
+        credentials = find_credentials()
     except CredentialsError:
         return None
-    secrets = redacted_secrets(found)
-    if isinstance(found, AccessToken):
-        return KaggleLogin("token", found.token, "KAGGLE_API_TOKEN", f"{_FOLDER}/token", secrets)
-    if isinstance(found, LegacyKey):
-        text = json.dumps({"username": found.username, "key": found.key})
+    secrets = redacted_secrets(credentials)
+    if isinstance(credentials, AccessToken):
+        return KaggleLogin("token", credentials.token, "KAGGLE_API_TOKEN", f"{_FOLDER}/token", secrets)
+    if isinstance(credentials, LegacyKey):
+        text = json.dumps({"username": credentials.username, "key": credentials.key})
         return KaggleLogin("kaggle.json", text, "KAGGLE_CONFIG_DIR", _FOLDER, secrets)
     return None
 
 
-def _plan(planned: PlannedTraining, *, as_json: bool) -> str:
-    machine, data = planned.machine, _data(planned)
-    fields = {"machine": machine.name, "kind": str(machine.kind), "hours": planned.hours, "data": data}
+def _plan(planned_training: PlannedTraining, *, as_json: bool) -> str:
+    machine, data = planned_training.machine, _data(planned_training)
+    fields = {"machine": machine.name, "kind": str(machine.kind), "hours": planned_training.hours, "data": data}
     if as_json:
-        return json.dumps({"pair": planned.options.pair, **fields, "parameters": planned.values}, indent=2)
-    values = ", ".join(f"{name} = {value!r}" for name, value in planned.values.items())
-    return "\n".join(map(printable, (_price(planned), data, f"Parameters: {values}.", "Nothing was rented.")))
+        return json.dumps(
+            {"pair": planned_training.options.pair, **fields, "parameters": planned_training.values}, indent=2
+        )
+    values = ", ".join(f"{name} = {value!r}" for name, value in planned_training.values.items())
+    return "\n".join(map(printable, (_price(planned_training), data, f"Parameters: {values}.", "Nothing was rented.")))
 
 
-def _data(planned: PlannedTraining) -> str:
-    slug = planned.spec.competition.slug
-    if planned.sends_data:
+def _data(planned_training: PlannedTraining) -> str:
+    slug = planned_training.spec.competition.slug
+    if planned_training.sends_data:
         return f"Data: the files of {slug} are uploaded to the machine."
     return f"Data: the machine downloads {slug} from Kaggle. For this it gets your Kaggle token."
 
 
-def _price(planned: PlannedTraining) -> str:
+def _price(planned_training: PlannedTraining) -> str:
     """The machine in a sentence, with the latest price that is known."""
-    machine, known = planned.machine, catalog().everything
-    of_colab = {each.name: each for each in known if each.service is Service.COLAB}
+    machine, accelerators = planned_training.machine, catalog().all_accelerators
+    of_colab = {accelerator.name: accelerator for accelerator in accelerators if accelerator.service is Service.COLAB}
     units = of_colab[machine.in_catalog].units if machine.in_catalog in of_colab else ()
     price = (
         f"{units[-1].per_hour:g} compute units an hour as of {units[-1].as_of}"
         if units
         else "at a price that is not published"
     )
-    return f"Machine: {machine.name} of Google Colab for up to {planned.hours:g} hours, {price}."
+    return f"Machine: {machine.name} of Google Colab for up to {planned_training.hours:g} hours, {price}."
 
 
-def _machine(receipt: Receipt) -> str:
+def _machine(receipt: ColabReceipt) -> str:
     got = receipt.accelerator or receipt.machine
-    found = f"got {got.get('device_count')} x {got.get('device_kind')}" if got.get("device_kind") else "got none"
+    device = f"got {got.get('device_count')} x {got.get('device_kind')}" if got.get("device_kind") else "got none"
     before, after = receipt.units
-    spent = f", {before - after:.2f} units" if before is not None and after is not None else ""
-    return f"asked for {receipt.asked}, {found}, {receipt.stage}{spent}"
+    cost = f", {before - after:.2f} units" if before is not None and after is not None else ""
+    return f"asked for {receipt.asked}, {device}, {receipt.stage}{cost}"

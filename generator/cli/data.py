@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from generator.cli.generate import KaggleFactSource, connected
+from generator.cli.generate import KaggleFactSource, connect_kaggle
 from generator.cli.options import (
     KnobCommand,
     assignments_option,
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from generator.competition.facts import Task
     from generator.competition.specimen import SpecimenSummary
     from generator.competition.survey.facts import Survey
-    from generator.kaggle.competition_data import Step
+    from generator.kaggle.competition_data import DownloadProgress
     from generator.run.input_mounts import PretrainedWeights
 
 
@@ -68,12 +68,12 @@ def data(**options: Any) -> int:
         facts = _competition_files(slug, options)
     except TandemError as error:
         # Files that were put there by hand are no reason to do without the weights.
-        if not _has_files(options["workspace"].competition_data(slug)) or not any(each.needs_more for each in pairs):
+        if not _has_files(options["workspace"].competition_data(slug)) or not any(entry.needs_more for entry in pairs):
             raise
         warn(f"The files of {slug} were not updated: {error}")
         facts = {"was_there": True}
     folder = options["workspace"].competition_data(slug)
-    sources = _attached(pairs, options)
+    sources = _download_sources(pairs, options)
     weights = _pretrained(pairs, options)
     if options["as_json"]:
         report = {"folder": str(folder), "dry_run": options["dry_run"], **facts, "sources": sources, "weights": weights}
@@ -87,11 +87,11 @@ def data(**options: Any) -> int:
     for source in sources:
         state = "would be in" if not source["is_there"] else "is in"
         click.echo(f"The {source['kind']} {printable(source['name'])} {state} {printable(source['folder'])}.")
-    for each in weights:
-        if each["folder"]:
-            click.echo(f"The weights of {each['name']} are in {printable(each['folder'])}.")
+    for entry in weights:
+        if entry["folder"]:
+            click.echo(f"The weights of {entry['name']} are in {printable(entry['folder'])}.")
         else:
-            click.echo(f"{each['library']} would download the weights of {each['name']}.")
+            click.echo(f"{entry['library']} would download the weights of {entry['name']}.")
     return 0
 
 
@@ -109,32 +109,32 @@ class _Needs:
 
 def _pairs_of(slug: str, workspace: Workspace, assignments: Sequence[str]) -> list[_Needs]:
     """What the pairs of a competition need; pairs that cannot be read are left out, with a warning."""
-    from generator.pair.generation import read_pair
+    from generator.pair.generation import read_pair_spec
     from generator.run.execution import read_notebook_parameters, set_parameters
     from generator.run.input_mounts import SOURCE_KINDS, read_sources, wanted_weights
 
-    found = []
+    needs = []
     for folder in workspace.pairs():
         try:
-            spec = read_pair(folder)
+            spec = read_pair_spec(folder)
             if slug != spec.competition.slug:
                 continue
             defaults = read_notebook_parameters(folder.notebook(Role.TRAIN))
-            listed = read_sources(folder, Role.TRAIN).sources
+            source_names = read_sources(folder, Role.TRAIN).sources
         except TandemError as error:
             if folder.name == slug:
                 warn(f"The datasets, models and weights of the pair {folder.name} are not downloaded: {error}")
             continue
         parameters = set_parameters({Role.TRAIN: defaults}, assignments, smoke=False)[Role.TRAIN]
         sources = [
-            (kind.word, name, "/".join([kind.folder, *name.split("/")[: kind.mounted]]))
+            (kind.word, name, "/".join([kind.folder, *name.split("/")[: kind.mount_depth]]))
             for kind in SOURCE_KINDS
             if kind.word in ("dataset", "model")
-            for name in listed[kind]
+            for name in source_names[kind]
         ]
         values = {name: parameters.value(name) for name in ("BACKBONE", "WEIGHTS", "IMAGE_SIZE")}
-        found.append(_Needs(tuple(sources), wanted_weights(spec.framework, values)))
-    return found
+        needs.append(_Needs(tuple(sources), wanted_weights(spec.framework, values)))
+    return needs
 
 
 def _competition_files(slug: str, options: dict[str, Any]) -> dict[str, Any]:
@@ -150,7 +150,7 @@ def _competition_files(slug: str, options: dict[str, Any]) -> dict[str, Any]:
         return {"built_in": True}
     if folder.is_symlink() and _has_files(folder) and is_reached_as_the_user_chose(folder, workspace):
         return {"was_there": True}  # the user's own folder, of `generate --data`
-    kaggle = connected(options["to"])
+    kaggle = connect_kaggle(options["to"])
     if options["dry_run"]:
         from generator.kaggle.api_types import total_size
 
@@ -160,11 +160,11 @@ def _competition_files(slug: str, options: dict[str, Any]) -> dict[str, Any]:
 
     click.echo(f"Listing the files of {printable(slug)} …", err=True)
     with _Progress() as progress:
-        done = download_data(kaggle, slug, folder, workspace.files, tell=progress)
-    return {"files": done.files, "size": done.size, "was_there": done.was_there}
+        download = download_data(kaggle, slug, folder, workspace.files, tell=progress)
+    return {"files": download.files, "size": download.size, "was_there": download.was_there}
 
 
-def _attached(pairs: Sequence[_Needs], options: dict[str, Any]) -> list[dict[str, Any]]:
+def _download_sources(pairs: Sequence[_Needs], options: dict[str, Any]) -> list[dict[str, Any]]:
     """Downloads the datasets and models that are attached to trainings, unless they are there."""
     workspace, sources = options["workspace"], []
     for kind, name, place in dict.fromkeys(source for needs in pairs for source in needs.sources):
@@ -173,7 +173,7 @@ def _attached(pairs: Sequence[_Needs], options: dict[str, Any]) -> list[dict[str
         if not is_there and not options["dry_run"]:
             from generator.kaggle.competition_data import Source, download_source
 
-            kaggle = connected(options["to"])
+            kaggle = connect_kaggle(options["to"])
             click.echo(f"Downloading the {kind} {printable(name)} …", err=True)
             with _Progress() as progress:
                 download_source(kaggle, Source(kind, name, folder), workspace.files, tell=progress)
@@ -186,14 +186,14 @@ def _pretrained(pairs: Sequence[_Needs], options: dict[str, Any]) -> list[dict[s
     """Fetches the weights that trainings start from into the caches of their libraries."""
     from generator.run.input_mounts import fetch_weights
 
-    fetched = []
+    records = []
     for weights in dict.fromkeys(needs.weights for needs in pairs if needs.weights):
         folder = ""
         if not options["dry_run"]:
             click.echo(f"Downloading the weights of {weights.title} …", err=True)
             folder = str(fetch_weights(weights, shows_progress=sys.stderr.isatty()))
-        fetched.append({"name": weights.title, "library": weights.library, "folder": folder})
-    return fetched
+        records.append({"name": weights.title, "library": weights.library, "folder": folder})
+    return records
 
 
 def _has_files(folder: Path) -> bool:
@@ -205,7 +205,7 @@ class _Progress:
 
     def __init__(self) -> None:
         self._is_terminal = sys.stderr.isatty()
-        self._started = self._last = time.monotonic()
+        self._start_time = self._last = time.monotonic()
         self._stage = ""
         self._first = 0
 
@@ -216,17 +216,17 @@ class _Progress:
         if self._is_terminal and self._stage:
             click.echo("", err=True)
 
-    def __call__(self, step: "Step") -> None:
+    def __call__(self, step: "DownloadProgress") -> None:
         """Tells of one step, if the last one was told long enough ago."""
         now = time.monotonic()
         if step.stage != self._stage:
-            self._stage, self._started, self._first = step.stage, now, step.done
+            self._stage, self._start_time, self._first = step.stage, now, step.progress
         elif now - self._last < (_SECONDS_BETWEEN_UPDATES if self._is_terminal else _SECONDS_BETWEEN_LINES):
             return
         self._last = now
-        speed = (step.done - self._first) / max(now - self._started, 1e-3)
+        speed = (step.progress - self._first) / max(now - self._start_time, 1e-3)
         share = f" of {step.total / _MEGABYTE:,.1f}" if step.total else ""
-        text = f"{step.stage:<9}{step.done / _MEGABYTE:>10,.1f}{share} MB, {speed / _MEGABYTE:,.1f} MB/s"
+        text = f"{step.stage:<9}{step.progress / _MEGABYTE:>10,.1f}{share} MB, {speed / _MEGABYTE:,.1f} MB/s"
         click.echo(f"\r{text:<60}" if self._is_terminal else text, err=True, nl=not self._is_terminal)
 
 
@@ -277,15 +277,15 @@ def specimen(**options: Any) -> int:
     workspace, slug = options["workspace"], options["competition"]
     # What the user decided for the pair, such as another id column, is true of its specimen as well.
     pair = pair_folder(workspace, slug)
-    decided = decisions(read_choices(pair), flags={}, task_flags={})
+    user_decisions = decisions(read_choices(pair), flags={}, task_flags={})
     facts = gather_facts(
         slug,
-        mounted=workspace.competition_data(slug),
+        mount_path=workspace.competition_data(slug),
         data=unpack_if_packed(slug, options["data"], workspace, tell=partial(click.echo, err=True)),
         ask=KaggleFactSource(options["to"]),
-        known=kept_description(pair, slug),
+        old_description=kept_description(pair, slug),
     )
-    proposal = infer_task(facts, decisions=decided)
+    proposal = infer_task(facts, decisions=user_decisions)
     for warning in proposal.warnings:
         warn(warning)
     folder = options["output"] or workspace.specimen(slug)
@@ -326,16 +326,16 @@ def _of_survey(survey: "Survey", task: "Task", folder: Path, options: Mapping[st
             files=None if options["output"] else options["workspace"].files,
         )
     except ModuleNotFoundError as error:
-        raise PackageMissingError(what="Synthetic images need", package=error.name or "numpy") from error
+        raise PackageMissingError(clause="Synthetic images need", package=error.name or "numpy") from error
 
 
 def _as_text(summary: "SpecimenSummary") -> str:
     rows = [[path, f"{count:,} rows"] for path, count in summary.rows.items()]
     in_tables = {path.rpartition("/")[0] for path in summary.rows}
     for path, count in summary.files.items():
-        others = count - sum(known.rpartition("/")[0] == path for known in summary.rows)
-        if others or path not in in_tables:
-            rows.append([f"{path}/" if path else "other files", f"{others:,} files"])
+        file_count = count - sum(table_path.rpartition("/")[0] == path for table_path in summary.rows)
+        if file_count or path not in in_tables:
+            rows.append([f"{path}/" if path else "other files", f"{file_count:,} files"])
     lines = [table(["file or folder", "content"], rows), ""]
     lines += [f"Note: {printable(note)}" for note in summary.notes]
     return "\n".join([*lines, f"The synthetic data are in {printable(str(summary.folder))}, marked by SPECIMEN.json."])

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from generator import __version__
-from generator.accelerators import cpu_seconds, text_seconds
+from generator.accelerators import cpu_seconds, finetune_text_seconds
 from generator.cli.options import (
     KnobCommand,
     assignments_option,
@@ -23,26 +23,26 @@ from generator.cli.options import (
     data_option,
     json_option,
     to_option,
-    words,
+    word_completer,
     workspace_option,
 )
 from generator.cli.terminal import complain, is_interactive, table, warn
 from generator.competition import builtin
 from generator.competition.facts import Medium, Value
 from generator.competition.metrics import METRICS, metric_named
-from generator.competition.schema import Family, Preset, Setting, called, common, families, keys_of, preset_of
+from generator.competition.schema import Family, Preset, Setting, common, display_name, families, keys_of, preset_of
 from generator.errors import CompetitionError, TandemError, did_you_mean
 from generator.files import read_bytes
 from generator.pair import generation
 from generator.pair.choices import PLACEHOLDER_OWNER, checked_owner
 from generator.pair.data import ensure_data, has_data, link_data, unpack_if_packed, unpack_whole, whole_archive
-from generator.pair.generation import Draft, GenerateOptions, Infer, setting_of
+from generator.pair.generation import GenerateOptions, Infer, PairDraft, setting_of
 from generator.pair.spec import Framework, frameworks, suggested_models
 from generator.pair.workspace import Workspace
 from generator.text import duration, is_slug, printable
 
 if TYPE_CHECKING:
-    from generator.competition.facts import Description
+    from generator.competition.facts import CompetitionDescription
     from generator.competition.introspection.evidence import Finding
     from generator.competition.survey.facts import Survey
     from generator.kaggle.competition_data import RemoteFacts
@@ -60,21 +60,21 @@ class KaggleFactSource:
     """A Kaggle that is met when it is first asked, and asked once; `to` is None where the user did not choose one."""
 
     to: str | None
-    _described: "dict[str, Description]" = field(default_factory=dict)
-    _surveyed: "dict[str, Survey]" = field(default_factory=dict)
+    _descriptions: "dict[str, CompetitionDescription]" = field(default_factory=dict)
+    _surveys: "dict[str, Survey]" = field(default_factory=dict)
     _last_line: float = field(default_factory=time.monotonic)
 
-    def describe(self, slug: str) -> "Description":
+    def describe(self, slug: str) -> "CompetitionDescription":
         """The hosts' description of a competition, see `RemoteFacts`."""
         from generator.competition import builtin
         from generator.kaggle.errors import NotFoundError
 
-        if slug in self._described:
-            return self._described[slug]
-        facts = self._met
+        if slug in self._descriptions:
+            return self._descriptions[slug]
+        facts = self._remote_facts
         click.echo(f"Asking {facts.source} about {printable(slug)} …", err=True)
         try:
-            self._described[slug] = facts.describe(slug)
+            self._descriptions[slug] = facts.describe(slug)
         except NotFoundError as error:
             name = f'competition "{printable(slug)}"'
             problem = (
@@ -84,27 +84,27 @@ class KaggleFactSource:
                 else f"Kaggle has no {name}. Use the last part of the competition's address: "
                 "kaggle.com/competitions/NAME."
             )
-            raise CompetitionError(f"{problem}{did_you_mean(slug, builtin.known())}") from error
-        return self._described[slug]
+            raise CompetitionError(f"{problem}{did_you_mean(slug, builtin.competition_slugs())}") from error
+        return self._descriptions[slug]
 
     def survey(self, slug: str) -> "Survey":
         """A look at its files where they are, see `RemoteFacts`."""
-        if slug not in self._surveyed:
-            self._surveyed[slug] = self._met.survey(slug)
-        return self._surveyed[slug]
+        if slug not in self._surveys:
+            self._surveys[slug] = self._remote_facts.survey(slug)
+        return self._surveys[slug]
 
     @cached_property
-    def _met(self) -> "RemoteFacts":
+    def _remote_facts(self) -> "RemoteFacts":
         from generator.competition.facts import CannotAskError
         from generator.kaggle.competition_data import RemoteFacts
         from generator.kaggle.errors import CredentialsError, OtherKaggleError
 
         try:
-            return RemoteFacts(connected(self.to), tell=self._tell)
+            return RemoteFacts(connect_kaggle(self.to), tell=self._tell)
         except (CredentialsError, OtherKaggleError) as error:
             if self.to is not None:
                 raise
-            raise CannotAskError(why=error.message) from error
+            raise CannotAskError(reason=error.message) from error
 
     def _tell(self, path: str) -> None:
         """A line now and then: a small competition needs none, a large one must not look stuck."""
@@ -121,7 +121,7 @@ class _OnStderr(logging.Handler):
         click.echo(printable(record.getMessage()), err=True)
 
 
-def connected(to: str | None) -> "Kaggle":
+def connect_kaggle(to: str | None) -> "Kaggle":
     """The Kaggle that the user chose, the real one by default; what is not safe about this machine is said on stderr.
 
     So is from now on what is waited for, unless the command reports as JSON.
@@ -150,32 +150,32 @@ _SMALL_TABLE = 4 << 20  # bytes
 _SHARE_OF_ONE_FOLD = 0.8  # of the examples, where one fold is held out alone
 
 
-def pair_as_text(workspace: Workspace, draft: Draft, *, is_dry_run: bool, explain: bool, to: str | None) -> str:
+def pair_as_text(workspace: Workspace, draft: PairDraft, *, is_dry_run: bool, explain: bool, to: str | None) -> str:
     """The choices with their evidence, the knobs of training, the files, and what to do next."""
-    written = "would be written" if is_dry_run else "written"
-    files = [[written if path in draft.stale else "unchanged", str(draft.folder.path / path)] for path in draft.files]
+    state = "would be written" if is_dry_run else "written"
+    files = [[state if path in draft.stale else "unchanged", str(draft.folder.path / path)] for path in draft.files]
     lines = [_choices(draft, explain=explain), "", _knobs(draft, explain=explain), ""]
     if explain:
         lines = [_explanation(draft), "", *lines]
     lines += [table(["state", "file"], files), ""]
-    if draft.own:
-        own = ", ".join(printable(path.name) for path in draft.own)
-        lines.append(f"These cells come from your files in {printable(str(draft.folder.path))}: {own}.")
-    lines += _unused(draft)
+    if draft.user_files:
+        own_cells = ", ".join(printable(path.name) for path in draft.user_files)
+        lines.append(f"These cells come from your files in {printable(str(draft.folder.path))}: {own_cells}.")
+    lines += _list_unused(draft)
     if draft.choices.pair["owner"].value == PLACEHOLDER_OWNER:
         lines.append("To push to Kaggle, generate the pair again with your Kaggle user name: --owner NAME.")
     family, framework = (str(draft.choices.pair[key].value) for key in ("family", "framework"))
-    preset, chosen = _preset(draft), draft.choices.task.get("pretrained")
-    if preset and chosen and not chosen.by.is_the_users:
-        fetched = _command(workspace, "data", draft.proposal.competition.slug, to)
+    preset, choice = _preset(draft), draft.choices.task.get("pretrained")
+    if preset and choice and not choice.by.is_the_users:
+        data_command = _command(workspace, "data", draft.proposal.competition.slug, to)
         lines.append(
             f"Training starts from the pretrained model {preset.handle}. Kaggle attaches it to the notebooks. For runs "
-            f"on this machine, download it with {fetched}. To train a small model from scratch instead, use "
+            f"on this machine, download it with {data_command}. To train a small model from scratch instead, use "
             "--set pretrained=''."
         )
-    elif not chosen and (suggested := suggested_models(family, framework)):
+    elif not choice and (models := suggested_models(family, framework)):
         lines.append(
-            f"To start from a pretrained model, use --set pretrained={'|'.join(suggested)} (see docs/competitions.md)."
+            f"To start from a pretrained model, use --set pretrained={'|'.join(models)} (see docs/competitions.md)."
         )
     lines += _text_on_a_cpu(workspace, draft, preset) if preset else _on_a_cpu(workspace, draft)
     if not draft.proposal.has_data:
@@ -186,13 +186,13 @@ def pair_as_text(workspace: Workspace, draft: Draft, *, is_dry_run: bool, explai
     return "\n".join([*lines, f"Next: {_next_command(workspace, draft, to)}"])
 
 
-def _preset(draft: Draft) -> Preset | None:
+def _preset(draft: PairDraft) -> Preset | None:
     """The pretrained model of texts that training starts from."""
-    chosen = draft.choices.task.get("pretrained")
-    return preset_of(str(draft.choices.pair["family"].value), str(chosen.value)) if chosen else None
+    choice = draft.choices.task.get("pretrained")
+    return preset_of(str(draft.choices.pair["family"].value), str(choice.value)) if choice else None
 
 
-def _choices(draft: Draft, *, explain: bool) -> str:
+def _choices(draft: PairDraft, *, explain: bool) -> str:
     """What was chosen, but for what stands among the knobs and for what is as it is where nobody says anything."""
     keys = keys_of(str(draft.choices.pair["family"].value))
     knobs = {knob.name for knob in draft.knobs if knob.is_main or explain}
@@ -206,27 +206,31 @@ def _choices(draft: Draft, *, explain: bool) -> str:
     return table(["choice", "value", "by", "evidence"], rows)
 
 
-def _knobs(draft: Draft, *, explain: bool) -> str:
+def _knobs(draft: PairDraft, *, explain: bool) -> str:
     rows = [
         [knob.name, value_text(knob.value), str(knob.by), knob.meaning]
         for knob in draft.knobs
         if knob.is_main or explain
     ]
     model = [f"Training: {printable(draft.model)}."] if draft.model else []
-    others = len(draft.knobs) - len(rows)
-    more = [f"Change a knob with -P NAME=VALUE. docs/knobs.md explains these and {others} more."] if others else []
-    return "\n".join([*model, table(["knob", "value", "by", "meaning"], rows), *more])
+    hidden_count = len(draft.knobs) - len(rows)
+    hint = (
+        [f"Change a knob with -P NAME=VALUE. docs/knobs.md explains these and {hidden_count} more."]
+        if hidden_count
+        else []
+    )
+    return "\n".join([*model, table(["knob", "value", "by", "meaning"], rows), *hint])
 
 
-def _unused(draft: Draft) -> list[str]:
+def _list_unused(draft: PairDraft) -> list[str]:
     """A sentence on the files that the notebooks leave aside."""
-    unused = draft.proposal.unused_files
-    shown = [printable(path) for path in unused[:_MOST_FILES]]
-    more = f" and {len(unused) - len(shown)} more" if len(unused) > len(shown) else ""
-    return [f"Not used by the notebooks: {', '.join(shown)}{more}."] if unused else []
+    unused_files = draft.proposal.unused_files
+    names = [printable(path) for path in unused_files[:_MOST_FILES]]
+    suffix = f" and {len(unused_files) - len(names)} more" if len(unused_files) > len(names) else ""
+    return [f"Not used by the notebooks: {', '.join(names)}{suffix}."] if unused_files else []
 
 
-def _on_a_cpu(workspace: Workspace, draft: Draft) -> list[str]:
+def _on_a_cpu(workspace: Workspace, draft: PairDraft) -> list[str]:
     """A sentence where the model and its data are so small that a CPU trains it before a TPU has started."""
     if "ACCELERATOR" in draft.choices.parameters:
         return []
@@ -244,52 +248,54 @@ def _on_a_cpu(workspace: Workspace, draft: Draft) -> list[str]:
     return [f"{takes} To train on a CPU: -P ACCELERATOR=cpu. {compares}"]
 
 
-def _text_on_a_cpu(workspace: Workspace, draft: Draft, preset: Preset) -> list[str]:
+def _text_on_a_cpu(workspace: Workspace, draft: PairDraft, preset: Preset) -> list[str]:
     """A sentence on how long a CPU fine-tunes a pretrained model of texts, and what makes that less."""
     knobs, accelerator = {knob.name: knob.value for knob in draft.knobs}, draft.choices.parameters.get("ACCELERATOR")
     folds, epochs, length = (int(str(knobs.get(name, 0))) for name in ("N_FOLDS", "EPOCHS", "SEQUENCE_LENGTH"))
-    read = _training_rows(workspace, draft) * length * epochs
-    if not read or (accelerator is not None and accelerator.value != "cpu"):
+    tokens = _training_rows(workspace, draft) * length * epochs
+    if not tokens or (accelerator is not None and accelerator.value != "cpu"):
         return []
-    one, several = (duration(text_seconds(read * times, preset.layers)) for times in (_SHARE_OF_ONE_FOLD, folds - 1))
-    fewer = f" With -P N_FOLDS=1 it takes {one}; fewer EPOCHS take less." if folds > 1 else ""
-    takes = several if folds > 1 else one
+    one_fold_time, all_folds_time = (
+        duration(finetune_text_seconds(tokens * times, preset.layers)) for times in (_SHARE_OF_ONE_FOLD, folds - 1)
+    )
+    fewer = f" With -P N_FOLDS=1 it takes {one_fold_time}; fewer EPOCHS take less." if folds > 1 else ""
+    takes = all_folds_time if folds > 1 else one_fold_time
     return [f"A CPU with two cores trains this in about {takes}.{fewer} --set pretrained='' is much faster."]
 
 
-def _training_rows(workspace: Workspace, draft: Draft) -> int:
+def _training_rows(workspace: Workspace, draft: PairDraft) -> int:
     """The rows of the training table, as far as they were seen; 0 where nothing is known of them."""
-    chosen, survey = draft.choices.task.get("train_table"), draft.proposal.facts.survey
-    if chosen is None:
+    choice, survey = draft.choices.task.get("train_table"), draft.proposal.facts.survey
+    if choice is None:
         return 0
-    table = survey.table(str(chosen.value)) if survey is not None else None
+    table = survey.table(str(choice.value)) if survey is not None else None
     if table is not None:
         return table.rows
-    path = workspace.competition_data(draft.proposal.competition.slug) / str(chosen.value)
+    path = workspace.competition_data(draft.proposal.competition.slug) / str(choice.value)
     try:
         return read_bytes(path).count(b"\n") - 1 if path.stat().st_size < _SMALL_TABLE else 0
     except OSError:
         return 0
 
 
-def _explanation(draft: Draft) -> str:
+def _explanation(draft: PairDraft) -> str:
     """Everything that was weighed, the best candidate of each key first."""
     rows = [
         [
             finding.key if place == 0 else "",
-            value_text(each.value),
-            f"{each.weight:g}",
-            f"{each.evidence}{' (thin)' if finding.confidence == 'thin' and place == 0 else ''}",
+            value_text(candidate.value),
+            f"{candidate.weight:g}",
+            f"{candidate.evidence}{' (thin)' if finding.confidence == 'thin' and place == 0 else ''}",
         ]
         for finding in draft.proposal.findings
-        for place, each in enumerate(finding.candidates)
+        for place, candidate in enumerate(finding.candidates)
     ]
     if not rows:
         return f"No candidates were compared: the task comes from {draft.proposal.source}."
     return table(["key", "candidate", "weight", "evidence"], rows)
 
 
-def pair_as_json(workspace: Workspace, draft: Draft, *, is_dry_run: bool, explain: bool, to: str | None) -> str:
+def pair_as_json(workspace: Workspace, draft: PairDraft, *, is_dry_run: bool, explain: bool, to: str | None) -> str:
     """The same for programs."""
     sections = {
         name: {key: {"value": c.value, "by": str(c.by), "evidence": c.evidence} for key, c in section.items()}
@@ -302,7 +308,7 @@ def pair_as_json(workspace: Workspace, draft: Draft, *, is_dry_run: bool, explai
         "choices": sections,
         "model": draft.model,
         "knobs": {knob.name: {"value": knob.value, "by": str(knob.by)} for knob in draft.knobs},
-        "own_cells": [path.name for path in draft.own],
+        "own_cells": [path.name for path in draft.user_files],
         "unused": list(draft.proposal.unused_files),
         "warnings": list(draft.proposal.warnings),
         "files": {path.as_posix(): "written" if path in draft.stale else "unchanged" for path in draft.files},
@@ -315,18 +321,22 @@ def pair_as_json(workspace: Workspace, draft: Draft, *, is_dry_run: bool, explai
     return json.dumps(report, indent=2)
 
 
-def _next_command(workspace: Workspace, draft: Draft, to: str | None) -> str:
-    run = _command(workspace, "run", draft.folder.name)
+def _next_command(workspace: Workspace, draft: PairDraft, to: str | None) -> str:
+    run_command = _command(workspace, "run", draft.folder.name)
     if draft.proposal.has_data:
         preset = _preset(draft)
-        return run if preset is None or (workspace.input / "models" / preset.handle).is_dir() else f"{run} --smoke"
-    return f"{_command(workspace, 'specimen', draft.proposal.competition.slug, to)} && {run} --specimen"
+        return (
+            run_command
+            if preset is None or (workspace.input / "models" / preset.handle).is_dir()
+            else f"{run_command} --smoke"
+        )
+    return f"{_command(workspace, 'specimen', draft.proposal.competition.slug, to)} && {run_command} --specimen"
 
 
 def _command(workspace: Workspace, verb: str, name: str, to: str | None = None) -> str:
     elsewhere = [] if workspace.root == Path() else ["--workspace", str(workspace.root)]
-    asked = ["--to", to] if to else []
-    return shlex.join(["tandem", verb, name, *asked, *elsewhere])
+    to_flag = ["--to", to] if to else []
+    return shlex.join(["tandem", verb, name, *to_flag, *elsewhere])
 
 
 def value_text(value: object) -> str:
@@ -350,10 +360,10 @@ def ask_about_unclear(options: GenerateOptions, infer: Infer) -> GenerateOptions
     Returns:
         The options with the answers among their flags, which are kept even where they confirm what was inferred.
     """
-    settled: set[str] = set()
-    while unclear := [finding for finding in infer(options).unclear if finding.key not in settled]:
+    answered_keys: set[str] = set()
+    while unclear := [finding for finding in infer(options).unclear if finding.key not in answered_keys]:
         options = _with_answer(unclear[0], options, infer)
-        settled.add(unclear[0].key)
+        answered_keys.add(unclear[0].key)
     return options
 
 
@@ -361,9 +371,14 @@ def _with_answer(finding: "Finding", options: GenerateOptions, infer: Infer) -> 
     candidates = finding.candidates[:_MOST_SHOWN]
     # A number that is typed could be meant for either, so numbers are not numbered.
     is_number = isinstance(finding.value, int | float) and not isinstance(finding.value, bool)
-    names = [value_text(each.value) if is_number else str(place) for place, each in enumerate(candidates, start=1)]
-    rows = [[name, _shown(each.value), each.evidence] for name, each in zip(names, candidates, strict=True)]
-    click.echo(f"{called(finding.key)} is not clear from the files. The candidates are:", err=True)
+    names = [
+        value_text(candidate.value) if is_number else str(place) for place, candidate in enumerate(candidates, start=1)
+    ]
+    rows = [
+        [name, _format_value(candidate.value), candidate.evidence]
+        for name, candidate in zip(names, candidates, strict=True)
+    ]
+    click.echo(f"{display_name(finding.key)} is not clear from the files. The candidates are:", err=True)
     click.echo(
         table(["", "value", "evidence"][is_number:], [row[is_number:] for row in rows], stream=sys.stderr), err=True
     )
@@ -371,8 +386,8 @@ def _with_answer(finding: "Finding", options: GenerateOptions, infer: Infer) -> 
     while True:
         text = click.prompt(question, default=names[0], err=True).strip()
         try:
-            known = dict(zip(names, (each.value for each in candidates), strict=True))
-            with_answer = _with(options, finding.key, known[text] if text in known else _value(finding.key, text))
+            values = dict(zip(names, (candidate.value for candidate in candidates), strict=True))
+            with_answer = _with(options, finding.key, values[text] if text in values else _value(finding.key, text))
             infer(with_answer)
         except TandemError as error:
             complain(error.message)
@@ -390,7 +405,7 @@ def _value(key: str, text: str) -> Value:
     return text if key == "family" else setting_of(f"{key}={text}")[1]
 
 
-def _shown(value: Value) -> str:
+def _format_value(value: Value) -> str:
     return "none" if value in ("", []) else value_text(value)
 
 
@@ -407,33 +422,33 @@ def _flags_of_keys(command: _Command) -> _Command:
     """Gives a command an option for each key of `pair.toml` that is declared with a flag."""
     for key, rule in reversed({**_keys_with_flags("pair"), **_keys_with_flags("task")}.items()):
         flag, metavar = rule.flag.split()
-        is_list, complete = rule.type is list, words(partial(_words, key, rule))
+        is_list, complete = rule.type is list, word_completer(partial(_words, key, rule))
         option = click.option(flag, key, metavar=metavar, multiple=is_list, help=rule.help, shell_complete=complete)
         command = option(command)
     return command
 
 
 def _competitions(context: click.Context) -> set[str]:
-    here = context.params["workspace"].competition_data("x").parent
-    return {*builtin.known(), *(path.name for path in here.glob("*/"))}
+    data_folder = context.params["workspace"].competition_data("x").parent
+    return {*builtin.competition_slugs(), *(path.name for path in data_folder.glob("*/"))}
 
 
 def _words(key: str, rule: Setting, _: click.Context) -> Iterable[str]:
     """What a shell completes the option of a key with."""
     if key == "metric":
-        return [facts.spelled(facts.parameter_default) for facts in METRICS.values()]
+        return [facts.task_name(facts.parameter_default) for facts in METRICS.values()]
     if key == "framework":
         return list(frameworks())
     return families() if key == "family" else rule.options
 
 
 @click.command(cls=KnobCommand)
-@click.argument("named", metavar="[COMPETITION]", required=False, shell_complete=words(_competitions))
+@click.argument("named", metavar="[COMPETITION]", required=False, shell_complete=word_completer(_competitions))
 @click.option(
     "--competition",
     metavar="SLUG",
     help="The same as the argument COMPETITION.",
-    shell_complete=words(_competitions),
+    shell_complete=word_completer(_competitions),
 )
 @data_option(default="input/competitions/SLUG")
 @to_option(
@@ -477,12 +492,12 @@ def generate(context: click.Context, /, **options: Any) -> int:
     tandem generate --competition titanic --data ~/Downloads/titanic --metric accuracy
     tandem generate --competition titanic -P N_FOLDS=10 -P DROPOUT=0.2
     """  # noqa: D301 - click wants the character itself
-    named = options.pop("named")
-    if named is not None and options["competition"] is not None:
+    argument = options.pop("named")
+    if argument is not None and options["competition"] is not None:
         context.fail(
-            f"There are two competitions, {printable(named)} and {printable(options['competition'])}: name only one."
+            f"There are two competitions, {printable(argument)} and {printable(options['competition'])}: name only one."
         )
-    if (competition := named or options["competition"]) is not None:
+    if (competition := argument or options["competition"]) is not None:
         options["competition"] = competition_name(competition)
     _check_usage(context, options)
     if options["show_list"]:
@@ -497,17 +512,17 @@ def generate(context: click.Context, /, **options: Any) -> int:
 
 def _check_usage(context: click.Context, options: Mapping[str, Any]) -> None:
     """Refuses combinations that mean nothing, as usage errors with exit code 2."""
-    asked = [name for name in ("competition", "show_list", "all_pairs") if options[name]]
-    if len(asked) != 1:
+    modes = [name for name in ("competition", "show_list", "all_pairs") if options[name]]
+    if len(modes) != 1:
         context.fail("Name one competition, for example `tandem generate titanic`, or use --list or --all.")
     if options["check"] and not options["all_pairs"]:
         context.fail("--check works only with --all.")
     if options["force"] and (options["show_list"] or options["check"]):
         context.fail("--force does not work with --list or --check: these write nothing.")
     of_one_pair = {*_DECIDING, *_keys_with_flags("pair"), *_keys_with_flags("task")}
-    given = [option.opts[0] for option in context.command.params if option.name in of_one_pair and options[option.name]]
-    if given and not options["competition"]:
-        context.fail(f"{given[0]} works only with a competition.")
+    flags = [option.opts[0] for option in context.command.params if option.name in of_one_pair and options[option.name]]
+    if flags and not options["competition"]:
+        context.fail(f"{flags[0]} works only with a competition.")
 
 
 def _generate(workspace: Workspace, options: Mapping[str, Any]) -> int:
@@ -555,41 +570,41 @@ def _generate_from(workspace: Workspace, data: Path | None, flags: dict[str, Any
 
 def _task_flags(options: Mapping[str, Any]) -> dict[str, Any]:
     """The decisions of the command line on the task, by key."""
-    given = {key: options[key] for key in _keys_with_flags("task") if options[key]}
-    if "metric" in given:
-        given["metric"] = metric_named(given["metric"])
+    flags = {key: options[key] for key in _keys_with_flags("task") if options[key]}
+    if "metric" in flags:
+        flags["metric"] = metric_named(flags["metric"])
     return {
         key: list(value)
         if isinstance(value, tuple)
         else _canonical(key, value)
         if key in ("target_kind", "submission")
         else value
-        for key, value in given.items()
+        for key, value in flags.items()
     }
 
 
 def _canonical(key: str, name: str) -> str:
     """A name that the kit declares, where the text is it in another case, or what it is called elsewhere."""
     lower = name.strip().lower()
-    declared: list[Family | Framework] = []
+    candidates: list[Family | Framework] = []
     if key in ("family", "framework"):
-        declared = [*(families() if key == "family" else frameworks()).values()]
+        candidates = [*(families() if key == "family" else frameworks()).values()]
     alias = lower.replace("-", "_").replace(" ", "_")
-    return next((each.name for each in declared if alias in each.aliases), lower)
+    return next((candidate.name for candidate in candidates if alias in candidate.aliases), lower)
 
 
-def _bring_data(workspace: Workspace, draft: Draft) -> None:
+def _bring_data(workspace: Workspace, draft: PairDraft) -> None:
     """Puts the competition's files where the notebooks look for them: writes or links them, if they are not there."""
     competition = draft.proposal.competition.slug
-    mounted = workspace.competition_data(competition)
+    target_folder = workspace.competition_data(competition)
     data = draft.proposal.facts.folder
     if draft.proposal.is_built_in:
         built_in = builtin.require(competition)
         if not has_data(built_in, workspace):
             click.echo(f"Writing the data of {competition} …", err=True)
         ensure_data(built_in, workspace)
-    elif data is not None and link_data(data, mounted, workspace.files):
-        click.echo(f"{mounted} is now a link to {data}.", err=True)
+    elif data is not None and link_data(data, target_folder, workspace.files):
+        click.echo(f"{target_folder} is now a link to {data}.", err=True)
 
 
 def _show_list(*, as_json: bool) -> int:
@@ -597,7 +612,7 @@ def _show_list(*, as_json: bool) -> int:
         report = {
             "families": [_family_as_json(family) for family in families().values()],
             "frameworks": [vars(framework) for framework in frameworks().values()],
-            "competitions": builtin.known(),
+            "competitions": builtin.competition_slugs(),
             "metrics": {name: facts.title for name, facts in METRICS.items()},
         }
         click.echo(json.dumps(report, indent=2))
@@ -606,10 +621,10 @@ def _show_list(*, as_json: bool) -> int:
     click.echo(table(["family", "frameworks", "what it is"], rows) + "\n")
     rows = [[framework.name, framework.title, framework.description] for framework in frameworks().values()]
     click.echo(table(["framework", "title", "what it is"], rows) + "\n")
-    rows = [[slug, builtin.require(slug).competition.title] for slug in builtin.known()]
+    rows = [[slug, builtin.require(slug).competition.title] for slug in builtin.competition_slugs()]
     click.echo(table(["competition", "title"], rows) + "\n")
     rows = [
-        [facts.spelled(facts.parameter_default), facts.title, "higher" if facts.higher_is_better else "lower"]
+        [facts.task_name(facts.parameter_default), facts.title, "higher" if facts.higher_is_better else "lower"]
         for facts in METRICS.values()
     ]
     click.echo(table(["metric", "title", "better"], rows))
@@ -625,9 +640,9 @@ def _family_as_json(family: Family) -> dict[str, Any]:
 def _write_all(workspace: Workspace, *, force: bool, as_json: bool) -> int:
     from generator.pair import generation as reference_pairs
 
-    written = [path.as_posix() for path in reference_pairs.write_reference_pairs(workspace, force=force)]
-    text = "\n".join(f"{path}  written" for path in written) or "All files are up to date."
-    click.echo(json.dumps({"written": written}, indent=2) if as_json else text)
+    paths = [path.as_posix() for path in reference_pairs.write_reference_pairs(workspace, force=force)]
+    text = "\n".join(f"{path}  written" for path in paths) or "All files are up to date."
+    click.echo(json.dumps({"written": paths}, indent=2) if as_json else text)
     return 0
 
 
@@ -635,18 +650,18 @@ def _check_all(workspace: Workspace, *, as_json: bool) -> int:
     from generator.cli.main import EXIT_ERROR
     from generator.pair import generation as reference_pairs
 
-    files = reference_pairs.rendered(workspace)
-    diffs = reference_pairs.differences(workspace, files)
-    edited = reference_pairs.edits_of(workspace, files) if diffs else {}
+    files = reference_pairs.render_pairs(workspace)
+    diffs = reference_pairs.compare_files(workspace, files)
+    edits = reference_pairs.edits_of(workspace, files) if diffs else {}
     if as_json:
         report = {
             "differs": {path.as_posix(): diff for path, diff in diffs.items()},
-            "edited": {path.as_posix(): str(changes) for path, changes in edited.items()},
+            "edited": {path.as_posix(): str(changes) for path, changes in edits.items()},
         }
         click.echo(json.dumps(report, indent=2))
     elif diffs:
         click.echo("".join(diffs.values()))
-        ways = reference_pairs.EditedPairsError(edited=edited) if edited else "`tandem generate --all` writes them."
+        ways = reference_pairs.EditedPairsError(lost_edits=edits) if edits else "`tandem generate --all` writes them."
         click.echo(f"{len(diffs)} files differ from the rendered ones. {ways}", err=True)
     else:
         click.echo("All files are up to date.")

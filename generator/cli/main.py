@@ -101,10 +101,10 @@ class LazyGroup(click.Group):
         if args and args[0].lower() in VERBS:
             args = [args[0].lower(), *args[1:]]
         if args and args[0] not in VERBS and not args[0].startswith("-"):
-            known = f"The verbs are {', '.join(VERBS)}."
+            listing = f"The verbs are {', '.join(VERBS)}."
             synonym = SYNONYMS.get(args[0].lower())
-            meant = f" Did you mean `{synonym}`?" if synonym else did_you_mean(args[0], VERBS)
-            ctx.fail(f'There is no verb "{printable(args[0])}".{meant} {known}')
+            suggestion = f" Did you mean `{synonym}`?" if synonym else did_you_mean(args[0], VERBS)
+            ctx.fail(f'There is no verb "{printable(args[0])}".{suggestion} {listing}')
         return super().resolve_command(ctx, args)
 
 
@@ -163,11 +163,11 @@ def _problem_of_disk(error: OSError) -> str:
     """What is wrong with a disk, wherever it is written to, and what to do; "" for errors of other kinds."""
     from generator.files import reason
 
-    where = f" ({printable(os.fspath(error.filename))})" if isinstance(error.filename, str | os.PathLike) else ""
+    place = f" ({printable(os.fspath(error.filename))})" if isinstance(error.filename, str | os.PathLike) else ""
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return f"{reason(error).capitalize()}{where}: make room"
+        return f"{reason(error).capitalize()}{place}: make room"
     if error.errno == errno.EROFS:
-        return f"The file system is read-only{where}: choose a workspace that can be written to"
+        return f"The file system is read-only{place}: choose a workspace that can be written to"
     if "No usable temporary directory" in str(error):
         return "No folder for temporary files can be written to: set TMPDIR to one that can"
     return ""
@@ -178,8 +178,8 @@ def tandem() -> NoReturn:
     _exit_with_code_of("tandem")
 
 
-def generate() -> NoReturn:
-    """The console script `generate`, which is `tandem generate`."""
+def generate_program() -> NoReturn:
+    """The console script `generate_program`, which is `tandem generate`."""
     _exit_with_code_of("generate")
 
 

@@ -37,11 +37,11 @@ def completion(shell: str) -> None:
         click.echo(script(click.Command(program), {}, program, f"_{program.upper()}_COMPLETE").source())
 
 
-def words(known: Callable[[click.Context], Any]) -> Words:
+def word_completer(provider: Callable[[click.Context], Any]) -> Words:
     """Returns a completer from what makes the words, which is called only when a shell asks."""
 
     def complete(context: click.Context, _: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        return [CompletionItem(word) for word in sorted(known(context)) if word.startswith(incomplete)]
+        return [CompletionItem(word) for word in sorted(provider(context)) if word.startswith(incomplete)]
 
     return complete
 
@@ -91,7 +91,7 @@ def _name_of_pair(context: click.Context, _: click.Parameter, text: str | None) 
     if _ADDRESS.match(text):
         return competition_name(text)
     path = Path(text)
-    folder = next((each for each in (path, *path.parents) if each.parent.name == "kernels"), None)
+    folder = next((candidate for candidate in (path, *path.parents) if candidate.parent.name == "kernels"), None)
     if folder is None:
         return competition_name(text) if path.parent == Path() else text
     if folder.parent.parent.absolute() != context.params["workspace"].root.absolute():
@@ -111,34 +111,34 @@ class KnobCommand(click.Command):
         try:
             return super().parse_args(ctx, _with_joined_knobs(args))
         except click.NoSuchOption as error:
-            has_set = any("--set" in each.opts for each in self.params)
+            has_set = any("--set" in parameter.opts for parameter in self.params)
             if answer := _knob_option(error.option_name, args, has_set=has_set):
                 raise click.UsageError(answer, ctx) from error
             raise
 
 
 def _with_joined_knobs(args: Sequence[str]) -> list[str]:
-    joined, rest = [], list(args)
+    arguments, rest = [], list(args)
     while rest:
         word = rest.pop(0)
         option = _KNOB_OPTIONS.get(word)
         if option is None or not rest:
-            joined.append(word)
+            arguments.append(word)
             continue
         text = rest.pop(0)
         if _KNOB.fullmatch(text) and rest[:1] == ["="]:
             rest.pop(0)
         if _KNOB.fullmatch(text) and rest and (not rest[0].startswith("-") or _NUMBER.fullmatch(rest[0])):
             text = f"{text}={rest.pop(0)}"
-        joined += [option, text]
+        arguments += [option, text]
         while rest and _ASSIGNMENT.match(rest[0]):
-            joined += [option, rest.pop(0)]
-    return joined
+            arguments += [option, rest.pop(0)]
+    return arguments
 
 
 def _knob_option(option: str, args: Sequence[str], *, has_set: bool) -> str:
     """A sentence on an unknown option that is called as a knob or as a key of a task; "" where it is none."""
-    from generator.competition.schema import known_keys, parameters
+    from generator.competition.schema import all_parameters, known_keys
     from generator.pair.notebook import HAVING_BACKBONES, knob_name, usual_name
 
     name = knob_name(option.lstrip("-"))
@@ -148,7 +148,7 @@ def _knob_option(option: str, args: Sequence[str], *, has_set: bool) -> str:
     value = (args[place].partition("=")[2] if place < len(args) else "") or next(iter(args[place + 1 :]), "-")
     value = "VALUE" if value.startswith("-") else printable(value)
     knob = usual_name(name)
-    if knob in parameters():
+    if knob in all_parameters():
         of = f" for {HAVING_BACKBONES}" if knob == "BACKBONE" else ""
         return f"There is no option {option}. {knob} is a parameter of the notebooks{of}: use -P {knob}={value}."
     if has_set and name.lower() in known_keys():
@@ -202,5 +202,5 @@ def output_option(*, metavar: str, default: str) -> Option:
 
 def shortest(path: Path) -> str:
     """The path as the user would type it here."""
-    here = Path.cwd()
-    return str(path.relative_to(here) if path.is_relative_to(here) else path)
+    current_folder = Path.cwd()
+    return str(path.relative_to(current_folder) if path.is_relative_to(current_folder) else path)

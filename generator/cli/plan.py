@@ -46,10 +46,12 @@ _UNKNOWN = "?"
 
 def accelerators_as_text() -> str:
     """The comparison: what everybody can have, what only some competitions lend, what is retired."""
-    known = catalog()
-    parts = [f"What Kaggle and Colab lend, as of {known.as_of}. ? means unknown.", ""]
-    offered = [each for each in known.everything if each.status is Status.OFFERED]
-    parts += [table(_ACCELERATOR_HEADER, [_accelerator_row(each) for each in offered]), ""]
+    accelerator_catalog = catalog()
+    parts = [f"What Kaggle and Colab lend, as of {accelerator_catalog.as_of}. ? means unknown.", ""]
+    public_accelerators = [
+        accelerator for accelerator in accelerator_catalog.all_accelerators if accelerator.status is Status.OFFERED
+    ]
+    parts += [table(_ACCELERATOR_HEADER, [_accelerator_row(accelerator) for accelerator in public_accelerators]), ""]
     parts += [
         "TFLOP/s, GB/s: all chips together; dense matrix products in bfloat16 (TPU) or float16 (GPU).",
         "cores: the smallest and the largest host, if they differ. RAM: in GiB.",
@@ -57,53 +59,70 @@ def accelerators_as_text() -> str:
         "units/h: Colab's compute units, first and last known price.",
         "",
     ]
-    others = [each for each in known.everything if each.status is not Status.OFFERED]
-    parts.append(table(("not for everybody", "chips", "note"), [_other(each) for each in others]))
+    other_accelerators = [
+        accelerator for accelerator in accelerator_catalog.all_accelerators if accelerator.status is not Status.OFFERED
+    ]
+    parts.append(
+        table(
+            ("not for everybody", "chips", "note"), [_restricted_row(accelerator) for accelerator in other_accelerators]
+        )
+    )
     return "\n".join(parts)
 
 
 def accelerators_as_json() -> str:
     """The same for programs, with the source of every figure."""
-    known = catalog()
+    accelerator_catalog = catalog()
     return json.dumps(
         {
-            "as_of": str(known.as_of),
-            "dollars_per_unit": known.dollars_per_unit,
-            "accelerators": [{**asdict(each), "title": each.title} for each in known.everything],
+            "as_of": str(accelerator_catalog.as_of),
+            "dollars_per_unit": accelerator_catalog.dollars_per_unit,
+            "accelerators": [
+                {**asdict(accelerator), "title": accelerator.title}
+                for accelerator in accelerator_catalog.all_accelerators
+            ],
         },
         indent=2,
         default=str,
     )
 
 
-def _accelerator_row(each: Accelerator) -> tuple[str, ...]:
-    rate = each.rate(each.chip.training_dtype) if each.chip else None
-    chips = f"{each.chips} x " if each.chips > 1 else ""
+def _accelerator_row(accelerator: Accelerator) -> tuple[str, ...]:
+    rate = accelerator.rate(accelerator.chip.training_dtype) if accelerator.chip else None
+    chips = f"{accelerator.chips} x " if accelerator.chips > 1 else ""
     return (
-        each.title,
-        _figure(rate and rate / 1e12) if each.chip else "",
-        f"{chips}{each.chip.memory_gb:g} GB" if each.chip else "",
-        _figure(each.bandwidth and each.bandwidth / 1e9) if each.chip else "",
-        _figure(each.cores) + (f"-{each.max_cores}" if each.max_cores else ""),
-        _figure(each.host_memory_gib),
-        f"{each.session_hours}/{each.weekly_hours}" if each.weekly_hours else f"{each.session_hours}",
-        str(each.concurrent_sessions or ""),
-        _units(each),
-        each.good_for,
+        accelerator.title,
+        _figure(rate and rate / 1e12) if accelerator.chip else "",
+        f"{chips}{accelerator.chip.memory_gb:g} GB" if accelerator.chip else "",
+        _figure(accelerator.bandwidth and accelerator.bandwidth / 1e9) if accelerator.chip else "",
+        _figure(accelerator.cores) + (f"-{accelerator.max_cores}" if accelerator.max_cores else ""),
+        _figure(accelerator.host_memory_gib),
+        f"{accelerator.session_hours}/{accelerator.weekly_hours}"
+        if accelerator.weekly_hours
+        else f"{accelerator.session_hours}",
+        str(accelerator.concurrent_sessions or ""),
+        _units(accelerator),
+        accelerator.good_for,
     )
 
 
-def _units(each: Accelerator) -> str:
-    if each.service is not Service.COLAB:
+def _units(accelerator: Accelerator) -> str:
+    if accelerator.service is not Service.COLAB:
         return ""
-    prices = sorted({price.per_hour for price in each.units}, key=[price.per_hour for price in each.units].index)
+    prices = sorted(
+        {price.per_hour for price in accelerator.units}, key=[price.per_hour for price in accelerator.units].index
+    )
     return "→".join(f"{price:g}" for price in prices) or _UNKNOWN
 
 
-def _other(each: Accelerator) -> tuple[str, ...]:
-    chips = f"{each.chips} x {each.chip.name}" if each.chip else ""
-    since = f"retired{f' {each.retired_on}' if each.retired_on else ''}: " if each.status is Status.RETIRED else ""
-    return each.title, printable(chips), f"{since}{each.good_for}"
+def _restricted_row(accelerator: Accelerator) -> tuple[str, ...]:
+    chips = f"{accelerator.chips} x {accelerator.chip.name}" if accelerator.chip else ""
+    since = (
+        f"retired{f' {accelerator.retired_on}' if accelerator.retired_on else ''}: "
+        if accelerator.status is Status.RETIRED
+        else ""
+    )
+    return accelerator.title, printable(chips), f"{since}{accelerator.good_for}"
 
 
 def _figure(value: float | None) -> str:
@@ -127,40 +146,42 @@ _ROUGH = (
 )
 
 
-def plan_as_text(planned: PlannedPair, *, quota: "Quota | None", picture: Path) -> str:
+def plan_as_text(planned_pair: PlannedPair, *, quota: "Quota | None", picture: Path) -> str:
     """The measurement, a line for each accelerator, what the figures teach, and the recommendation."""
-    plan, chosen = planned.plan, planned.plan.recommended
-    shown = [*plan.predictions, *([planned.here] if planned.here else [])]
+    plan, recommendation = planned_pair.plan, planned_pair.plan.recommendation
+    predictions = [*plan.predictions, *([planned_pair.local_prediction] if planned_pair.local_prediction else [])]
     lines = [
-        *_measured(planned),
+        *_measurement_lines(planned_pair),
         "",
-        table(_PLAN_HEADER, [_prediction_row(each) for each in shown]),
+        table(_PLAN_HEADER, [_prediction_row(prediction) for prediction in predictions]),
         "",
-        _legend(shown),
+        _legend(predictions),
     ]
-    lines += [f"Not enough data for {', '.join(each.title for each in plan.unknown)}."] if plan.unknown else []
-    lines += [_ROUGH.format(planned.compiled.missing)] if plan.workload.is_rough else []
-    lines += [*plan.lessons, "", f"Recommended: {chosen.accelerator.title}. {plan.reason}"]
-    lines += [_settings(planned), *_quota_lines(chosen, quota), f"Roofline: {shortest(picture)}"]
+    lines += (
+        [f"Not enough data for {', '.join(accelerator.title for accelerator in plan.unknown)}."] if plan.unknown else []
+    )
+    lines += [_ROUGH.format(planned_pair.compilation.missing)] if plan.workload.is_rough else []
+    lines += [*plan.lessons, "", f"Recommended: {recommendation.accelerator.title}. {plan.reason}"]
+    lines += [_settings(planned_pair), *_quota_lines(recommendation, quota), f"Roofline: {shortest(picture)}"]
     return "\n".join(lines)
 
 
-def plan_as_json(planned: PlannedPair, *, quota: "Quota | None", picture: Path) -> str:
+def plan_as_json(planned_pair: PlannedPair, *, quota: "Quota | None", picture: Path) -> str:
     """The same for programs."""
-    plan, measured = planned.plan, planned.measurement
+    plan, measurement = planned_pair.plan, planned_pair.measurement
     report: dict[str, Any] = {
-        "pair": planned.name,
-        "specimen": measured.is_specimen,
-        "measured": asdict(measured),
-        "compiled": [asdict(cost) for cost in planned.compiled.costs],
-        "not_compiled": planned.compiled.missing or None,
-        "predictions": [_fields(planned, each) for each in plan.predictions],
-        "here": _fields(planned, planned.here) if planned.here else None,
-        "unknown": [each.title for each in plan.unknown],
+        "pair": planned_pair.name,
+        "specimen": measurement.is_specimen,
+        "measured": asdict(measurement),
+        "compiled": [asdict(cost) for cost in planned_pair.compilation.costs],
+        "not_compiled": planned_pair.compilation.missing or None,
+        "predictions": [_fields(planned_pair, prediction) for prediction in plan.predictions],
+        "here": _fields(planned_pair, planned_pair.local_prediction) if planned_pair.local_prediction else None,
+        "unknown": [accelerator.title for accelerator in plan.unknown],
         "recommended": {
-            "accelerator": plan.recommended.accelerator.title,
+            "accelerator": plan.recommendation.accelerator.title,
             "reason": plan.reason,
-            "parameters": list(planned.assignments),
+            "parameters": list(planned_pair.assignments),
         },
         "lessons": list(plan.lessons),
         "quota": None if quota is None else {name: _hours_left(quota, name) for name in ("gpu", "tpu")},
@@ -169,88 +190,94 @@ def plan_as_json(planned: PlannedPair, *, quota: "Quota | None", picture: Path) 
     return json.dumps(report, indent=2, default=str)
 
 
-def _measured(planned: PlannedPair) -> list[str]:
-    measured, work = planned.measurement, planned.plan.workload
-    rows = f"{work.examples:,} examples" + (" of a specimen" if measured.is_specimen else "")
-    times = f"{measured.folds} times {measured.epochs} epochs" if measured.folds > 1 else f"{measured.epochs} epochs"
-    pace = 1 / measured.input_seconds if measured.input_seconds else float("inf")
-    each = f"{operations(work.cpu_step.flops / work.cpu_step.batch)} an example"
+def _measurement_lines(planned_pair: PlannedPair) -> list[str]:
+    measurement, work = planned_pair.measurement, planned_pair.plan.workload
+    rows = f"{work.examples:,} examples" + (" of a specimen" if measurement.is_specimen else "")
+    times = (
+        f"{measurement.folds} times {measurement.epochs} epochs"
+        if measurement.folds > 1
+        else f"{measurement.epochs} epochs"
+    )
+    pace = 1 / measurement.input_seconds if measurement.input_seconds else float("inf")
+    example_cost = f"{operations(work.cpu_step.flops / work.cpu_step.batch)} an example"
     return [
-        f"{printable(planned.name)}: {times} of {rows}; {measured.parameters:,} weights, {each}.",
+        f"{printable(planned_pair.name)}: {times} of {rows}; {measurement.parameters:,} weights, {example_cost}.",
         f"The input pipeline delivers {pace:,.0f} examples per second on one core of this machine.",
     ]
 
 
-def _prediction_row(made: Prediction) -> tuple[str, ...]:
+def _prediction_row(prediction: Prediction) -> tuple[str, ...]:
     return (
-        made.accelerator.title,
-        str(made.batch),
-        milliseconds(made.step),
-        str(made.bound),
-        duration(made.epoch),
-        duration(made.total),
-        size(made.memory) if made.fits else f"{size(made.memory)}!",
-        _price(made),
+        prediction.accelerator.title,
+        str(prediction.batch),
+        milliseconds(prediction.step),
+        str(prediction.bound),
+        duration(prediction.epoch),
+        duration(prediction.total),
+        size(prediction.memory) if prediction.fits else f"{size(prediction.memory)}!",
+        _price(prediction),
     )
 
 
-def _price(made: Prediction) -> str:
-    if made.accelerator.service is Service.HERE:
+def _price(prediction: Prediction) -> str:
+    if prediction.accelerator.service is Service.HERE:
         return ""
-    if made.accelerator.service is Service.KAGGLE:
-        return "no quota" if made.weekly_share is None else f"{share(made.weekly_share)} of week"
-    if made.units is None or made.dollars is None:
+    if prediction.accelerator.service is Service.KAGGLE:
+        return "no quota" if prediction.weekly_share is None else f"{share(prediction.weekly_share)} of week"
+    if prediction.units is None or prediction.dollars is None:
         return "? u"
-    if made.units < _LEAST:
-        return f"<{_LEAST} u {dollars(made.dollars)}"
-    units = f"{made.units:.2f}" if made.units < _WHOLE else f"{made.units:,.0f}"
-    return f"{units} u {dollars(made.dollars)}"
+    if prediction.units < _LEAST:
+        return f"<{_LEAST} u {dollars(prediction.dollars)}"
+    units = f"{prediction.units:.2f}" if prediction.units < _WHOLE else f"{prediction.units:,.0f}"
+    return f"{units} u {dollars(prediction.dollars)}"
 
 
-def _legend(shown: list[Prediction]) -> str:
-    priced = [each.accelerator for each in shown if each.accelerator.units]
-    old = [each.name for each in priced if each.units[-1].as_of == _OLD]
-    dated = f";\n{' and '.join(old)} at the price of {_OLD}" if old else ""
-    too_much = "" if all(each.fits for each in shown) else "\nmemory!: does not fit into a device."
-    return _LEGEND.format(round(100 * catalog().dollars_per_unit, 2), dated) + too_much
+def _legend(predictions: list[Prediction]) -> str:
+    accelerators = [prediction.accelerator for prediction in predictions if prediction.accelerator.units]
+    old = [accelerator.name for accelerator in accelerators if accelerator.units[-1].as_of == _OLD]
+    note = f";\n{' and '.join(old)} at the price of {_OLD}" if old else ""
+    too_much = "" if all(prediction.fits for prediction in predictions) else "\nmemory!: does not fit into a device."
+    return _LEGEND.format(round(100 * catalog().dollars_per_unit, 2), note) + too_much
 
 
-def _settings(planned: PlannedPair) -> str:
-    made = planned.plan.recommended
-    devices = made.accelerator.devices
-    batch = f"{made.batch} examples a device" + (f", {made.batch * devices:,} a step" if devices > 1 else " and step")
+def _settings(planned_pair: PlannedPair) -> str:
+    prediction = planned_pair.plan.recommendation
+    devices = prediction.accelerator.devices
+    batch = f"{prediction.batch} examples a device" + (
+        f", {prediction.batch * devices:,} a step" if devices > 1 else " and step"
+    )
     loop = {
-        "tensorflow": f", steps_per_execution {planned.steps_per_execution(made)}",
+        "tensorflow": f", steps_per_execution {planned_pair.steps_per_execution(prediction)}",
         "keras": ", steps_per_execution 1, as JAX takes no other",
-    }.get(planned.framework, "")
-    session = f"{share(made.session_share)} of a session"
-    return f"There: {batch}, a peak learning rate of {planned.learning_rate(made):.2g}{loop}; {session}."
+    }.get(planned_pair.framework, "")
+    session = f"{share(prediction.session_share)} of a session"
+    return f"There: {batch}, a peak learning rate of {planned_pair.learning_rate(prediction):.2g}{loop}; {session}."
 
 
-def _quota_lines(made: Prediction, quota: "Quota | None") -> list[str]:
-    kind = made.accelerator.kind
+def _quota_lines(prediction: Prediction, quota: "Quota | None") -> list[str]:
+    kind = prediction.accelerator.kind
     if quota is None or kind is AcceleratorKind.CPU:
         return []
     left = _hours_left(quota, str(kind))
-    enough = "" if made.total / 3600 <= left else ": too little for this training"
-    return [f"{left:.1f} hours of {kind.upper()} are left of this account's week{enough}."]
+    note = "" if prediction.total / 3600 <= left else ": too little for this training"
+    return [f"{left:.1f} hours of {kind.upper()} are left of this account's week{note}."]
 
 
 def _hours_left(quota: "Quota", kind: str) -> float:
-    used, allowed = (quota.gpu_used, quota.gpu_allowed) if kind == "gpu" else (quota.tpu_used, quota.tpu_allowed)
-    return max(0.0, (allowed - used).total_seconds() / 3600)
+    usage, allowance = (quota.gpu_used, quota.gpu_allowed) if kind == "gpu" else (quota.tpu_used, quota.tpu_allowed)
+    return max(0.0, (allowance - usage).total_seconds() / 3600)
 
 
-def _fields(planned: PlannedPair, made: Prediction) -> dict[str, Any]:
-    own = ("batch", "device", "host", "loop", "step", "epoch", "total", "memory", "fits", "intensity", "rate")
-    derived = ("examples_per_second", "session_share", "weekly_share", "units", "dollars")
+def _fields(planned_pair: PlannedPair, prediction: Prediction) -> dict[str, Any]:
+    base_fields = ("batch", "device", "host", "loop", "step", "epoch", "total", "memory", "fits", "intensity", "rate")
+    derived_fields = ("examples_per_second", "session_share", "weekly_share", "units", "dollars")
     return {
-        "accelerator": made.accelerator.title,
-        "machine_shape": made.accelerator.machine_shape,
-        "bound": str(made.bound),
-        **{name: getattr(made, name) for name in (*own, *derived)},
-        "learning_rate": planned.learning_rate(made),
-        "steps_per_execution": planned.steps_per_execution(made),
+        "accelerator": prediction.accelerator.title,
+        "machine_shape": prediction.accelerator.machine_shape,
+        "bound": str(prediction.bound),
+        **{name: getattr(prediction, name) for name in (*base_fields, *derived_fields)},
+        "learning_rate": planned_pair.learning_rate(prediction),
+        "steps_per_execution": planned_pair.steps_per_execution(prediction),
     }
 
 
@@ -287,45 +314,49 @@ def plan(context: click.Context, /, **options: Any) -> int:
     if options["accelerators"]:
         click.echo(accelerators_as_json() if options["as_json"] else accelerators_as_text())
         return 0
-    planned = _planned(options)
-    picture = _write_picture(planned, options)
+    planned_pair = _make_plan(options)
+    picture = _write_picture(planned_pair, options)
 
     report = plan_as_json if options["as_json"] else plan_as_text
-    click.echo(report(planned, quota=_remaining_quota(options["to"]), picture=picture))
+    click.echo(report(planned_pair, quota=_remaining_quota(options["to"]), picture=picture))
     if options["is_applied"]:
-        _apply(planned, options)
+        _apply(planned_pair, options)
     elif not options["as_json"]:
-        assigned = " and ".join(planned.assignments)
-        click.echo(f"`tandem plan {printable(planned.name)} --apply` writes {assigned} to pair.toml.")
+        assignments = " and ".join(planned_pair.assignments)
+        click.echo(f"`tandem plan {printable(planned_pair.name)} --apply` writes {assignments} to pair.toml.")
     return 0
 
 
-def _planned(options: dict[str, Any]) -> "PlannedPair":
-    wanted = PlanOptions(**{name: value for name, value in options.items() if name in PlanOptions.__dataclass_fields__})
+def _make_plan(options: dict[str, Any]) -> "PlannedPair":
+    plan_options = PlanOptions(
+        **{name: value for name, value in options.items() if name in PlanOptions.__dataclass_fields__}
+    )
     with progress() as listener:
-        return plan_pair(wanted, listener, lambda text: click.echo(f"{printable(text)} …", err=True))
+        return plan_pair(plan_options, listener, lambda text: click.echo(f"{printable(text)} …", err=True))
 
 
-def _write_picture(planned: "PlannedPair", options: dict[str, Any]) -> "Path":
+def _write_picture(planned_pair: "PlannedPair", options: dict[str, Any]) -> "Path":
     from generator.files import WorkspaceFiles, writing
 
     workspace = options["workspace"]
-    path: Path = (options["output"] or workspace.output(planned.name)) / "plan.svg"
+    path: Path = (options["output"] or workspace.output(planned_pair.name)) / "plan.svg"
     files = WorkspaceFiles(options["output"]) if options["output"] else workspace.files
-    drawn = roofline_picture(planned.plan, title=f"{planned.name}: a training step", here=planned.here)
+    svg = roofline_picture(
+        planned_pair.plan, title=f"{planned_pair.name}: a training step", local_prediction=planned_pair.local_prediction
+    )
     with writing(path):
         files.make_folder(path.parent)
-    files.write(path, drawn.encode("utf-8"))
+    files.write(path, svg.encode("utf-8"))
     return path
 
 
 def _remaining_quota(to: str | None) -> "Quota | None":
     """What is left of the account's week, where it can be asked; that it cannot is no reason to fail."""
-    from generator.cli.generate import connected
+    from generator.cli.generate import connect_kaggle
     from generator.kaggle.errors import KaggleError
 
     try:
-        kaggle = connected(to)
+        kaggle = connect_kaggle(to)
         click.echo("Asking Kaggle for the rest of the week's quota …", err=True)
         return kaggle.kernels.quota()
     except KaggleError as error:
@@ -334,11 +365,11 @@ def _remaining_quota(to: str | None) -> "Quota | None":
         return None
 
 
-def _apply(planned: "PlannedPair", options: dict[str, Any]) -> None:
+def _apply(planned_pair: "PlannedPair", options: dict[str, Any]) -> None:
     from generator.pair.folder import existing_pair
     from generator.pair.generation import turn_knobs
 
-    folder = existing_pair(options["workspace"], planned.name)
-    said = (*planned.assignments, *options["assignments"])
-    turn_knobs(folder, said)
-    click.echo(f"{shortest(folder.choices)} and the notebooks now have {', '.join(said)}.", err=True)
+    folder = existing_pair(options["workspace"], planned_pair.name)
+    assignments = (*planned_pair.assignments, *options["assignments"])
+    turn_knobs(folder, assignments)
+    click.echo(f"{shortest(folder.choices)} and the notebooks now have {', '.join(assignments)}.", err=True)

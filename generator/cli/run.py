@@ -84,8 +84,8 @@ def _run_as_text(result: "RunResult") -> str:
     if result.is_measure:
         rows += [("baseline", f"{baseline.score:.4f} {baseline.name}") for baseline in result.baselines]
     if result.submission is not None:
-        checked = "valid" if result.submission.has_sample else "not checked: there is no sample submission"
-        rows.append(("submission", f"{shortest(result.submission.path)} ({result.submission.rows:,} rows, {checked})"))
+        validity = "valid" if result.submission.has_sample else "not checked: there is no sample submission"
+        rows.append(("submission", f"{shortest(result.submission.path)} ({result.submission.rows:,} rows, {validity})"))
     rows.append(("report", shortest(result.report)))
     rows += [("next", sentence) for sentence in conclusions(result).advice]
     lines = [f"{label:<13}{printable(value)}" for label, value in rows]
@@ -99,7 +99,7 @@ def _run_as_text(result: "RunResult") -> str:
 def _as_json(result: "RunResult") -> str:
     from generator.run.report import conclusions
 
-    concluded = conclusions(result)
+    summary = conclusions(result)
     report = {
         "pair": result.pair,
         "smoke": result.is_smoke,
@@ -116,8 +116,8 @@ def _as_json(result: "RunResult") -> str:
         "out_of_fold": _score_fields(result.out_of_fold),
         "hidden_test": _score_fields(result.hidden_test),
         "baselines": [vars(baseline) for baseline in result.baselines],
-        "findings": list(concluded.findings),
-        "advice": list(concluded.advice),
+        "findings": list(summary.findings),
+        "advice": list(summary.advice),
         "submission": None
         if result.submission is None
         else {"path": str(result.submission.path), "rows": result.submission.rows},

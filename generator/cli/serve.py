@@ -123,7 +123,7 @@ def _serve(root: Path, options: Mapping[str, Any]) -> int:
             "anything to this machine. Install bubblewrap (apt-get install bubblewrap), start the server as an "
             "ordinary user, or add --i-trust-these-notebooks if you know all notebooks."
         )
-    received: set[int] = set()
+    signals: set[int] = set()
     faults = Faults([parse_rule(rule) for rule in options["faults"]], seed=options["seed"])
     local_kaggle = LocalKaggle(
         root,
@@ -138,18 +138,18 @@ def _serve(root: Path, options: Mapping[str, Any]) -> int:
 
         def end(number: int, _: object) -> None:
             # In good order: its sessions have to be stopped before it.
-            received.add(number)
+            signals.add(number)
             server.end()
 
         # In the background of a script it is ignored, and is to end the server there as well.
         signal.signal(signal.SIGINT, signal.default_int_handler)
-        with _recorded(root, server, local_kaggle), handled_signals(end):
+        with _publish_record(root, server, local_kaggle), handled_signals(end):
             print(f"{server.address}/?token={local_kaggle.token}", flush=True)
             _tell(local_kaggle, options["faults"])
             server.run()
     finally:
         local_kaggle.close()
-    if signal.SIGINT in received:
+    if signal.SIGINT in signals:
         raise KeyboardInterrupt
     return 0
 
@@ -169,7 +169,7 @@ def _listening(options: Mapping[str, Any]) -> "Listening":
 
 
 @contextmanager
-def _recorded(root: Path, server: "Server", local_kaggle: "LocalKaggle") -> Iterator[None]:
+def _publish_record(root: Path, server: "Server", local_kaggle: "LocalKaggle") -> Iterator[None]:
     """Lets `--env` and `push --to local` find the server as long as it runs."""
     pid = os.getpid()
     ServerRecord(server.address, local_kaggle.token, local_kaggle.site.account, pid).write(root)
@@ -180,7 +180,7 @@ def _recorded(root: Path, server: "Server", local_kaggle: "LocalKaggle") -> Iter
 
 
 def _tell(local_kaggle: "LocalKaggle", faults: tuple[str, ...]) -> None:
-    from generator.localkaggle.web.views import size
+    from generator.localkaggle.web.views import file_size
 
     account, root = printable(local_kaggle.site.account), local_kaggle.site.root
     lines = [
@@ -191,8 +191,10 @@ def _tell(local_kaggle: "LocalKaggle", faults: tuple[str, ...]) -> None:
     ]
     if faults:
         lines.insert(1, f"Injected faults: {', '.join(map(printable, faults))}")
-    if local_kaggle.swept:
-        lines.append(f"Removed {size(local_kaggle.swept)} of files that remained when the server was killed.")
+    if local_kaggle.freed_bytes:
+        lines.append(
+            f"Removed {file_size(local_kaggle.freed_bytes)} of files that remained when the server was killed."
+        )
     for line in lines:
         click.echo(line, err=True)
 

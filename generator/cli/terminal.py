@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress
 
 
-def columns_of(stream: TextIO) -> int | None:
+def terminal_width(stream: TextIO) -> int | None:
     """Returns how many columns a terminal has; None for a file or a pipe, which have no end."""
     import shutil
 
@@ -56,7 +56,7 @@ def live_console() -> "Console | None":
     return console if console.is_terminal and not console.is_dumb_terminal else None
 
 
-def styled(text: str, stream: TextIO, **style: Any) -> str:
+def apply_style(text: str, stream: TextIO, **style: Any) -> str:
     """Returns the text in a style of `click.style`, if it goes to a terminal that is to have colours."""
     has_colours = stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
     return click.style(text, **style) if has_colours else text
@@ -64,32 +64,32 @@ def styled(text: str, stream: TextIO, **style: Any) -> str:
 
 def warn(text: str) -> None:
     """Tells the user of something that does not stop the command."""
-    click.echo(f"{styled('Warning:', sys.stderr, fg='yellow')} {printable(text)}", err=True)
+    click.echo(f"{apply_style('Warning:', sys.stderr, fg='yellow')} {printable(text)}", err=True)
 
 
 def complain(message: str) -> None:
     """Tells the user why something cannot be done; each line of the message is made printable."""
     lines = "\n".join(map(printable, message.split("\n")))
-    click.echo(f"{styled('Error:', sys.stderr, fg='red')} {lines}", err=True)
+    click.echo(f"{apply_style('Error:', sys.stderr, fg='red')} {lines}", err=True)
 
 
 def width_of(text: str) -> int:
     """Returns how many columns printable text takes: two for an East Asian character, none for an accent."""
     if text.isascii():
         return len(text)
-    wide = sum(unicodedata.east_asian_width(each) in "WF" for each in text)
-    return len(text) + wide - sum(unicodedata.combining(each) > 0 for each in text)
+    wide = sum(unicodedata.east_asian_width(character) in "WF" for character in text)
+    return len(text) + wide - sum(unicodedata.combining(character) > 0 for character in text)
 
 
-def wrapped(text: str, width: int) -> list[str]:
+def wrap_text(text: str, width: int) -> list[str]:
     """Returns the lines of a text in so many columns, broken between words, or where a word is too long for a line."""
     if width_of(text) <= width:
         return [text]
     lines = [""]
     for word in text.split(" "):
-        joined = f"{lines[-1]} {word}" if lines[-1] else word
-        if width_of(joined) <= width:
-            lines[-1] = joined
+        candidate = f"{lines[-1]} {word}" if lines[-1] else word
+        if width_of(candidate) <= width:
+            lines[-1] = candidate
             continue
         lines += [word] if lines[-1] else []
         lines[-1] = word
@@ -117,20 +117,22 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]], *, stream: TextI
         The lines of the table, without a line end after the last one.
     """
     stream = stream or sys.stdout
-    columns = columns_of(stream)
-    shown = [[printable(cell) for cell in row] for row in (header, *rows)]
+    columns = terminal_width(stream)
+    grid = [[printable(cell) for cell in row] for row in (header, *rows)]
     if columns is None:
-        shown = [[*map(_cut, row[:-1]), row[-1]] for row in shown]
-    widths = [max(map(width_of, column)) for column in zip(*shown, strict=True)]
+        grid = [[*map(_cut, row[:-1]), row[-1]] for row in grid]
+    widths = [max(map(width_of, column)) for column in zip(*grid, strict=True)]
     is_last_below = columns is not None and not _fit(widths, columns)
     lines = []
-    for number, row in enumerate(shown):
-        cells = [wrapped(cell, width) for cell, width in zip(row, widths, strict=True)]
+    for number, row in enumerate(grid):
+        cells = [wrap_text(cell, width) for cell, width in zip(row, widths, strict=True)]
         below = cells.pop() if is_last_below else []
         for parts in zip_longest(*cells, fillvalue=""):
-            first, *others = (part + " " * (width - width_of(part)) for part, width in zip(parts, widths, strict=False))
-            line = _GAP.join([first if number == 0 else styled(first, stream, fg="cyan"), *others]).rstrip()
-            lines.append(styled(line, stream, bold=True) if number == 0 else line)
+            first, *other_cells = (
+                part + " " * (width - width_of(part)) for part, width in zip(parts, widths, strict=False)
+            )
+            line = _GAP.join([first if number == 0 else apply_style(first, stream, fg="cyan"), *other_cells]).rstrip()
+            lines.append(apply_style(line, stream, bold=True) if number == 0 else line)
         lines += [f"{_INDENT}{line}" for line in below if line and number > 0]
     return "\n".join(lines)
 
@@ -143,8 +145,8 @@ def _fit(widths: list[int], columns: int) -> bool:
         if room >= min(widths[-1], _NARROWEST):
             widths[-1] = min(widths[-1], room)
             return True
-    others = len(widths) - 1
-    while sum(widths[:-1]) + len(_GAP) * (others - 1) > columns and max(widths[:-1]) > 1:
+    other_count = len(widths) - 1
+    while sum(widths[:-1]) + len(_GAP) * (other_count - 1) > columns and max(widths[:-1]) > 1:
         widths[widths.index(max(widths[:-1]))] -= 1
     widths[-1] = max(1, columns - len(_INDENT))
     return False
@@ -171,23 +173,23 @@ def clock(seconds: float) -> str:
 
 def timed_lines() -> Callable[[str], None]:
     """Whom to tell lines, which are made printable and get the time since now in front."""
-    started = time.monotonic()
+    start_time = time.monotonic()
 
     def tell(line: str) -> None:
-        click.echo(f"{clock(time.monotonic() - started):>7} {printable(line.expandtabs(4))}", err=True)
+        click.echo(f"{clock(time.monotonic() - start_time):>7} {printable(line.expandtabs(4))}", err=True)
 
     return tell
 
 
-def _untrained(model: str) -> str:
+def _stand_in_message(model: str) -> str:
     return f"{printable(model)} is not on this machine: a small untrained model takes its place."
 
 
-def _kept(path: Path) -> str:
+def _output_message(path: Path) -> str:
     return f"what an earlier run left is kept in {printable(str(path))}"
 
 
-def _awaited(seconds: float) -> str:
+def _baseline_message(seconds: float) -> str:
     return f"Computing a plain baseline, for {seconds:.0f} s at most"
 
 
@@ -212,11 +214,11 @@ class PlainProgress:
             case NotebookFinished(notebook=notebook, seconds=seconds, complete=complete):
                 self._tell(f"{printable(notebook)} {'done' if complete else 'stopped'} after {clock(seconds)}")
             case OutputKept(path=path):
-                self._tell(_kept(path))
+                self._tell(_output_message(path))
             case StandInMounted(model=model):
-                self._tell(_untrained(model))
+                self._tell(_stand_in_message(model))
             case BaselineAwaited(seconds=seconds):
-                self._tell(_awaited(seconds))
+                self._tell(_baseline_message(seconds))
             case ReportWritten(path=path):
                 self._tell(f"report: {printable(str(path))}")
 
@@ -239,18 +241,18 @@ class TerminalProgress:
                 place = " · ".join(part for part in (printable(section), printable(name)) if part)
                 self._bar.update(self._task, description=f"{self._notebook}  {place}  {index}/{total}")
             case OutputLine(text=text, stream=stream):
-                shown = printable(text.expandtabs(4)[:_LONGEST_LINE])
-                self._print(f"  {shown}", style="dim" if stream == "stderr" else "")
+                line = printable(text.expandtabs(4)[:_LONGEST_LINE])
+                self._print(f"  {line}", style="dim" if stream == "stderr" else "")
             case NotebookFinished(notebook=notebook, seconds=seconds, complete=complete):
                 mark, style = ("✓", "green") if complete else ("✗", "red")
                 self._print(f"{mark} {printable(notebook)}  {clock(seconds)}", style=style)
                 self._bar.update(self._task, description="Looking at what it wrote")
             case OutputKept(path=path):
-                self._print(_kept(path), style="")
+                self._print(_output_message(path), style="")
             case StandInMounted(model=model):
-                self._print(_untrained(model), style="")
+                self._print(_stand_in_message(model), style="")
             case BaselineAwaited(seconds=seconds):
-                self._bar.update(self._task, description=_awaited(seconds))
+                self._bar.update(self._task, description=_baseline_message(seconds))
 
     def _print(self, text: str, *, style: str) -> None:
         from rich.text import Text

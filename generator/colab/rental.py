@@ -34,14 +34,14 @@ from generator.errors import TandemError, did_you_mean
 from generator.pair.cells import check_shared_cells
 from generator.pair.data import is_reached_as_the_user_chose
 from generator.pair.folder import deferred_interrupts, existing_pair
-from generator.pair.generation import read_pair
-from generator.pair.handover import DamagedError, accelerator_in_words, json_object
+from generator.pair.generation import read_pair_spec
+from generator.pair.handover import DamagedError, accelerator_in_words, read_json_object
 from generator.pair.spec import PairSpec
 from generator.pair.workspace import PairFolder, Role, Workspace
-from generator.run.execution import assigned, read_notebook_parameters, strip_ansi
+from generator.run.execution import read_assignment, read_notebook_parameters, strip_ansi
 from generator.run.input_mounts import LinkedInputError
 from generator.run.output_folder import OutputFolder
-from generator.text import JsonObject, parsed_json, printable, quoted
+from generator.text import JsonObject, parsed_json, printable, quote_text
 
 # The errors of training on Colab.
 
@@ -74,18 +74,19 @@ class StillRentedError(ColabError):
 class CommandError(ColabError):
     """A command of Google's command line failed."""
 
-    def __init__(self, *, what: str, said: Iterable[str], seconds: float | None = None) -> None:
-        last = [quoted(line) for line in said if line.strip()][-3:]
-        why = f"took longer than {seconds:.0f} seconds" if seconds else "failed"
-        super().__init__(f"`colab {printable(what)}` {why}{': ' if last else '.'}{' / '.join(last)}")
+    def __init__(self, *, command: str, lines: Iterable[str], seconds: float | None = None) -> None:
+        last = [quote_text(line) for line in lines if line.strip()][-3:]
+        problem = f"took longer than {seconds:.0f} seconds" if seconds else "failed"
+        super().__init__(f"`colab {printable(command)}` {problem}{': ' if last else '.'}{' / '.join(last)}")
 
 
 class SubstituteError(ColabError):
     """Colab gave another machine than it was asked for."""
 
-    def __init__(self, *, asked: str, got: str) -> None:
+    def __init__(self, *, request: str, got: str) -> None:
         super().__init__(
-            f"Colab was asked for {printable(asked)} and gave {quoted(got)}; nothing was trained on it. Ask again "
+            f"Colab was asked for {printable(request)} and gave {quote_text(got)}; nothing was "
+            "trained on it. Ask again "
             "later, or for another machine: what a plan may have differs, and changes with demand."
         )
 
@@ -93,8 +94,8 @@ class SubstituteError(ColabError):
 class TransferError(ColabError):
     """What arrived is not what was sent, or cannot be taken."""
 
-    def __init__(self, *, what: str, problem: str) -> None:
-        super().__init__(f"{printable(what)} could not be carried: {quoted(problem)}. Run it again.")
+    def __init__(self, *, item: str, problem: str) -> None:
+        super().__init__(f"{printable(item)} could not be carried: {quote_text(problem)}. Run it again.")
 
 
 class NoReceiptError(ColabError):
@@ -192,17 +193,17 @@ class CommandLine:
         Raises:
             ColabError: It asks who is there.
         """
-        printed = _Printed(self.secrets, tell)
-        with self._started(arguments, most_written) as process:
-            is_late = not _has_ended(process, printed, seconds)
+        output = _Printed(self.secrets, tell)
+        with self._start_process(arguments, most_written) as process:
+            is_late = not _has_ended(process, output, seconds)
             # Interrupted, `exec` still saves the notebook as far as it came, and says so.
             for number in (signal.SIGINT, signal.SIGTERM) if is_late else ():
                 _signal(process, number)
-                if _has_ended(process, printed, _GRACE_SECONDS):
+                if _has_ended(process, output, _GRACE_SECONDS):
                     break
             _end(process)
             code = process.returncode
-        lines = printed.finish()
+        lines = output.finish()
         if code and any(sign in line for line in lines for sign in _UNSIGNED):
             raise ColabError(
                 f"Google's command line is not signed in: run `{printable(self.program)} sessions` once in a terminal "
@@ -220,7 +221,7 @@ class CommandLine:
         answer = self.answer(*arguments, seconds=seconds, most_written=most_written)
         if answer.code or answer.is_late:
             limit = seconds if answer.is_late else None
-            raise CommandError(what=arguments[0], said=answer.lines, seconds=limit)
+            raise CommandError(command=arguments[0], lines=answer.lines, seconds=limit)
         return answer.lines
 
     def sessions(self) -> list[Assigned]:
@@ -231,26 +232,26 @@ class CommandLine:
             ColabError: What it says is not understood: that a machine is not in it does not mean that it is gone.
         """
         lines = self.run("sessions", seconds=STOPPING)
-        found = [Assigned(**match.groupdict()) for line in lines if (match := _LISTED_SESSION.match(line))]
-        is_whole = len(lines) < _LINES and (found or any(_NO_SESSIONS in line for line in lines))
+        machines = [Assigned(**match.groupdict()) for line in lines if (match := _LISTED_SESSION.match(line))]
+        is_whole = len(lines) < _LINES and (machines or any(_NO_SESSIONS in line for line in lines))
         if not is_whole:
-            last = " / ".join(quoted(line) for line in lines[-3:]) or "nothing"
+            last = " / ".join(quote_text(line) for line in lines[-3:]) or "nothing"
             raise ColabError(
                 f"`colab sessions` says {last}, which does not tell what is rented. Look at it in a terminal, or at "
                 "https://colab.research.google.com under Runtime, Manage sessions."
             )
-        return found
+        return machines
 
     def units(self) -> float | None:
         """The account's compute units; None if the server does not say, which is no reason to fail."""
         with suppress(CommandError):
             for line in self.run("usage", seconds=60):
-                if found := _BALANCE.match(line):
-                    return float(found[1])
+                if balance := _BALANCE.match(line):
+                    return float(balance[1])
         return None
 
     @contextmanager
-    def _started(self, arguments: Sequence[str], most_written: int | None) -> "Iterator[subprocess.Popen[bytes]]":
+    def _start_process(self, arguments: Sequence[str], most_written: int | None) -> "Iterator[subprocess.Popen[bytes]]":
         """The process, in a group of its own, so that Ctrl-C at the terminal does not reach it."""
         try:
             process = subprocess.Popen(  # noqa: S603 - Google's program, by the name that the user gave
@@ -291,9 +292,9 @@ class _Printed:
         for line in lines:
             self._keep(self._hidden(line))
         if len(self._rest) > _LONGEST:
-            shown = self._hidden(self._rest)
-            self._keep(shown[: -self._held_back])
-            self._rest = shown[-self._held_back :]
+            text = self._hidden(self._rest)
+            self._keep(text[: -self._held_back])
+            self._rest = text[-self._held_back :]
 
     def finish(self) -> tuple[str, ...]:
         """Returns the last lines."""
@@ -317,7 +318,7 @@ class _Printed:
         return line
 
 
-def _has_ended(process: "subprocess.Popen[bytes]", printed: _Printed, seconds: float) -> bool:
+def _has_ended(process: "subprocess.Popen[bytes]", output: _Printed, seconds: float) -> bool:
     """Takes in what a process prints until it has ended; False if the time was over before."""
     assert process.stdout is not None  # noqa: S101 - a pipe was asked for; for mypy
     handle, until = process.stdout.fileno(), time.monotonic() + seconds
@@ -330,7 +331,7 @@ def _has_ended(process: "subprocess.Popen[bytes]", printed: _Printed, seconds: f
                 has_ended, until = True, min(until, time.monotonic() + _BEHIND_THE_END_SECONDS)
             if selector.select(0 if has_ended else min(left, _LOOK_SECONDS)):
                 chunk = os.read(handle, _CHUNK_COMMAND_LINE)
-                printed.take(chunk)
+                output.take(chunk)
                 if not chunk:
                     with suppress(subprocess.TimeoutExpired):
                         process.wait(left)
@@ -374,7 +375,7 @@ def _signal(process: "subprocess.Popen[bytes]", number: signal.Signals) -> None:
 
 
 @dataclass(frozen=True)
-class Machine:
+class ColabMachine:
     """A kind of machine.
 
     Attributes:
@@ -398,23 +399,25 @@ class Machine:
 
     def is_device(self, platform: str, device: str) -> bool:
         """True if a device may be that of this machine, by its platform and the name that it gives itself."""
-        known = next((each for each in MACHINES if any(sign in device.lower() for sign in each.signs)), None)
-        return platform == self.kind and known in (None, self)
+        matching_machine = next(
+            (machine for machine in MACHINES if any(sign in device.lower() for sign in machine.signs)), None
+        )
+        return platform == self.kind and matching_machine in (None, self)
 
 
 MACHINES = (
-    Machine("CPU", AcceleratorKind.CPU, (), "CPU"),
-    Machine("T4", AcceleratorKind.GPU, ("tesla t4", "nvidia t4"), "T4"),
-    Machine("L4", AcceleratorKind.GPU, ("nvidia l4",), "L4", has_shapes=False),
-    Machine("G4", AcceleratorKind.GPU, ("rtx pro 6000",), "G4"),
-    Machine("A100", AcceleratorKind.GPU, ("a100",), "A100"),
-    Machine("H100", AcceleratorKind.GPU, ("h100",), "H100"),
-    Machine("v5e1", AcceleratorKind.TPU, ("v5 lite", "v5e", "v5litepod"), "TPU v5e-1", has_shapes=False),
-    Machine("v6e1", AcceleratorKind.TPU, ("v6 lite", "v6e"), "TPU v6e-1", has_shapes=False),
+    ColabMachine("CPU", AcceleratorKind.CPU, (), "CPU"),
+    ColabMachine("T4", AcceleratorKind.GPU, ("tesla t4", "nvidia t4"), "T4"),
+    ColabMachine("L4", AcceleratorKind.GPU, ("nvidia l4",), "L4", has_shapes=False),
+    ColabMachine("G4", AcceleratorKind.GPU, ("rtx pro 6000",), "G4"),
+    ColabMachine("A100", AcceleratorKind.GPU, ("a100",), "A100"),
+    ColabMachine("H100", AcceleratorKind.GPU, ("h100",), "H100"),
+    ColabMachine("v5e1", AcceleratorKind.TPU, ("v5 lite", "v5e", "v5litepod"), "TPU v5e-1", has_shapes=False),
+    ColabMachine("v6e1", AcceleratorKind.TPU, ("v6 lite", "v6e"), "TPU v6e-1", has_shapes=False),
 )
 
 
-def machine_named(name: str) -> Machine:
+def machine_named(name: str) -> ColabMachine:
     """The machine of a name, in upper or lower case.
 
     Raises:
@@ -427,7 +430,7 @@ def machine_named(name: str) -> Machine:
     raise ColabError(f'Colab has no "{printable(name)}": choose {", ".join(names)}.{did_you_mean(name, names)}')
 
 
-def usual_machine(kind: AcceleratorKind) -> Machine:
+def usual_machine(kind: AcceleratorKind) -> ColabMachine:
     """The machine for a pair that trains on this kind of device: the first one, which costs least."""
     return next(machine for machine in MACHINES if machine.kind is kind)
 
@@ -443,7 +446,7 @@ _MOST_FACTS = 50
 _MOST = 1e15  # of a number in a receipt
 
 
-class Stage(StrEnum):
+class RentalStage(StrEnum):
     """How far a rental has come."""
 
     ASKED = "asked for"
@@ -453,7 +456,7 @@ class Stage(StrEnum):
 
 
 @dataclass(frozen=True)
-class Receipt:
+class ColabReceipt:
     """A training on Colab.
 
     Attributes:
@@ -479,7 +482,7 @@ class Receipt:
     asked: str
     high_memory: bool
     hours: float
-    stage: Stage = Stage.ASKED
+    stage: RentalStage = RentalStage.ASKED
     others: tuple[str, ...] = ()
     machine: dict[str, Any] = field(default_factory=dict)
     accelerator: dict[str, Any] = field(default_factory=dict)
@@ -496,7 +499,7 @@ class ReceiptFile:
     """The receipt of a pair on the disk, `output/PAIR/colab/receipt.json`."""
 
     workspace: Workspace
-    receipt: Receipt
+    receipt: ColabReceipt
 
     @property
     def path(self) -> Path:
@@ -515,7 +518,7 @@ def receipt_path(workspace: Workspace, pair: str) -> Path:
     return workspace.output(pair) / "colab" / "receipt.json"
 
 
-def read_receipt(workspace: Workspace, pair: str) -> Receipt:
+def read_receipt(workspace: Workspace, pair: str) -> ColabReceipt:
     """Reads the receipt of a pair's last training on Colab.
 
     Raises:
@@ -524,15 +527,15 @@ def read_receipt(workspace: Workspace, pair: str) -> Receipt:
     path = receipt_path(workspace, pair)
     workspace.files.check(path)
     try:
-        fields = json_object(path)
-        stage = Stage(fields.text("stage"))
+        fields = read_json_object(path)
+        stage = RentalStage(fields.text("stage"))
     except (FileNotFoundError, DamagedError, ValueError) as error:
         raise NoReceiptError(pair=pair, path=path) from error
     # The name becomes an argument of Google's program.
     if not _SESSION_NAME.fullmatch(fields.text("session")):
         raise NoReceiptError(pair=pair, path=path)
     units = dict(enumerate(_list(fields, "units")))
-    return Receipt(
+    return ColabReceipt(
         pair=pair,
         session=fields.text("session"),
         asked=fields.text("asked"),
@@ -564,10 +567,10 @@ def _number(value: object) -> float | None:
 
 def facts_of(fields: JsonObject) -> dict[str, Any]:
     """What a machine says of itself, as far as it is a number or a short text; the machine is untrusted."""
-    few = islice(fields.items(), _MOST_FACTS)
+    entries = islice(fields.items(), _MOST_FACTS)
     return {
-        quoted(name): quoted(value) if isinstance(value, str) else value
-        for name, value in few
+        quote_text(name): quote_text(value) if isinstance(value, str) else value
+        for name, value in entries
         if value is None or isinstance(value, str | bool) or _number(value) is not None
     }
 
@@ -616,7 +619,7 @@ class Rental:
             if line.startswith(ANSWER):
                 with suppress(ValueError):
                     return JsonObject.of(parsed_json(line.removeprefix(ANSWER)))
-        raise CommandError(what=f"exec {file.name}", said=answer.lines)
+        raise CommandError(command=f"exec {file.name}", lines=answer.lines)
 
     def upload(self, file: Path, name: str) -> None:
         """Sends a file.
@@ -634,9 +637,9 @@ class Rental:
         """
         file.unlink(missing_ok=True)
         arguments = ("download", "-s", self.session, name, str(file))
-        said = self.command_line.run(*arguments, seconds=COMMAND, most_written=most + 1)
+        lines = self.command_line.run(*arguments, seconds=COMMAND, most_written=most + 1)
         if not file.is_file():
-            raise CommandError(what=f"download {name}", said=said)
+            raise CommandError(command=f"download {name}", lines=lines)
 
     def restart(self) -> None:
         """Ends what its kernel computes; the files stay."""
@@ -662,8 +665,8 @@ class Rental:
 
 
 @contextmanager
-def rented(
-    command_line: CommandLine, machine: Machine, file: ReceiptFile, *, private: Path, tell: Callable[[str], None]
+def rent_machine(
+    command_line: CommandLine, machine: ColabMachine, file: ReceiptFile, *, private: Path, tell: Callable[[str], None]
 ) -> Iterator[Rental]:
     """Rents a machine for the length of the block, makes sure that it is the right one, and gives it back.
 
@@ -678,13 +681,13 @@ def rented(
         CommandError: There is none to be had.
         SubstituteError: Colab gave another one.
     """
-    asked = file.receipt
-    file.note(stage=Stage.ASKED)
+    receipt = file.receipt
+    file.note(stage=RentalStage.ASKED)
     try:
         _rent(command_line, machine, file, tell)
-        rental = Rental(command_line, asked.session, private)
+        rental = Rental(command_line, receipt.session, private)
         with rental.alive():
-            _look(rental, machine, file)
+            _prepare_machine(rental, machine, file)
             yield rental
     finally:
         give_back(command_line, file, tell)
@@ -710,7 +713,7 @@ def give_back(command_line: CommandLine, file: ReceiptFile, tell: Callable[[str]
                 if is_gone := _is_given_back(command_line, file, tell):
                     break
         finally:
-            file.note(stage=Stage.RETURNED if is_gone else Stage.UNKNOWN)
+            file.note(stage=RentalStage.RETURNED if is_gone else RentalStage.UNKNOWN)
     return is_gone
 
 
@@ -719,7 +722,7 @@ def _is_given_back(command_line: CommandLine, file: ReceiptFile, tell: Callable[
         # A failure of it need not mean that the machine is there, nor its success that it is gone.
         with suppress(CommandError):
             command_line.run("stop", "-s", file.receipt.session, seconds=STOPPING)
-        if not any(_may_be(each, file) for each in command_line.sessions()):
+        if not any(_may_be(session, file) for session in command_line.sessions()):
             return True
         tell("it is still rented")
     except ColabError as error:
@@ -747,44 +750,46 @@ def _second_ctrl_c(doing: str, file: ReceiptFile, tell: Callable[[str], None]) -
         yield
 
 
-def _may_be(assigned: Assigned, file: ReceiptFile) -> bool:
+def _may_be(session: Assigned, file: ReceiptFile) -> bool:
     """True if a machine is the session's, or one that nobody here knows and that was not there before."""
-    is_new = assigned.endpoint not in file.receipt.others
-    return assigned.name == file.receipt.session or (assigned.name == "?" and is_new)
+    is_new = session.endpoint not in file.receipt.others
+    return session.name == file.receipt.session or (session.name == "?" and is_new)
 
 
-def _rent(command_line: CommandLine, machine: Machine, file: ReceiptFile, tell: Callable[[str], None]) -> None:
+def _rent(command_line: CommandLine, machine: ColabMachine, file: ReceiptFile, tell: Callable[[str], None]) -> None:
     session = file.receipt.session
-    file.note(others=tuple(each.endpoint for each in command_line.sessions()))
+    file.note(others=tuple(active_session.endpoint for active_session in command_line.sessions()))
     high_memory = ["--high-mem"] if file.receipt.high_memory and machine.has_shapes else []
     # Ended half-way, it may leave a machine that it does not know of.
     doing = f"asking Colab for a machine, which takes up to {ASKING / 60:.0f} minutes where Google's program hangs"
     with _second_ctrl_c(doing, file, _unfailing(tell)):
         command_line.run("new", "-s", session, *machine.options, *high_memory, seconds=ASKING)
-        file.note(stage=Stage.RENTED)
-    found = next((each for each in command_line.sessions() if each.name == session), None)
-    if found is not None and found.hardware.upper() != machine.name.upper():
-        raise SubstituteError(asked=machine.name, got=found.hardware)
+        file.note(stage=RentalStage.RENTED)
+    rented_session = next(
+        (active_session for active_session in command_line.sessions() if active_session.name == session), None
+    )
+    if rented_session is not None and rented_session.hardware.upper() != machine.name.upper():
+        raise SubstituteError(request=machine.name, got=rented_session.hardware)
 
 
-def _look(rental: Rental, machine: Machine, file: ReceiptFile) -> None:
+def _prepare_machine(rental: Rental, machine: ColabMachine, file: ReceiptFile) -> None:
     """Starts the watch, and makes sure that the machine says of itself what was asked for."""
     seconds = file.receipt.hours * 3600 + 2 * COMMAND
     limits = {"seconds": seconds, "silence": SILENCE}
-    found = rental.ask("prepare", alive=f"{FOLDER}/alive", **limits)
-    file.note(machine=facts_of(found))
-    check_device(found, machine)
+    facts = rental.ask("prepare", alive=f"{FOLDER}/alive", **limits)
+    file.note(machine=facts_of(facts))
+    check_device(facts, machine)
 
 
-def check_device(found: JsonObject, machine: Machine) -> None:
+def check_device(facts: JsonObject, machine: ColabMachine) -> None:
     """Makes sure that what a program found is the device of the machine that was asked for.
 
     Raises:
         SubstituteError: It is not.
     """
-    if not machine.is_device(found.text("platform"), found.text("device_kind")):
-        got = accelerator_in_words(found) or found.text("problem") or "something unknown"
-        raise SubstituteError(asked=machine.name, got=f"{got} ({found.text('platform') or 'no platform'})")
+    if not machine.is_device(facts.text("platform"), facts.text("device_kind")):
+        got = accelerator_in_words(facts) or facts.text("problem") or "something unknown"
+        raise SubstituteError(request=machine.name, got=f"{got} ({facts.text('platform') or 'no platform'})")
 
 
 # Folders to the machine at Colab and back: an archive in pieces, as the command line holds a whole file in memory.
@@ -799,7 +804,7 @@ _CHUNK_TRANSFER = 1 << 20
 _DAMAGE = (tarfile.TarError, EOFError, OverflowError, RecursionError, ValueError, zlib.error)
 
 
-def size_of(folder: Path, *, limit: int) -> int:
+def folder_size(folder: Path, *, limit: int) -> int:
     """The bytes of the files in a folder, counted no further than the limit."""
     total = 0
     for path in folder.rglob("*"):
@@ -819,15 +824,15 @@ def send_folder(rental: Rental, folder: Path, target: str) -> None:
     """
     check_sendable(folder)
     archive = rental.private / "sent"
-    packed = pack({"folder": folder, "archive": archive, "piece_bytes": PIECE_BYTES, "follow": True})
-    pieces = {Path(piece): f"{FOLDER}/{Path(piece).name}" for piece in packed["pieces"]}
+    manifest = pack({"folder": folder, "archive": archive, "piece_bytes": PIECE_BYTES, "follow": True})
+    pieces = {Path(piece): f"{FOLDER}/{Path(piece).name}" for piece in manifest["pieces"]}
     for piece, name in pieces.items():
         rental.upload(piece, name)
         piece.unlink()
-    promised, names = packed["sha256"], list(pieces.values())
-    arrived = rental.ask("unpack", archive=f"{FOLDER}/sent", pieces=names, sha256=promised, target=target)
-    if arrived.text("sha256") != promised:
-        raise TransferError(what=folder.name, problem="the machine has other bytes than were sent")
+    digest, names = manifest["sha256"], list(pieces.values())
+    answer = rental.ask("unpack", archive=f"{FOLDER}/sent", pieces=names, sha256=digest, target=target)
+    if answer.text("sha256") != digest:
+        raise TransferError(item=folder.name, problem="the machine has other bytes than were sent")
 
 
 def fetch_folder(rental: Rental, folder: str, target: Path) -> None:
@@ -837,36 +842,36 @@ def fetch_folder(rental: Rental, folder: str, target: Path) -> None:
         CommandError: A command failed.
         TransferError: What arrived is not what was sent, or too much.
     """
-    packed = rental.ask("pack", folder=folder, archive=f"{FOLDER}/results", piece_bytes=PIECE_BYTES, follow=False)
-    pieces = packed.get("pieces")
+    manifest = rental.ask("pack", folder=folder, archive=f"{FOLDER}/results", piece_bytes=PIECE_BYTES, follow=False)
+    pieces = manifest.get("pieces")
     if not isinstance(pieces, list) or not pieces:
         return
     if len(pieces) > _MOST_PIECES:
-        raise TransferError(what="the results", problem=f"they have {len(pieces)} pieces of {PIECE_BYTES >> 20} MiB")
+        raise TransferError(item="the results", problem=f"they have {len(pieces)} pieces of {PIECE_BYTES >> 20} MiB")
     archive, digest = rental.private / "results.tar.gz", hashlib.sha256()
     piece = rental.private / "piece"
     with archive.open("wb") as whole:
         for number in range(len(pieces)):
             rental.download(f"{FOLDER}/results.{number}", piece, most=PIECE_BYTES)
             if piece.stat().st_size > PIECE_BYTES:
-                raise TransferError(what="the results", problem=f"piece {number} is larger than was promised")
+                raise TransferError(item="the results", problem=f"piece {number} is larger than was promised")
             content = piece.read_bytes()
             digest.update(content)
             whole.write(content)
-    if digest.hexdigest() != packed.text("sha256"):
-        raise TransferError(what="the results", problem="other bytes arrived than were sent")
-    unpack(archive, target)
+    if digest.hexdigest() != manifest.text("sha256"):
+        raise TransferError(item="the results", problem="other bytes arrived than were sent")
+    unpack_results(archive, target)
 
 
-def unpack(archive: Path, target: Path) -> None:
+def unpack_results(archive: Path, target: Path) -> None:
     """Unpacks what came from the machine, which may be anything: files and folders alone, within bounds.
 
     Raises:
         TransferError: It has something else, or too much of it; part of it may be unpacked then.
     """
 
-    def refusal(why: str) -> TransferError:
-        return TransferError(what="the results", problem=f"their archive {why.partition(';')[0]}")
+    def refusal(reason: str) -> TransferError:
+        return TransferError(item="the results", problem=f"their archive {reason.partition(';')[0]}")
 
     most_bytes = _MOST_PIECES * PIECE_BYTES
     left = most_bytes
@@ -880,7 +885,7 @@ def unpack(archive: Path, target: Path) -> None:
                     _place(member.name, target).mkdir(parents=True, exist_ok=True)
                     continue
                 if content is None or member.issparse():
-                    raise TransferError(what="the results", problem=f"{member.name} is neither file nor folder")
+                    raise TransferError(item="the results", problem=f"{member.name} is neither file nor folder")
                 left -= member.size
                 if left < 0:
                     raise refusal(TOO_LARGE)
@@ -889,15 +894,15 @@ def unpack(archive: Path, target: Path) -> None:
                 with content, path.open("xb") as file:
                     shutil.copyfileobj(content, file, _CHUNK_TRANSFER)
     except FileExistsError as error:
-        raise TransferError(what="the results", problem="a file is in them twice, or is a folder at once") from error
+        raise TransferError(item="the results", problem="a file is in them twice, or is a folder at once") from error
     except (*_DAMAGE, OSError) as error:
-        raise TransferError(what="the results", problem=str(error)) from error
+        raise TransferError(item="the results", problem=str(error)) from error
 
 
 def _place(name: str, target: Path) -> Path:
     parts = PurePosixPath(name).parts
     if ".." in parts or name.startswith("/") or len(parts) > _DEEPEST or "\0" in name:
-        raise TransferError(what="the results", problem=f"{name[:80]} is no place below their folder")
+        raise TransferError(item="the results", problem=f"{name[:80]} is no place below their folder")
     return target.joinpath(*parts)
 
 
@@ -922,7 +927,8 @@ def check_sendable(folder: Path) -> None:
                     problem = "" if entry.is_file() else "a pipe or a device"
                 if problem:
                     raise ColabError(
-                        f"{quoted(entry.path)} is {problem}; it may have come with the workspace, and nothing but the "
+                        f"{quote_text(entry.path)} is {problem}; it may have come with the workspace, "
+                        "and nothing but the "
                         f"files of {printable(str(folder))} is sent to Colab. Remove it, or put the file itself there."
                     )
 
@@ -966,7 +972,7 @@ class ColabOptions:
 
     workspace: Workspace
     pair: str
-    machine: Machine | None = None
+    machine: ColabMachine | None = None
     high_memory: bool = False
     hours: float | None = None
     assignments: tuple[str, ...] = ()
@@ -981,7 +987,7 @@ class PlannedTraining:
     options: ColabOptions
     folder: PairFolder
     spec: PairSpec
-    machine: Machine
+    machine: ColabMachine
     values: dict[str, Value]
     hours: float
 
@@ -994,7 +1000,7 @@ class PlannedTraining:
             PairError: It cannot be read, or takes no such parameter.
         """
         folder = existing_pair(options.workspace, options.pair)
-        spec = read_pair(folder)
+        spec = read_pair_spec(folder)
         if spec.platform is not Service.COLAB:
             name = f" --name {printable(options.pair)}" if options.pair != spec.competition.slug else ""
             raise ColabError(
@@ -1003,15 +1009,15 @@ class PlannedTraining:
             )
         check_shared_cells(folder)
         defaults = read_notebook_parameters(folder.notebook(Role.TRAIN)).defaults
-        said = dict(assigned(text, defaults) for text in options.assignments)
+        user_values = dict(read_assignment(text, defaults) for text in options.assignments)
         machine = options.machine or usual_machine(spec.accelerator)
         hours = options.hours or spec.session_hours
         # The results are fetched from outside, and the machine is given back behind that.
-        own: dict[str, Value] = {"RESULTS": "", "RELEASE_RUNTIME": False, "SESSION_HOURS": hours}
-        own |= {"ACCELERATOR": str(machine.kind), "INPUT_ROOT": INPUT, "WORKING_ROOT": WORKING}
+        run_values: dict[str, Value] = {"RESULTS": "", "RELEASE_RUNTIME": False, "SESSION_HOURS": hours}
+        run_values |= {"ACCELERATOR": str(machine.kind), "INPUT_ROOT": INPUT, "WORKING_ROOT": WORKING}
         if options.smoke:
-            own["DEBUG"] = True
-        return cls(options, folder, spec, machine, {**own, **said}, hours)
+            run_values["DEBUG"] = True
+        return cls(options, folder, spec, machine, {**run_values, **user_values}, hours)
 
     @property
     def data(self) -> Path:
@@ -1043,4 +1049,4 @@ class PlannedTraining:
     @property
     def sends_data(self) -> bool:
         """True if the competition's files are sent from here."""
-        return self.data.is_dir() and size_of(self.data, limit=MOST_SENT) <= MOST_SENT
+        return self.data.is_dir() and folder_size(self.data, limit=MOST_SENT) <= MOST_SENT

@@ -13,14 +13,14 @@ from generator.colab.rental import (
     MOST_SENT,
     WORKING,
     ColabError,
+    ColabReceipt,
     CommandLine,
     KaggleLogin,
     NoReceiptError,
     PlannedTraining,
-    Receipt,
     ReceiptFile,
     Rental,
-    Stage,
+    RentalStage,
     StillRentedError,
     TransferError,
     check_device,
@@ -30,7 +30,7 @@ from generator.colab.rental import (
     give_back,
     now,
     read_receipt,
-    rented,
+    rent_machine,
     send_folder,
 )
 from generator.competition import builtin
@@ -44,7 +44,7 @@ from generator.pair.notebook import NotebookReadError, with_first_cell, with_par
 from generator.pair.workspace import Role, Workspace
 from generator.run.execution import parse_notebook
 from generator.run.kernel import private_folder
-from generator.text import printable, quoted
+from generator.text import printable, quote_text
 
 # The training notebook as it is sent to Colab, and what became of it there.
 
@@ -87,13 +87,13 @@ def notebook_to_send(notebook: Path, values: Mapping[str, Value]) -> str:
     return with_first_cell(with_parameters(read_text(notebook), values), name="stop-at-failure", source=GUARD)
 
 
-def first_failure(executed: Path) -> CellFailure | None:
+def first_failure(notebook: Path) -> CellFailure | None:
     """The first cell that failed in a notebook that came back; None if all of them were executed and none did.
 
     Raises:
         NotebookReadError: It is no notebook.
     """
-    for number, cell in enumerate(parse_notebook(read_bytes(executed), path=executed).cells, start=1):
+    for number, cell in enumerate(parse_notebook(read_bytes(notebook), path=notebook).cells, start=1):
         outputs = cell.get("outputs", []) if cell.cell_type == "code" else []
         error = next((output for output in outputs if output["output_type"] == "error"), None)
         if error is not None:
@@ -116,13 +116,13 @@ MARKER, CHECKPOINTS = "accelerator.json", "checkpoints"
 class ColabResult:
     """A training on Colab that came to its end."""
 
-    receipt: Receipt
+    receipt: ColabReceipt
     folder: Path
     handover: HandOver
 
 
 def train_on_colab(
-    planned: PlannedTraining,
+    planned_training: PlannedTraining,
     command_line: CommandLine,
     *,
     login: KaggleLogin | None,
@@ -131,7 +131,7 @@ def train_on_colab(
     """Trains a pair on a machine of Colab; whatever comes of it, the machine is given back and the receipt says so.
 
     Args:
-        planned: What to train.
+        planned_training: What to train.
         command_line: Google's.
         login: What signs in at Kaggle there, if anything does.
         tell: Hears of each step, and each line that the notebook prints.
@@ -140,26 +140,39 @@ def train_on_colab(
         ColabError: What went wrong, in a sentence.
         KeyboardInterrupt: A signal asked for the end.
     """
-    built_in = builtin.find(planned.spec.competition.slug)
+    built_in = builtin.find(planned_training.spec.competition.slug)
     if built_in is not None:
-        ensure_data(built_in, planned.options.workspace)
-    planned.check_data()
-    if login is None and not planned.sends_data:
+        ensure_data(built_in, planned_training.options.workspace)
+    planned_training.check_data()
+    if login is None and not planned_training.sends_data:
         raise ColabError(
-            f"The machine cannot get the files of {printable(planned.spec.competition.slug)}: "
-            f"{printable(str(planned.data))} does not have them, or has more than {MOST_SENT >> 20} MiB, and there is "
+            f"The machine cannot get the files of {printable(planned_training.spec.competition.slug)}: "
+            f"{printable(str(planned_training.data))} does not have them, or has more than "
+            f"{MOST_SENT >> 20} MiB, and there is "
             "no token of Kaggle to download them there. Make one at https://www.kaggle.com/settings/api, and save it "
             "as ~/.kaggle/access_token."
         )
     command_line.check_installed()
-    with handled_signals(signal.default_int_handler), planned.output.locked([Role.TRAIN]), private_folder() as private:
+    with (
+        handled_signals(signal.default_int_handler),
+        planned_training.output.lock([Role.TRAIN]),
+        private_folder() as private,
+    ):
         command_line = replace(command_line, temporary=private, secrets=login.secrets if login else ())
-        _check_nothing_is_rented(planned, command_line)
-        session = f"tandem-{re.sub('[^a-z0-9]+', '-', planned.options.pair.lower())[:24]}-{uuid.uuid4().hex[:6]}"
-        asked = Receipt(planned.options.pair, session, planned.machine.name, planned.options.high_memory, planned.hours)
-        file = ReceiptFile(planned.options.workspace, replace(asked, began=now()))
+        _check_nothing_is_rented(planned_training, command_line)
+        session = (
+            f"tandem-{re.sub('[^a-z0-9]+', '-', planned_training.options.pair.lower())[:24]}-{uuid.uuid4().hex[:6]}"
+        )
+        receipt = ColabReceipt(
+            planned_training.options.pair,
+            session,
+            planned_training.machine.name,
+            planned_training.options.high_memory,
+            planned_training.hours,
+        )
+        file = ReceiptFile(planned_training.options.workspace, replace(receipt, began=now()))
         file.note(units=(command_line.units(), None))
-        training = _Training(planned, command_line, login, file, private, tell)
+        training = _Training(planned_training, command_line, login, file, private, tell)
         try:
             return training.carry()
         except BaseException as error:
@@ -171,7 +184,7 @@ def train_on_colab(
 
 def stop_on_colab(
     workspace: Workspace, pair: str, command_line: CommandLine, *, tell: Callable[[str], None]
-) -> Receipt:
+) -> ColabReceipt:
     """Gives back the machine of a pair's last training, and returns the receipt.
 
     Raises:
@@ -187,7 +200,7 @@ def stop_on_colab(
 
 @dataclass(frozen=True)
 class _Training:
-    planned: PlannedTraining
+    planned_training: PlannedTraining
     command_line: CommandLine
     login: KaggleLogin | None
     file: ReceiptFile
@@ -195,9 +208,9 @@ class _Training:
     tell: Callable[[str], None]
 
     def carry(self) -> ColabResult:
-        output = self.planned.output
+        output = self.planned_training.output
         # The last training here, if it is to be gone on from, is moved out of the way of this one.
-        earlier = output.set_aside() if self.planned.options.resume else None
+        earlier = output.set_aside() if self.planned_training.options.resume else None
         if earlier is not None and (earlier / CHECKPOINTS).is_dir():
             output.files.check(earlier / CHECKPOINTS)
             check_sendable(earlier / CHECKPOINTS)
@@ -205,37 +218,42 @@ class _Training:
             return self._carry(earlier, results)
 
     def _carry(self, earlier: Path | None, results: Path) -> ColabResult:
-        planned, name = self.planned, self.planned.machine.name
+        planned_training, name = self.planned_training, self.planned_training.machine.name
         self.tell(f"asking Colab for {name}, as {self.file.receipt.session}")
         try:
-            with rented(self.command_line, planned.machine, self.file, private=self.private, tell=self.tell) as rental:
-                self.tell(f"Colab gave {self._obtained()}")
+            with rent_machine(
+                self.command_line, planned_training.machine, self.file, private=self.private, tell=self.tell
+            ) as rental:
+                self.tell(f"Colab gave {self._describe_machine()}")
                 self._send(rental, earlier)
                 failure = self._execute(rental)
                 self._fetch(rental, results, restart=failure is not None)
                 self.file.note(units=(self.file.receipt.units[0], self.command_line.units()))
         finally:
             stage, pair = self.file.receipt.stage, printable(self.file.receipt.pair)
-            told = f"the machine is {stage}"
-            costs = f"{told}, and costs units as long as it is: `tandem colab stop {pair}` gives it back"
-            self.tell(told if stage is Stage.RETURNED else costs)
+            status = f"the machine is {stage}"
+            costs = f"{status}, and costs units as long as it is: `tandem colab stop {pair}` gives it back"
+            self.tell(status if stage is RentalStage.RETURNED else costs)
         if failure is not None:
             if (results / CHECKPOINTS).is_dir():
                 self._place(results)  # for --resume
             cell = (
-                f'The cell "{quoted(failure.cell)}" failed' if failure.cell else "The notebook did not come to its end"
+                f'The cell "{quote_text(failure.cell)}" failed'
+                if failure.cell
+                else "The notebook did not come to its end"
             )
             raise ColabError(
-                f"{cell} on Colab: {quoted(failure.problem)}. What ran is in {printable(str(self._executed))}."
+                f"{cell} on Colab: {quote_text(failure.problem)}. What ran is in "
+                f"{printable(str(self._executed_notebook))}."
             )
-        return self._accepted(results)
+        return self._accept_results(results)
 
     def _send(self, rental: Rental, earlier: Path | None) -> None:
-        planned = self.planned
-        slug = planned.spec.competition.slug
-        if planned.sends_data:
+        planned_training = self.planned_training
+        slug = planned_training.spec.competition.slug
+        if planned_training.sends_data:
             self.tell(f"sending the files of {slug}")
-            send_folder(rental, planned.data, f"{INPUT}/competitions/{slug}")
+            send_folder(rental, planned_training.data, f"{INPUT}/competitions/{slug}")
         elif self.login is not None:
             file = self.private / "login"
             file.touch(mode=0o600)
@@ -248,24 +266,27 @@ class _Training:
 
     def _execute(self, rental: Rental) -> CellFailure | None:
         """Executes the notebook, and returns what failed in it; it is saved either way."""
-        sent = self.private / f"{Role.TRAIN}.ipynb"
-        sent.write_text(
-            notebook_to_send(self.planned.folder.notebook(Role.TRAIN), self.planned.values), encoding="utf-8"
+        notebook = self.private / f"{Role.TRAIN}.ipynb"
+        notebook.write_text(
+            notebook_to_send(self.planned_training.folder.notebook(Role.TRAIN), self.planned_training.values),
+            encoding="utf-8",
         )
-        seconds = self.planned.hours * 3600
-        variables = {self.login.variable: self.login.value} if self.login and not self.planned.sends_data else {}
-        answer = rental.execute(sent, seconds=seconds, tell=self.tell, **variables)
-        saved = sent.with_name(f"{sent.stem}_output.ipynb")
-        why = f"{self.planned.hours:g} hours were over" if answer.is_late else " / ".join(answer.lines[-3:])
-        if not saved.is_file():
-            return CellFailure("", why or "the command line said nothing")
+        seconds = self.planned_training.hours * 3600
+        variables = (
+            {self.login.variable: self.login.value} if self.login and not self.planned_training.sends_data else {}
+        )
+        answer = rental.execute(notebook, seconds=seconds, tell=self.tell, **variables)
+        output_notebook = notebook.with_name(f"{notebook.stem}_output.ipynb")
+        reason = f"{self.planned_training.hours:g} hours were over" if answer.is_late else " / ".join(answer.lines[-3:])
+        if not output_notebook.is_file():
+            return CellFailure("", reason or "the command line said nothing")
         try:
-            content = without_secrets(read_bytes(saved), self.command_line.secrets)
-            self.planned.options.workspace.files.write(self._executed, content)
-            failure = first_failure(self._executed)
+            content = without_secrets(read_bytes(output_notebook), self.command_line.secrets)
+            self.planned_training.options.workspace.files.write(self._executed_notebook, content)
+            failure = first_failure(self._executed_notebook)
         except (OSError, NotebookReadError) as error:
             return CellFailure("", f"what came back of it cannot be read ({error})")
-        return CellFailure("", why) if failure is None and (answer.code or answer.is_late) else failure
+        return CellFailure("", reason) if failure is None and (answer.code or answer.is_late) else failure
 
     def _fetch(self, rental: Rental, results: Path, *, restart: bool) -> None:
         """Fetches what the notebook wrote; after a failure as far as there is anything to be had."""
@@ -278,44 +299,46 @@ class _Training:
             if not restart:
                 raise
             self.tell(f"nothing of it is kept: {error.message}")
-            self.planned.output.files.empty(results)  # half of it may have been unpacked
+            self.planned_training.output.files.empty(results)  # half of it may have been unpacked
         self.file.note(accelerator=facts_of(read_json(results / MARKER)))
 
-    def _accepted(self, results: Path) -> ColabResult:
+    def _accept_results(self, results: Path) -> ColabResult:
         """The result, once it is made sure that it is whole and of the machine that was asked for."""
         handover = read_handover(results)
         if not handover.is_whole:
-            raise TransferError(what=FILE_NAME, problem="its hash is not the one that stands in it")
-        check_device(read_json(results / MARKER), self.planned.machine)
+            raise TransferError(item=FILE_NAME, problem="its hash is not the one that stands in it")
+        check_device(read_json(results / MARKER), self.planned_training.machine)
         output = self._place(results)
         score = handover.out_of_fold
-        found = {"metric": score.metric, "score": score.value} if score else {}
-        self.file.note(out_of_fold=found, handover=handover.fields.text("sha256"))
+        score_fields = {"metric": score.metric, "score": score.value} if score else {}
+        self.file.note(out_of_fold=score_fields, handover=handover.fields.text("sha256"))
         return ColabResult(self.file.receipt, output, handover)
 
     def _place(self, results: Path) -> Path:
         """Puts results where `tandem run` leaves them, with the notebook; what they replace is kept."""
-        output = self.planned.output
+        output = self.planned_training.output
         output.keep(Role.TRAIN)
         output.empty(Role.TRAIN)
         for path in sorted(results.iterdir()):
             output.files.move(path, output.working(Role.TRAIN) / path.name)
-        output.files.write(output.notebook(Role.TRAIN), read_bytes(self._executed))
+        output.files.write(output.notebook(Role.TRAIN), read_bytes(self._executed_notebook))
         return output.working(Role.TRAIN)
 
     @property
-    def _executed(self) -> Path:
+    def _executed_notebook(self) -> Path:
         return self.file.path.with_name(f"{Role.TRAIN}.ipynb")
 
-    def _obtained(self) -> str:
+    def _describe_machine(self) -> str:
         machine = self.file.receipt.machine
         return f"{machine.get('device_count')} x {machine.get('device_kind')}, {machine.get('cores')} cores"
 
 
-def _check_nothing_is_rented(planned: PlannedTraining, command_line: CommandLine) -> None:
+def _check_nothing_is_rented(planned_training: PlannedTraining, command_line: CommandLine) -> None:
     try:
-        last = read_receipt(planned.options.workspace, planned.options.pair)
+        last = read_receipt(planned_training.options.workspace, planned_training.options.pair)
     except NoReceiptError:
         return
-    if last.stage is not Stage.RETURNED and any(each.name == last.session for each in command_line.sessions()):
-        raise StillRentedError(pair=planned.options.pair, session=last.session)
+    if last.stage is not RentalStage.RETURNED and any(
+        session.name == last.session for session in command_line.sessions()
+    ):
+        raise StillRentedError(pair=planned_training.options.pair, session=last.session)

@@ -9,11 +9,11 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from generator.competition.facts import Medium, TargetKind, Task
-from generator.competition.metrics import decision_of, function_of, loss_of, parsed
+from generator.competition.metrics import decision_of, function_of, loss_of, parse_metric
 from generator.competition.schema import families
 from generator.competition.tables.formats import UnreadableTableError
 from generator.competition.tables.readers import table_rows
-from generator.files import contained
+from generator.files import resolve_inside
 
 # What a training says of its examples: their ids, folds and true answers, and which of them were predicted.
 
@@ -43,12 +43,12 @@ class HeldOut:
         import numpy as np
         import pandas as pd  # type: ignore[import-untyped]  # pandas brings no types
 
-        known = pd.Index(ids)
-        if self.table_rows is not None and known.has_duplicates:
-            is_there = self.table_rows < len(known)
+        index = pd.Index(ids)
+        if self.table_rows is not None and index.has_duplicates:
+            is_there = self.table_rows < len(index)
             places = np.where(is_there, self.table_rows, 0)
-            return np.where(is_there & (known.to_numpy()[places].astype(str) == self.ids), places, -1)
-        first = pd.Series(range(len(known)), known)[~known.duplicated()]
+            return np.where(is_there & (index.to_numpy()[places].astype(str) == self.ids), places, -1)
+        first = pd.Series(range(len(index)), index)[~index.duplicated()]
         return first.reindex(self.ids, fill_value=-1).to_numpy()
 
     @property
@@ -85,7 +85,7 @@ GRADIENT_BOOSTING, LINEAR = "gradient boosting", "a linear model"
 
 
 @dataclass(frozen=True)
-class Features:
+class FeatureMatrix:
     """The features of some examples.
 
     Attributes:
@@ -101,16 +101,16 @@ class Features:
     model: str
 
 
-def sampled(held_out: HeldOut, most: int) -> Any:
+def sample_rows(held_out: HeldOut, most: int) -> Any:
     """The positions of at most so many examples, half of them held out, drawn evenly by chance."""
     import numpy as np
 
     if len(held_out.ids) <= most:
         return np.arange(len(held_out.ids))
     random = np.random.default_rng(0)
-    others = np.setdiff1d(np.arange(len(held_out.ids)), held_out.rows)
-    judged = random.permutation(held_out.rows)[: most // 2 if len(others) else most]
-    return np.sort(np.concatenate([judged, random.permutation(others)[: most - len(judged)]]))
+    other_rows = np.setdiff1d(np.arange(len(held_out.ids)), held_out.rows)
+    validation_rows = random.permutation(held_out.rows)[: most // 2 if len(other_rows) else most]
+    return np.sort(np.concatenate([validation_rows, random.permutation(other_rows)[: most - len(validation_rows)]]))
 
 
 # The features of rows of a table: its raw columns, its texts, its pixels, or the statistics of a sequence.
@@ -122,7 +122,7 @@ _MOST_CATEGORIES = 200
 _MOSTLY = 0.9
 
 
-def read_columns(held_out: HeldOut, data: Path) -> Features | None:
+def read_columns(held_out: HeldOut, data: Path) -> FeatureMatrix | None:
     """The raw columns as numbers; of a sequence that is one example, their statistics."""
     import numpy as np
     import pandas as pd
@@ -130,14 +130,14 @@ def read_columns(held_out: HeldOut, data: Path) -> Features | None:
     task = held_out.task
     is_group = task.details.get("prediction_per") == "group"
     key = str(task.details["group_column"]) if is_group else task.id_column
-    table = read_table(task, data, key)
+    table = training_rows(task, data, key)
     if table is None:
         return None
     left_out = {key, task.id_column, *task.targets, *_names(task, "drop_columns")}
     decimal = str(task.details.get("decimal", "."))
-    others = _names(task, "other_decimal_columns")
+    other_decimals = _names(task, "other_decimal_columns")
     for name in table.columns.intersection(_names(task, "formatted_columns")):
-        sign = decimal if name not in others else "." if decimal == "," else ","
+        sign = decimal if name not in other_decimals else "." if decimal == "," else ","
         table[name] = table[name].str.replace(r"^\s*\((.*)\)\s*$", r"-\1", regex=True)
         table[name] = table[name].str.replace(rf"[^0-9{sign}+-]|[{sign}](?!\d)", "", regex=True)
         table[name] = table[name].str.replace(sign, decimal, regex=False)
@@ -148,58 +148,58 @@ def read_columns(held_out: HeldOut, data: Path) -> Features | None:
         numbers.index = pd.Index(table[key])
     numbers = numbers.loc[:, numbers.nunique().to_numpy() > 1]
     most = min(_MOST_SAMPLED, _MOST_SAMPLED_CELLS // max(1, numbers.shape[1]))
-    rows, places = _found(numbers.index, held_out, most)
+    rows, places = _locate_sample(numbers.index, held_out, most)
     if not len(rows) or not numbers.shape[1]:
         return None
     name = "the statistics of each sequence" if is_group else "the raw columns"
-    return Features(rows, numbers.to_numpy(dtype=np.float32)[places], name, GRADIENT_BOOSTING)
+    return FeatureMatrix(rows, numbers.to_numpy(dtype=np.float32)[places], name, GRADIENT_BOOSTING)
 
 
-def read_texts(held_out: HeldOut, data: Path) -> Features | None:
+def read_texts(held_out: HeldOut, data: Path) -> FeatureMatrix | None:
     """The words of the columns that are read, one after the other."""
     task = held_out.task
-    table = read_table(task, data, task.id_column)
+    table = training_rows(task, data, task.id_column)
     if table is None:
         return None
     texts = table[_names(task, "text_columns")].agg(" ".join, axis=1)
-    rows, places = _found(table[task.id_column], held_out, _MOST_SAMPLED)
+    rows, places = _locate_sample(table[task.id_column], held_out, _MOST_SAMPLED)
     if not len(rows):
         return None
-    return Features(rows, texts.to_numpy()[places], "the words (TF-IDF)", LINEAR)
+    return FeatureMatrix(rows, texts.to_numpy()[places], "the words (TF-IDF)", LINEAR)
 
 
-def read_pixels(held_out: HeldOut, data: Path) -> Features | None:
+def read_pixels(held_out: HeldOut, data: Path) -> FeatureMatrix | None:
     """The pixels that are columns of a table, from 0 to 1."""
     import re
 
     import numpy as np
 
     task = held_out.task
-    table = read_table(task, data, task.id_column)
+    table = training_rows(task, data, task.id_column)
     if table is None:
         return None
     names = [name for name in table.columns if re.fullmatch(r"(?i)(pixel|pix|px|p|x)?[_.]?\d+(x\d+)?", name)]
-    rows, places = _found(table[task.id_column], held_out, _MOST_SAMPLED_CELLS // max(1, len(names)))
+    rows, places = _locate_sample(table[task.id_column], held_out, _MOST_SAMPLED_CELLS // max(1, len(names)))
     if not len(rows) or not names:
         return None
-    return Features(rows, table[names].to_numpy()[places].astype(np.float32) / 255, "the pixels", LINEAR)
+    return FeatureMatrix(rows, table[names].to_numpy()[places].astype(np.float32) / 255, "the pixels", LINEAR)
 
 
 def cells_by_id(task: Task, data: Path, column: str) -> dict[str, str]:
     """What stands in a column of the training table, by the id; nothing where that cannot be read."""
-    table = read_table(task, data, task.id_column)
+    table = training_rows(task, data, task.id_column)
     if table is None or column not in table:
         return {}
     return dict(zip(table[task.id_column], table[column], strict=True))
 
 
-def read_table(task: Task, data: Path, key: str) -> Any:
+def training_rows(task: Task, data: Path, key: str) -> Any:
     """The first rows of the training table as text; None where it cannot be read or does not have the columns."""
     import pandas as pd
 
     try:
-        written = {name: str(task.details[name]) for name in ("separator", "encoding") if name in task.details}
-        rows = table_rows(contained(data / task.train_table, root=data), **written)
+        options = {name: str(task.details[name]) for name in ("separator", "encoding") if name in task.details}
+        rows = table_rows(resolve_inside(data / task.train_table, root=data), **options)
         _, header = next(rows)
         most = max(1, min(_MOST_ROWS, _MOST_TABLE_CELLS // len(header)))
         cells = [(row + [""] * len(header))[: len(header)] for _, row in islice(rows, most)]
@@ -212,9 +212,9 @@ def read_table(task: Task, data: Path, key: str) -> Any:
     return table if is_fit else None
 
 
-def _found(ids: Iterable[str], held_out: HeldOut, most: int) -> tuple[Any, Any]:
+def _locate_sample(ids: Iterable[str], held_out: HeldOut, most: int) -> tuple[Any, Any]:
     """The positions of at most so many examples, and the places where their ids stand."""
-    rows = sampled(held_out, most)
+    rows = sample_rows(held_out, most)
     places = held_out.places_in(ids)[rows]
     return rows[places >= 0], places[places >= 0]
 
@@ -230,9 +230,9 @@ def as_numbers(column: Any, decimal: str) -> Any:
 def _as_features(column: Any, decimal: str) -> Any:
     """A column of text as numbers: what they say, or how often a category is, as a rank where there are few."""
     text = column.str.strip()
-    filled = text != ""
+    is_filled = text != ""
     numbers = as_numbers(column, decimal)
-    if numbers.notna().sum() >= _MOSTLY * filled.sum():
+    if numbers.notna().sum() >= _MOSTLY * is_filled.sum():
         return numbers
     counts = text.value_counts()
     if len(counts) > _MOST_CATEGORIES:
@@ -257,7 +257,7 @@ _BANDS = 32
 _MOST_FILES = 500_000
 
 
-def read_images(held_out: HeldOut, data: Path) -> Features | None:
+def read_images(held_out: HeldOut, data: Path) -> FeatureMatrix | None:
     """The pixels of a sample, scaled down; None where the images are in archives or records."""
     details = held_out.task.details
     if details.get("labels_from") == "pixels":
@@ -269,7 +269,7 @@ def read_images(held_out: HeldOut, data: Path) -> Features | None:
     return _read(held_out, data, pixels, name=name, column="image_column", most=_MOST_IMAGES)
 
 
-def read_sounds(held_out: HeldOut, data: Path) -> Features | None:
+def read_sounds(held_out: HeldOut, data: Path) -> FeatureMatrix | None:
     """The loudness by pitch of a sample of the sounds; None where they are no WAV files, or in archives."""
     name = "the loudness by pitch"
     return _read(held_out, data, _loudness, name=name, column="audio_column", most=_MOST_SOUNDS)
@@ -277,7 +277,7 @@ def read_sounds(held_out: HeldOut, data: Path) -> Features | None:
 
 def _read(  # noqa: PLR0913 - what images and sounds differ in
     held_out: HeldOut, data: Path, features_of: Callable[[Path], Any], *, name: str, column: str, most: int
-) -> Features | None:
+) -> FeatureMatrix | None:
     """The features of the files of a sample of the examples; None where half of them cannot be read."""
     import numpy as np
 
@@ -287,16 +287,18 @@ def _read(  # noqa: PLR0913 - what images and sounds differ in
         return None
     is_named = task.train_table and named_by not in ("", task.id_column)
     names = cells_by_id(task, data, named_by) if is_named else {}
-    files = _files_by_name(contained(data / train_folder, root=data))
-    rows = sampled(held_out, most)
-    wanted = [names.get(str(one), str(one)) for one in held_out.ids[rows]]
-    paths = [files.get(one) or files.get(PurePosixPath(one).name) for one in wanted]
+    files = _files_by_name(resolve_inside(data / train_folder, root=data))
+    rows = sample_rows(held_out, most)
+    file_names = [names.get(str(example_id), str(example_id)) for example_id in held_out.ids[rows]]
+    paths = [files.get(file_name) or files.get(PurePosixPath(file_name).name) for file_name in file_names]
     with ThreadPoolExecutor(2) as pool:
-        found = list(pool.map(lambda path: None if path is None else features_of(path), paths))
-    read = {row: values for row, values in zip(rows.tolist(), found, strict=True) if values is not None}
-    if len(read) < max(1, len(rows) / 2):
+        file_features = list(pool.map(lambda path: None if path is None else features_of(path), paths))
+    features_by_row = {
+        row: values for row, values in zip(rows.tolist(), file_features, strict=True) if values is not None
+    }
+    if len(features_by_row) < max(1, len(rows) / 2):
         return None
-    return Features(np.array([*read]), np.stack([*read.values()]), name, LINEAR)
+    return FeatureMatrix(np.array([*features_by_row]), np.stack([*features_by_row.values()]), name, LINEAR)
 
 
 def _files_by_name(folder: Path) -> dict[str, Path]:
@@ -352,7 +354,7 @@ _MOST_JUDGED = 5_000  # rows by which a constant is chosen
 _MOST_ANSWER_PIXELS = 20_000_000
 
 
-def decided(predictions: Any, truth: Any, held_out: HeldOut) -> Any:
+def apply_decision(predictions: Any, truth: Any, held_out: HeldOut) -> Any:
     """Predictions as the metric wants them.
 
     Args:
@@ -387,11 +389,11 @@ def best_constant(truth: Any, held_out: HeldOut) -> Any:
     import numpy as np
 
     most = max(50, min(_MOST_JUDGED, _MOST_ANSWER_PIXELS // max(1, truth[0].size)))
-    judged = truth[:: 1 + len(truth) // most]
-    score, sign = function_of(held_out.task.metric), 1 if parsed(held_out.task.metric)[0].higher_is_better else -1
+    truth_sample = truth[:: 1 + len(truth) // most]
+    score, sign = function_of(held_out.task.metric), 1 if parse_metric(held_out.task.metric)[0].higher_is_better else -1
 
     def goodness(candidate: Any) -> float:
-        return sign * score(judged, np.repeat(candidate, len(judged), axis=0))
+        return sign * score(truth_sample, np.repeat(candidate, len(truth_sample), axis=0))
 
     return max(_constants(truth, held_out), key=goodness)
 
@@ -403,7 +405,9 @@ def _constants(truth: Any, held_out: HeldOut) -> Iterator[Any]:
     if kind is TargetKind.CLASS:
         counts = np.bincount(truth, minlength=held_out.class_count)
         if takes_labels:
-            yield from ([one] * np.ones(1, dtype=int) for one in np.argsort(-counts, kind="stable")[:_MOST_CANDIDATES])
+            yield from (
+                [answer] * np.ones(1, dtype=int) for answer in np.argsort(-counts, kind="stable")[:_MOST_CANDIDATES]
+            )
         else:
             yield counts[None] / counts.sum()
             yield np.full((1, len(counts)), 1 / len(counts))
@@ -422,8 +426,8 @@ def _constants(truth: Any, held_out: HeldOut) -> Iterator[Any]:
         if truth.min() >= 0:
             levels.append(np.expm1(np.log1p(truth.astype("float64")).mean(axis=axis)))
         for level in levels:
-            one = np.broadcast_to(level, truth[:1].shape)
-            yield decided(one, truth, held_out) if takes_labels else one
+            answer = np.broadcast_to(level, truth[:1].shape)
+            yield apply_decision(answer, truth, held_out) if takes_labels else answer
 
 
 def _nearest(numbers: Any, values: Any) -> Any:
@@ -452,16 +456,16 @@ def copied_answers(held_out: HeldOut, data: Path) -> Iterator[tuple[str, Any, An
     is_one = len(task.targets) == 1 and (is_class or task.target_kind is TargetKind.NUMBER)
     if not is_one or task.details.get("prediction_per") == "group" or not task.test_table:
         return
-    table, target = read_table(task, data, task.id_column), task.targets[0]
+    table, target = training_rows(task, data, task.id_column), task.targets[0]
     if table is None or target not in table:
         return
     places = held_out.places_in(table[task.id_column])
     rows = held_out.rows[places[held_out.rows] >= 0]
     if not len(rows):
         return
-    there = np.flatnonzero(places >= 0)
-    written = table[target].to_numpy()[places[there]]
-    class_of = dict(zip(written, held_out.truth[there].tolist(), strict=True)) if is_class else {}
+    examples = np.flatnonzero(places >= 0)
+    labels = table[target].to_numpy()[places[examples]]
+    class_of = dict(zip(labels, held_out.truth[examples].tolist(), strict=True)) if is_class else {}
     no_inputs = {task.id_column, target}
     inputs = [name for name in table.columns if name in _test_columns(held_out, data) and name not in no_inputs]
     decimal = str(task.details.get("decimal", "."))
@@ -486,9 +490,9 @@ def copied_answers(held_out: HeldOut, data: Path) -> Iterator[tuple[str, Any, An
 def _test_columns(held_out: HeldOut, data: Path) -> frozenset[str]:
     """The header of the test table; empty where that cannot be read."""
     details = held_out.task.details
-    written = {name: str(details[name]) for name in ("separator", "encoding") if name in details}
+    options = {name: str(details[name]) for name in ("separator", "encoding") if name in details}
     try:
-        _, header = next(table_rows(contained(data / held_out.task.test_table, root=data), **written))
+        _, header = next(table_rows(resolve_inside(data / held_out.task.test_table, root=data), **options))
     except (OSError, UnreadableTableError, StopIteration):
         return frozenset()
     return frozenset(header)
@@ -503,7 +507,7 @@ _TREES, _FEW_TREES = 100, 20  # at most, for each class, label or target
 _FEWEST_TO_STOP = 10  # rows of a class, of which the tenth that says when to stop has one
 
 
-def predicted(features: Features, inside: Any, judged: Any, held_out: HeldOut) -> Any:
+def fit_predict(features: FeatureMatrix, inside: Any, validation_rows: Any, held_out: HeldOut) -> Any:
     """What a model that saw the rows `inside` of the features predicts for others.
 
     Returns:
@@ -512,20 +516,20 @@ def predicted(features: Features, inside: Any, judged: Any, held_out: HeldOut) -
     import numpy as np
 
     truth, kind = held_out.truth[features.rows[inside]], held_out.task.target_kind
-    wanted = truth > 0 if kind is TargetKind.LABELS else truth  # labels may be shares
-    model = _model(features, wanted, held_out).fit(features.values[inside], wanted)
-    asked = features.values[judged]
+    targets = truth > 0 if kind is TargetKind.LABELS else truth  # labels may be shares
+    model = _model(features, targets, held_out).fit(features.values[inside], targets)
+    inputs = features.values[validation_rows]
     if kind is TargetKind.NUMBER:
-        return model.predict(asked)
-    found = model.predict_proba(asked)
+        return model.predict(inputs)
+    probabilities = model.predict_proba(inputs)
     if kind is TargetKind.LABELS:
-        return found[:, -truth.shape[1] :]  # of a single label the first column says that it is not there
-    chances = np.zeros((len(judged), held_out.class_count))
-    chances[:, model.classes_] = found
+        return probabilities[:, -truth.shape[1] :]  # of a single label the first column says that it is not there
+    chances = np.zeros((len(validation_rows), held_out.class_count))
+    chances[:, model.classes_] = probabilities
     return chances
 
 
-def _model(features: Features, wanted: Any, held_out: HeldOut) -> Any:
+def _model(features: FeatureMatrix, targets: Any, held_out: HeldOut) -> Any:
     """Boosted trees, as many as help on a tenth of the rows, or a linear model.
 
     The latter is of standardised numbers, or of the weights of words and pairs of words.
@@ -545,9 +549,11 @@ def _model(features: Features, wanted: Any, held_out: HeldOut) -> Any:
     task = held_out.task
     is_number = task.target_kind is TargetKind.NUMBER
     if features.model == GRADIENT_BOOSTING:
-        many = held_out.class_count if task.target_kind is TargetKind.CLASS else held_out.truth.shape[1]
-        can_stop = is_number or _rarest(wanted) >= _FEWEST_TO_STOP
-        trees = _TREES if can_stop and many <= _MOST_BOOSTED else _FEW_TREES  # all of them would overfit small data
+        output_count = held_out.class_count if task.target_kind is TargetKind.CLASS else held_out.truth.shape[1]
+        can_stop = is_number or _rarest(targets) >= _FEWEST_TO_STOP
+        trees = (
+            _TREES if can_stop and output_count <= _MOST_BOOSTED else _FEW_TREES
+        )  # all of them would overfit small data
         boosting = ensemble.HistGradientBoostingRegressor if is_number else ensemble.HistGradientBoostingClassifier
         first, model = "passthrough", boosting(max_iter=trees, early_stopping=can_stop, random_state=0)
     else:
@@ -563,11 +569,11 @@ def _model(features: Features, wanted: Any, held_out: HeldOut) -> Any:
     return pipeline.make_pipeline(first, model)
 
 
-def _rarest(wanted: Any) -> int:
+def _rarest(targets: Any) -> int:
     """The number of rows that have the rarest class, or the rarer side of any label."""
     import numpy as np
 
-    columns = wanted.reshape(len(wanted), -1).T
+    columns = targets.reshape(len(targets), -1).T
     return min(int(np.unique(column, return_counts=True)[1].min()) for column in columns)
 
 
@@ -624,26 +630,26 @@ def baselines(task: Task, data: Path, predictions: Path) -> Iterator[Baseline]:
     answers = _answers(features, held_out)
     rows = sorted(answers)
     if rows:
-        found = float(score(held_out.truth[rows], np.stack([answers[row] for row in rows])))
-        yield Baseline(f"{features.model} on {features.name}", found, len(rows))
+        model_score = float(score(held_out.truth[rows], np.stack([answers[row] for row in rows])))
+        yield Baseline(f"{features.model} on {features.name}", model_score, len(rows))
 
 
 def _best_copy(held_out: HeldOut, data: Path, constant: Any) -> Baseline | None:
     """The best score of copying an input column, if one is better than the constant on the same rows."""
     import numpy as np
 
-    score, higher = function_of(held_out.task.metric), parsed(held_out.task.metric)[0].higher_is_better
-    found: list[tuple[float, Baseline]] = []
+    score, higher = function_of(held_out.task.metric), parse_metric(held_out.task.metric)[0].higher_is_better
+    copies: list[tuple[float, Baseline]] = []
     for name, rows, answers in copied_answers(held_out, data):
         truth = held_out.truth[rows]
-        copied, usual = (float(score(truth, each)) for each in (answers, constant[: len(rows)]))
-        gain = copied - usual if higher else usual - copied
+        copy_score, usual = (float(score(truth, predictions)) for predictions in (answers, constant[: len(rows)]))
+        gain = copy_score - usual if higher else usual - copy_score
         if np.isfinite(gain) and gain > 0:
-            found.append((gain, Baseline(f"{COPY}{name}", copied, len(rows))))
-    return max(found, key=lambda pair: pair[0])[1] if found else None
+            copies.append((gain, Baseline(f"{COPY}{name}", copy_score, len(rows))))
+    return max(copies, key=lambda pair: pair[0])[1] if copies else None
 
 
-def _answers(features: Features, held_out: HeldOut) -> dict[int, Any]:
+def _answers(features: FeatureMatrix, held_out: HeldOut) -> dict[int, Any]:
     """The answer to each held-out example, by its position, of models that have not seen its fold."""
     import numpy as np
 
@@ -651,8 +657,10 @@ def _answers(features: Features, held_out: HeldOut) -> dict[int, Any]:
     is_judged = np.isin(rows, held_out.rows)
     for fold in np.unique(held_out.fold[held_out.rows]):
         is_of_fold = held_out.fold[rows] == fold
-        judged, inside = np.flatnonzero(is_judged & is_of_fold), np.flatnonzero(~is_of_fold)
-        if len(judged) and len(inside):
-            found = decided(predicted(features, inside, judged, held_out), held_out.truth[rows[inside]], held_out)
-            answers |= dict(zip(rows[judged].tolist(), found, strict=True))
+        validation_rows, inside = np.flatnonzero(is_judged & is_of_fold), np.flatnonzero(~is_of_fold)
+        if len(validation_rows) and len(inside):
+            fold_answers = apply_decision(
+                fit_predict(features, inside, validation_rows, held_out), held_out.truth[rows[inside]], held_out
+            )
+            answers |= dict(zip(rows[validation_rows].tolist(), fold_answers, strict=True))
     return answers

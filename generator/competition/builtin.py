@@ -106,7 +106,7 @@ def of_rows(slug: str, parts: Callable[[], Parts], *, sample_answer: str) -> Bui
     return BuiltIn(Competition(**declaration["competition"]), declaration["description"], task, write, answers)
 
 
-def dataset(name: str, **options: Any) -> Any:
+def builtin_dataset(name: str, **options: Any) -> Any:
     """A data set that scikit-learn carries.
 
     Raises:
@@ -115,7 +115,7 @@ def dataset(name: str, **options: Any) -> Any:
     try:
         datasets = import_module("sklearn.datasets")
     except ImportError as error:
-        raise PackageMissingError(what="The data of this competition come with", package="scikit-learn") from error
+        raise PackageMissingError(clause="The data of this competition come with", package="scikit-learn") from error
     return getattr(datasets, f"load_{name}")(**options)
 
 
@@ -131,8 +131,8 @@ def split(slug: str, cells: Iterable[Sequence[str]], training_rows: int) -> tupl
     rows = [(key_of(slug, str(index)), *row) for index, row in enumerate(cells)]
     # The stream of RandomState, unlike that of Generator, is frozen for good (NEP 19).
     order: list[int] = numpy.random.RandomState(_SPLIT_SEED).permutation(len(rows)).tolist()
-    drawn = [rows[index] for index in order]
-    return sorted(drawn[:training_rows]), sorted(drawn[training_rows:])
+    shuffled_rows = [rows[index] for index in order]
+    return sorted(shuffled_rows[:training_rows]), sorted(shuffled_rows[training_rows:])
 
 
 def numbers(features: Iterable[Sequence[float]], answers: Iterable[float]) -> Iterable[list[str]]:
@@ -155,7 +155,7 @@ def _write_table(path: Path, header: Sequence[str], rows: Iterable[Sequence[str]
 
 
 def _diabetes_parts() -> Parts:
-    data = dataset("diabetes", scaled=False)
+    data = builtin_dataset("diabetes", scaled=False)
     return data.feature_names, *split("diabetes", numbers(data.data.tolist(), data.target.tolist()), training_rows=309)
 
 
@@ -172,7 +172,7 @@ _DARKEST_SHADE = 16
 
 
 def _digits_parts() -> Parts:
-    _, labels = dataset("digits", return_X_y=True)
+    _, labels = builtin_dataset("digits", return_X_y=True)
     return (), *split("digits", ([str(label)] for label in labels.tolist()), training_rows=1_257)
 
 
@@ -180,7 +180,7 @@ def _write(folder: Path) -> None:
     from PIL import Image
 
     _TABLES.write(folder)
-    images, _ = dataset("digits", return_X_y=True)
+    images, _ = builtin_dataset("digits", return_X_y=True)
     pixels = (images.reshape(-1, 8, 8) * (255 / _DARKEST_SHADE)).round().astype("uint8")
     scans = {key_of("digits", str(index)): scan for index, scan in enumerate(pixels)}
     for name, rows in zip(("train", "test"), _digits_parts()[1:], strict=True):
@@ -215,7 +215,7 @@ _MASK = "___"
 def _docstrings_parts() -> Parts:
     """All texts by id, no text twice, and about as many of each part of the library."""
     folder = Path(sysconfig.get_path("stdlib"))
-    chosen: dict[str, Row] = {}
+    rows_by_text: dict[str, Row] = {}
     for label, modules in _PARTS.items():
         texts = {
             key_of("docstrings", name): text
@@ -224,13 +224,13 @@ def _docstrings_parts() -> Parts:
         }
         # The order of the ids is random, and the same with every version of Python.
         for key in sorted(texts)[:_TEXTS_PER_PART]:
-            chosen.setdefault(texts[key], (key, texts[key], label))
-    if len(chosen) < _FEWEST_TEXTS:
+            rows_by_text.setdefault(texts[key], (key, texts[key], label))
+    if len(rows_by_text) < _FEWEST_TEXTS:
         raise CompetitionError(
-            f"{printable(str(folder))} has {len(chosen):,} documentation strings to make a competition of, and "
+            f"{printable(str(folder))} has {len(rows_by_text):,} documentation strings to make a competition of, and "
             f"{_FEWEST_TEXTS:,} are needed. Use a Python whose standard library is installed with its source files."
         )
-    rows = sorted(chosen.values())
+    rows = sorted(rows_by_text.values())
     return ("text",), [row for row in rows if not _is_test(row[0])], [row for row in rows if _is_test(row[0])]
 
 
@@ -242,9 +242,11 @@ def _texts_of_module(folder: Path, module: str) -> Iterator[tuple[str, str]]:
         parts = [part for part in path.relative_to(folder).with_suffix("").parts if part != "__init__"]
         own_names = re.compile(rf"\b(?:{'|'.join(re.escape(part.strip('_')) for part in parts)})\b", re.IGNORECASE)
         for name, text in _texts_below(ast.parse(path.read_bytes()), ".".join(parts)):
-            masked = own_names.sub(_MASK, text)
-            if len(masked.split()) >= _SHORTEST and all(mark.isprintable() or mark in "\n\t" for mark in masked):
-                yield name, masked
+            masked_text = own_names.sub(_MASK, text)
+            if len(masked_text.split()) >= _SHORTEST and all(
+                mark.isprintable() or mark in "\n\t" for mark in masked_text
+            ):
+                yield name, masked_text
 
 
 def _texts_below(node: ast.AST, name: str) -> Iterator[tuple[str, str]]:
@@ -275,7 +277,7 @@ DOCSTRINGS = of_rows("docstrings", _docstrings_parts, sample_answer=min(_PARTS))
 
 
 def _tumours_parts() -> Parts:
-    data = dataset("breast_cancer")
+    data = builtin_dataset("breast_cancer")
     malignant = (float(answer == 0) for answer in data.target.tolist())  # scikit-learn calls the benign ones 1
     return data.feature_names, *split("tumours", numbers(data.data.tolist(), malignant), training_rows=398)
 
@@ -286,7 +288,7 @@ TUMOURS = of_rows("tumours", _tumours_parts, sample_answer="0.5")
 BUILT_IN = {"diabetes": DIABETES, "digits": DIGITS, "docstrings": DOCSTRINGS, "tumours": TUMOURS}
 
 
-def known() -> list[str]:
+def competition_slugs() -> list[str]:
     """The slugs of the built-in competitions."""
     return sorted(BUILT_IN)
 
@@ -305,7 +307,8 @@ def require(slug: str) -> BuiltIn:
     built_in = find(slug)
     if built_in is None:
         raise CompetitionError(
-            f'There is no competition "{printable(slug)}" here; the built-in ones are: {", ".join(known())}.'
-            f"{did_you_mean(slug, known())}"
+            f'There is no competition "{printable(slug)}" here; the built-in ones are: '
+            f"{', '.join(competition_slugs())}."
+            f"{did_you_mean(slug, competition_slugs())}"
         )
     return built_in

@@ -148,12 +148,12 @@ class Task:
 class CannotAskError(CompetitionError):
     """Nobody can be asked from this machine; `why` is a whole sentence, with what to do."""
 
-    def __init__(self, *, why: str) -> None:
-        super().__init__(f"Kaggle was not asked. {why}")
+    def __init__(self, *, reason: str) -> None:
+        super().__init__(f"Kaggle was not asked. {reason}")
 
 
 @dataclass(frozen=True)
-class Description:
+class CompetitionDescription:
     """A competition as its hosts describe it; every text is untrusted.
 
     Attributes:
@@ -177,7 +177,7 @@ class FactSource(Protocol):
     Whatever cannot be answered is a `TandemError`; `CannotAskError` where it is for want of credentials.
     """
 
-    def describe(self, slug: str) -> Description:
+    def describe(self, slug: str) -> CompetitionDescription:
         """Asks for what the hosts say of a competition; costs a request or two."""
 
     def survey(self, slug: str) -> "Survey":
@@ -250,7 +250,7 @@ _Texts = Sequence[tuple[str, str]]
 
 
 @dataclass(frozen=True)
-class Rule:
+class CompetitionRule:
     """Something that a page demands: `value`, and the words that say so, in which page."""
 
     value: str
@@ -273,9 +273,9 @@ class Rules:
         internet: "off" or "on".
     """
 
-    hours: Mapping[str, Rule] = field(default_factory=dict)
-    file_name: Rule | None = None
-    internet: Rule | None = None
+    hours: Mapping[str, CompetitionRule] = field(default_factory=dict)
+    file_name: CompetitionRule | None = None
+    internet: CompetitionRule | None = None
 
 
 def read_rules(pages: Mapping[str, str]) -> Rules:
@@ -287,7 +287,7 @@ def read_rules(pages: Mapping[str, str]) -> Rules:
     texts = [(name, plain_text(content)) for name, content in _in_order(pages)]
     return Rules(
         hours=_hours(texts),
-        file_name=_first(texts, _NAMED, lambda found: found["name"]),
+        file_name=_first(texts, _NAMED, lambda match: match["name"]),
         internet=_first(texts, _NO_INTERNET, lambda _: "off") or _first(texts, _INTERNET, lambda _: "on"),
     )
 
@@ -295,37 +295,37 @@ def read_rules(pages: Mapping[str, str]) -> Rules:
 def plain_text(content: str) -> str:
     """The words of a page, without tags, links and emphasis; a line for each paragraph or item of a list."""
     text = content[:_LONGEST_PAGE]
-    for dropped in _DROPPED:
-        text = dropped.sub(" ", text)
+    for pattern in _DROPPED:
+        text = pattern.sub(" ", text)
     text = _TAG.sub("", _LINE_ENDING_TAG.sub("\n", text))
     text = _LINK.sub(r"\1", html.unescape(text))
-    lines = (" ".join(_EMPHASIS.sub(lambda found: found[1] or "", line).split()) for line in text.splitlines())
+    lines = (" ".join(_EMPHASIS.sub(lambda match: match[1] or "", line).split()) for line in text.splitlines())
     return "\n".join(line for line in lines if line)
 
 
 def evaluation_text(pages: Mapping[str, str]) -> str:
     """The page that says how submissions are scored, as plain text; "" if there is none."""
-    found = next((content for name, content in pages.items() if "evaluation" in name.lower()), "")
-    return plain_text(found)
+    page = next((content for name, content in pages.items() if "evaluation" in name.lower()), "")
+    return plain_text(page)
 
 
 def _in_order(pages: Mapping[str, str]) -> list[tuple[str, str]]:
     """The pages that tell of notebooks and submissions, those on code requirements first."""
-    ranked = [
+    ranks = [
         (min(place for place, word in enumerate(_TELLING_PAGES) if word in name.lower()), name)
         for name in pages
         if any(word in name.lower() for word in _TELLING_PAGES)
         and not any(word in name.lower() for word in _OTHER_PAGES)
     ]
-    return [(name, pages[name]) for _, name in sorted(ranked)]
+    return [(name, pages[name]) for _, name in sorted(ranks)]
 
 
-def _first(texts: _Texts, pattern: re.Pattern[str], value: Callable[[re.Match[str]], str]) -> Rule | None:
+def _first(texts: _Texts, pattern: re.Pattern[str], value: Callable[[re.Match[str]], str]) -> CompetitionRule | None:
     for page, text in texts:
         for clause in _clauses(text):
-            found = pattern.search(clause)
-            if found is not None:
-                return Rule(value(found), _quote(clause, found), page)
+            match = pattern.search(clause)
+            if match is not None:
+                return CompetitionRule(value(match), _quote(clause, match), page)
     return None
 
 
@@ -333,22 +333,22 @@ def _clauses(text: str) -> Iterator[str]:
     return (clause.strip() for clause in _CLAUSE_END.split(text) if clause.strip())
 
 
-def _quote(clause: str, found: re.Match[str]) -> str:
+def _quote(clause: str, match: re.Match[str]) -> str:
     """The clause, or the middle of a long one with what was found in it."""
     if len(clause) <= _QUOTED:
         return clause
-    start = max(0, min(found.start() - _QUOTED // 4, len(clause) - _QUOTED))
+    start = max(0, min(match.start() - _QUOTED // 4, len(clause) - _QUOTED))
     return f"{'… ' if start else ''}{clause[start : start + _QUOTED].strip()} …"
 
 
-def _hours(texts: _Texts) -> dict[str, Rule]:
+def _hours(texts: _Texts) -> dict[str, CompetitionRule]:
     """The strictest limit for each device; the first page that has any is the one that counts."""
     for page, text in texts:
-        strictest: dict[str, tuple[float, Rule]] = {}
+        strictest: dict[str, tuple[float, CompetitionRule]] = {}
         for clause in _clauses(text):
-            for device, hours, found in _limits(clause):
+            for device, hours, match in _limits(clause):
                 if device not in strictest or hours < strictest[device][0]:
-                    strictest[device] = hours, Rule(f"{hours:g}", _quote(clause, found), page)
+                    strictest[device] = hours, CompetitionRule(f"{hours:g}", _quote(clause, match), page)
         if strictest:
             return {device: strictest[device][1] for device in _DEVICES if device in strictest}
     return {}
@@ -359,12 +359,12 @@ def _limits(clause: str) -> Iterator[tuple[str, float, re.Match[str]]]:
     if not _RUNS.search(clause) or not _LIMITS.search(clause) or _OTHER_TIMES.search(clause):
         return
     before = 0
-    for found in _DURATION.finditer(clause):
-        number = found["number"].lower()
+    for match in _DURATION.finditer(clause):
+        number = match["number"].lower()
         hours = float(_NUMBERS.get(number, 0) or number)
-        if found["unit"].lower().startswith("m"):
+        if match["unit"].lower().startswith("m"):
             hours /= _MINUTES_OF_AN_HOUR
-        named = _DEVICE.findall(clause[before : found.start()]) or _DEVICE.findall(clause)
-        before = found.end()
+        devices = _DEVICE.findall(clause[before : match.start()]) or _DEVICE.findall(clause)
+        before = match.end()
         if 0 < hours <= _MOST_HOURS:
-            yield from ((device, hours, found) for device in {name.lower(): 0 for name in named} or _DEVICES)
+            yield from ((device, hours, match) for device in {name.lower(): 0 for name in devices} or _DEVICES)

@@ -81,7 +81,7 @@ class MetricFacts:
     is_ordinal: bool = False
     faint_name: str = ""
 
-    def spelled(self, parameter: float | None = None) -> str:
+    def task_name(self, parameter: float | None = None) -> str:
         """The metric as a task names it: "rmse", "map@5", or just "map" where the parameter is not known."""
         return _short(self.name) if parameter is None else f"{_short(self.name)}@{parameter:g}"
 
@@ -90,13 +90,13 @@ class UnknownMetricError(CompetitionError):
     """No metric of this name can be computed."""
 
     def __init__(self, *, metric: str) -> None:
-        known = [_short(name) for name in METRICS]
-        near = did_you_mean(metric, known) or f" `tandem generate --list` shows all {len(known)}."
-        own = " One of your own can be written in metric.py, beside pair.toml."
-        super().__init__(f'There is no metric "{printable(metric)}".{near}{own}')
+        names = [_short(name) for name in METRICS]
+        near = did_you_mean(metric, names) or f" `tandem generate --list` shows all {len(names)}."
+        advice = " One of your own can be written in metric.py, beside pair.toml."
+        super().__init__(f'There is no metric "{printable(metric)}".{near}{advice}')
 
 
-def parsed(metric: str) -> tuple[MetricFacts, float | None]:
+def parse_metric(metric: str) -> tuple[MetricFacts, float | None]:
     """The facts and the parameter of a metric as a task names it.
 
     Args:
@@ -181,7 +181,7 @@ def function_of(metric: str) -> Callable[[Any, Any], float]:
     """
     import numpy as np
 
-    facts, parameter = parsed(metric)
+    facts, parameter = parse_metric(metric)
     file = template_folder() / "metrics" / f"{facts.wants}{SUFFIX}"
     _, _, cell = sections(file.read_text(encoding="utf-8"))[facts.name].partition(_CELL)
     names: dict[str, Any] = {"np": np, "METRIC_PARAMETER": parameter}
@@ -236,10 +236,10 @@ def find_metric(text: str) -> str | None:
         The metric as a task names it, with its parameter if the text has that ("map@5", else "map"), or None if no
         metric is named, or one that the kit does not compute, such as a weighted one.
     """
-    best = max(_found(text), key=_rank, default=None)
+    best = max(_find_mentions(text), key=_rank, default=None)
     if best is None or best.metric is None or best.is_weighted:
         return None
-    return _spelled(best.metric, best.parameter)
+    return _task_name(best.metric, best.parameter)
 
 
 def metric_named(name: str) -> str:
@@ -249,7 +249,7 @@ def metric_named(name: str) -> str:
         name: What stands where a task's metric belongs.
 
     Returns:
-        The metric as a task names it; the name as it is where none is meant, for `parsed` to refuse.
+        The metric as a task names it; the name as it is where none is meant, for `parse_metric` to refuse.
     """
     lower = name.strip().lower()
     short = lower.partition("@")[0]
@@ -269,11 +269,11 @@ def mentioned_metrics(text: str) -> list[str]:
     Returns:
         Metrics as tasks name them, none of them twice.
     """
-    found = sorted(_found(text), key=_rank, reverse=True)
-    return list(dict.fromkeys(_spelled(one.metric, one.parameter) for one in found if one.metric))
+    mentions = sorted(_find_mentions(text), key=_rank, reverse=True)
+    return list(dict.fromkeys(_task_name(mention.metric, mention.parameter) for mention in mentions if mention.metric))
 
 
-def _found(text: str) -> Iterator[_Found]:
+def _find_mentions(text: str) -> Iterator[_Found]:
     words = _words(text[:_LONGEST_TEXT])
     is_prose = words.count(" ") >= _SHORT_TEXT
     for wording in _wordings():
@@ -290,23 +290,23 @@ def _found(text: str) -> Iterator[_Found]:
             )
 
 
-def _rank(found: _Found) -> tuple[int, bool, int]:
-    return found.weight, bool(found.parameter), -found.position
+def _rank(mention: _Found) -> tuple[int, bool, int]:
+    return mention.weight, bool(mention.parameter), -mention.position
 
 
-def _spelled(metric: MetricFacts, parameter: str) -> str:
+def _task_name(metric: MetricFacts, parameter: str) -> str:
     if metric.at_one and parameter == "1":
         return metric.at_one
     try:
-        return metric.spelled(parsed(f"{metric.name}@{parameter}")[1])
+        return metric.task_name(parse_metric(f"{metric.name}@{parameter}")[1])
     except CompetitionError:
-        return metric.spelled()
+        return metric.task_name()
 
 
 @cache
 def _wordings() -> tuple[_Wording, ...]:
-    known = [(metric, name) for metric in METRICS.values() for name in metric.names]
-    return tuple(_wording(metric, name) for metric, name in [*known, *((None, name) for name in OTHER_METRICS)])
+    pairs = [(metric, name) for metric in METRICS.values() for name in metric.names]
+    return tuple(_wording(metric, name) for metric, name in [*pairs, *((None, name) for name in OTHER_METRICS)])
 
 
 def _wording(metric: MetricFacts | None, name: str) -> _Wording:
@@ -344,17 +344,19 @@ def suited_metric(metric: str, target_kind: TargetKind, *, classes: int) -> str:
     Returns:
         The form for this target, or the metric as it is where it has one form only or is not for such targets at all.
     """
-    facts, _ = parsed(metric)
+    facts, _ = parse_metric(metric)
     if target_kind not in {TargetKind.CLASS, TargetKind.LABELS}:
         return metric
     is_of_more = target_kind is TargetKind.CLASS and classes > _TWO_CLASSES
     for base in (facts for facts in METRICS.values() if facts.for_labels):
-        more, labels = base.for_more_classes or base.name, base.for_labels
+        multiclass_name, labels = base.for_more_classes or base.name, base.for_labels
         needs_two_classes = facts.name == base.name and is_of_more
-        if facts.name in {base.name, more, labels} and (needs_two_classes or target_kind not in facts.target_kinds):
+        if facts.name in {base.name, multiclass_name, labels} and (
+            needs_two_classes or target_kind not in facts.target_kinds
+        ):
             if target_kind is TargetKind.LABELS:
                 return labels
-            return more if is_of_more else base.name
+            return multiclass_name if is_of_more else base.name
     return metric
 
 
@@ -371,7 +373,7 @@ def nearest_metric(text: str, target_kind: TargetKind, *, wants_labels: bool) ->
         else the usual one for such targets.
     """
     for metric in mentioned_metrics(text):
-        facts, _ = parsed(metric)
+        facts, _ = parse_metric(metric)
         if target_kind in facts.target_kinds and (facts.wants is Wants.LABELS) == wants_labels:
             return metric
     return _usual(target_kind, wants_labels=wants_labels).name
@@ -390,7 +392,7 @@ def loss_of(metric: str, target_kind: TargetKind) -> str:
     """
     if target_kind in {TargetKind.CLASS, TargetKind.LABELS}:
         return "cross_entropy"
-    facts, _ = parsed(metric)
+    facts, _ = parse_metric(metric)
     return facts.loss if target_kind in facts.target_kinds else _usual(target_kind, wants_labels=False).loss
 
 
@@ -407,7 +409,7 @@ def decision_of(metric: str, target_kind: TargetKind, submission: SubmissionKind
         than two classes), "grades" (which is argmax where classes are no numbers), "thresholds", "rounding" or
         "mask_threshold".
     """
-    facts, _ = parsed(metric)
+    facts, _ = parse_metric(metric)
     if target_kind is TargetKind.MASK:
         return "mask_threshold"
     if facts.wants is not Wants.LABELS:
@@ -438,6 +440,6 @@ __all__ = [
     "loss_of",
     "metric_named",
     "nearest_metric",
-    "parsed",
+    "parse_metric",
     "suited_metric",
 ]

@@ -78,8 +78,8 @@ class SchemaError(CompetitionError):
     """A declaration that says what cannot be."""
 
     def __init__(self, *, path: Path, problem: str, key: str = "") -> None:
-        where = f', key "{printable(key)}":' if key else " cannot be used:"
-        super().__init__(f"{printable(str(path))}{where} {printable(problem)}.")
+        location = f', key "{printable(key)}":' if key else " cannot be used:"
+        super().__init__(f"{printable(str(path))}{location} {printable(problem)}.")
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ class Setting:
             one as it is; "" for both.
         chosen_blindly: Whether the kit chooses it without looking at the data.
         flag: The option of `generate` that sets it, with its metavar: "--id-column NAME"; "" where only `--set` does.
-        called: The words for it in messages.
+        display_name: The words for it in messages.
         group: Of a parameter: "fixed", "main" or "data", see `parameters.toml`; "" for others.
         aliases: Other names of a parameter.
         advice: When to change a parameter, for docs/knobs.md.
@@ -213,7 +213,7 @@ def common() -> Mapping[str, Mapping[str, Setting]]:
         SchemaError: The declaration is broken.
     """
     path = template_folder() / "families" / "common.toml"
-    return {section: _keys(path, described) for section, described in _read(path).items()}
+    return {section: _keys(path, declarations) for section, declarations in _read(path).items()}
 
 
 def extended_names() -> Mapping[str, str]:
@@ -240,8 +240,8 @@ def keys_of(family: str) -> dict[str, Setting]:
     Raises:
         SchemaError: A declaration is broken.
     """
-    known = families().get(family)
-    return {**common()["task"], **(known.task if known is not None else {})}
+    known_family = families().get(family)
+    return {**common()["task"], **(known_family.task if known_family is not None else {})}
 
 
 @cache
@@ -269,7 +269,7 @@ def option_of(key: str) -> str:
     return _rule(key).option or f"--set {key}"
 
 
-def called(key: str) -> str:
+def display_name(key: str) -> str:
     """Returns what messages call a key: "The metric", or "The value KEY"."""
     return _rule(key).called or f"The value {key}"
 
@@ -300,8 +300,11 @@ def values_of(task: Task, keys: Mapping[str, Setting]) -> dict[str, Value]:
     """
     attributes = {key: getattr(task, key) for key in _ATTRIBUTES}
     plain = {key: str(value) if isinstance(value, StrEnum) else value for key, value in attributes.items()}
-    said = {**task.details, **plain, "targets": list(task.targets)}
-    return {key: said[key] if key in said or rule.default is None else rule.default for key, rule in keys.items()}
+    task_values = {**task.details, **plain, "targets": list(task.targets)}
+    return {
+        key: task_values[key] if key in task_values or rule.default is None else rule.default
+        for key, rule in keys.items()
+    }
 
 
 def task_of(family: str, values: Mapping[str, Any], evidence: Mapping[str, str]) -> Task:
@@ -324,21 +327,23 @@ def read_declaration(path: Path) -> dict[str, Any]:
     return data
 
 
-_ATTRIBUTES = tuple(each.name for each in fields(Task) if each.name not in ("family", "details", "evidence"))
+_ATTRIBUTES = tuple(
+    attribute.name for attribute in fields(Task) if attribute.name not in ("family", "details", "evidence")
+)
 
 
 @cache
 def _extended_names(templates: Path) -> Mapping[str, str]:
-    extended: dict[str, str] = {}
+    parents_by_name: dict[str, str] = {}
     for kind in ("families/*/family.toml", "frameworks/*/framework.toml"):
-        declared = {path: read_declaration(path).get("extends", "") for path in templates.glob(kind)}
-        whole = {path.parent.name for path, parent in declared.items() if not parent}
-        for path, parent in declared.items():
+        parents_by_path = {path: read_declaration(path).get("extends", "") for path in templates.glob(kind)}
+        whole = {path.parent.name for path, parent in parents_by_path.items() if not parent}
+        for path, parent in parents_by_path.items():
             if parent and parent not in whole:
-                known = ", ".join(sorted(whole))
-                raise SchemaError(path=path, problem=f'"extends" has to be one that extends nothing itself: {known}')
-        extended |= {path.parent.name: parent for path, parent in declared.items() if parent}
-    return extended
+                choices = ", ".join(sorted(whole))
+                raise SchemaError(path=path, problem=f'"extends" has to be one that extends nothing itself: {choices}')
+        parents_by_name |= {path.parent.name: parent for path, parent in parents_by_path.items() if parent}
+    return parents_by_name
 
 
 @cache
@@ -348,11 +353,14 @@ def _families(templates: Path) -> Mapping[str, Family]:
 
 def _family(path: Path) -> Family:
     data = read_declaration(path)
-    _check_names(path, data, {each.name for each in fields(Family)} - {"name", "frameworks"})
-    extended = _extended_names(path.parents[2])
-    folders = [path.parent, *(path.parents[1] / parent for own, parent in extended.items() if own == path.parent.name)]
+    _check_names(path, data, {attribute.name for attribute in fields(Family)} - {"name", "frameworks"})
+    parents_by_name = _extended_names(path.parents[2])
+    folders = [
+        path.parent,
+        *(path.parents[1] / parent for child, parent in parents_by_name.items() if child == path.parent.name),
+    ]
     models = {model.name.removesuffix(SUFFIX) for folder in folders for model in folder.glob(f"models/*{SUFFIX}")}
-    frameworks = tuple(sorted(models | {own for own, parent in extended.items() if parent in models}))
+    frameworks = tuple(sorted(models | {child for child, parent in parents_by_name.items() if parent in models}))
     try:
         data["medium"] = Medium(data.get("medium", ""))
         data["targets"] = tuple(map(TargetKind, data.get("targets", "")))
@@ -363,29 +371,31 @@ def _family(path: Path) -> Family:
     return Family(name=path.parent.name, frameworks=frameworks, **data)
 
 
-def _keys(path: Path, described: Mapping[str, Mapping[str, Any]]) -> dict[str, Setting]:
-    return {key: _setting(path, key, {"range": _range_of(key), **declared}) for key, declared in described.items()}
+def _keys(path: Path, declarations: Mapping[str, Mapping[str, Any]]) -> dict[str, Setting]:
+    return {
+        key: _setting(path, key, {"range": _range_of(key), **declaration}) for key, declaration in declarations.items()
+    }
 
 
 def _range_of(key: str) -> str:
     """Return the range of the parameter that a key is rendered to, which is the key's as well if it declares none."""
-    parameter = parameters().get(key.upper())
+    parameter = all_parameters().get(key.upper())
     return str(parameter.range) if parameter else ""
 
 
-def _setting(path: Path, name: str, declared: Mapping[str, Any], *, types: Mapping[str, type] = _TYPES) -> Setting:
-    _check_names(path, declared, [each.name for each in fields(Setting)], key=name)
-    kind = types.get(declared.get("type", ""))
+def _setting(path: Path, name: str, declaration: Mapping[str, Any], *, types: Mapping[str, type] = _TYPES) -> Setting:
+    _check_names(path, declaration, [attribute.name for attribute in fields(Setting)], key=name)
+    kind = types.get(declaration.get("type", ""))
     if kind is None:
         raise SchemaError(path=path, key=name, problem=f"its type is none of {', '.join(types)}")
-    options = kind if issubclass(kind, StrEnum) else declared.get("options", ())
+    options = kind if issubclass(kind, StrEnum) else declaration.get("options", ())
     kind = str if issubclass(kind, StrEnum) else kind
     try:
-        numbers = Range.of(declared.get("range", ""))
+        numbers = Range.of(declaration.get("range", ""))
     except ValueError as error:
-        problem = f'"{declared["range"]}" is no range, such as "at least 0 and below 1"'
+        problem = f'"{declaration["range"]}" is no range, such as "at least 0 and below 1"'
         raise SchemaError(path=path, key=name, problem=problem) from error
-    setting = Setting(**{**declared, "type": kind, "options": tuple(map(str, options)), "range": numbers})
+    setting = Setting(**{**declaration, "type": kind, "options": tuple(map(str, options)), "range": numbers})
     if setting.scope not in ("", "train", "infer") or setting.form not in FORMS:
         problem = f'there is no scope "{setting.scope}", or no form "{setting.form}"'
         raise SchemaError(path=path, key=name, problem=problem)
@@ -395,26 +405,26 @@ def _setting(path: Path, name: str, declared: Mapping[str, Any], *, types: Mappi
 
 
 @cache
-def parameters() -> Mapping[str, Setting]:
+def all_parameters() -> Mapping[str, Setting]:
     """Return the parameters of all notebooks, those that people turn first before others.
 
     Raises:
         SchemaError: The declaration is broken.
     """
     path = template_folder() / "families" / "parameters.toml"
-    declared = _read(path)
-    groups = {name: group for group in ("main", "fixed", "data") for name in declared.pop(group)}
-    names = dict.fromkeys((*groups, *declared))
+    declarations = _read(path)
+    groups = {name: group for group in ("main", "fixed", "data") for name in declarations.pop(group)}
+    names = dict.fromkeys((*groups, *declarations))
     return {
-        name: _setting(path, name, {"group": groups.get(name, ""), **declared.get(name, {})}, types={"": object})
+        name: _setting(path, name, {"group": groups.get(name, ""), **declarations.get(name, {})}, types={"": object})
         for name in names
     }
 
 
-def _check_names(path: Path, data: Mapping[str, Any], known: Iterable[str], *, key: str = "") -> None:
-    unknown = sorted(set(data) - set(known))
+def _check_names(path: Path, data: Mapping[str, Any], allowed_names: Iterable[str], *, key: str = "") -> None:
+    unknown = sorted(set(data) - set(allowed_names))
     if unknown:
-        raise SchemaError(path=path, key=key, problem=f'there is no "{unknown[0]}"; known: {", ".join(known)}')
+        raise SchemaError(path=path, key=key, problem=f'there is no "{unknown[0]}"; known: {", ".join(allowed_names)}')
 
 
 def _read(path: Path) -> dict[str, Any]:
@@ -474,8 +484,8 @@ def presets_of(family: str) -> Mapping[str, Preset]:
     """
     path = template_folder() / "families" / family / "presets.toml"
     try:
-        declared = tomllib.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
-        return {name: Preset(**values) for name, values in declared.items()}
+        declarations = tomllib.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+        return {name: Preset(**values) for name, values in declarations.items()}
     except (OSError, ValueError, TypeError) as error:
         raise SchemaError(path=path, problem=str(error)) from error
 
@@ -497,12 +507,12 @@ def preset_of(family: str, pretrained: str) -> Preset | None:
 
     A model that is not suggested is fine-tuned with the smallest steps of those that are, and taken for a usual one.
     """
-    suggested = presets_of(family)
-    if not pretrained or not suggested:
+    presets = presets_of(family)
+    if not pretrained or not presets:
         return None
-    by_handle = {preset.handle: preset for preset in suggested.values()}
-    known = suggested.get(pretrained) or by_handle.get(pretrained)
-    rates, tokens = zip(*((one.learning_rate, one.tokens) for one in suggested.values()), strict=True)
-    return known or Preset(
-        pretrained, "", min(rates), min(tokens), int(median(one.layers for one in suggested.values()))
+    by_handle = {preset.handle: preset for preset in presets.values()}
+    known_preset = presets.get(pretrained) or by_handle.get(pretrained)
+    rates, tokens = zip(*((candidate.learning_rate, candidate.tokens) for candidate in presets.values()), strict=True)
+    return known_preset or Preset(
+        pretrained, "", min(rates), min(tokens), int(median(candidate.layers for candidate in presets.values()))
     )

@@ -10,22 +10,22 @@ from typing import Any
 from generator.competition.facts import SubmissionKind, TargetKind
 from generator.competition.introspection.evidence import looks_like_id
 from generator.competition.introspection.target_kind import class_asked
-from generator.competition.metrics import Wants, function_of, parsed
+from generator.competition.metrics import Wants, function_of, parse_metric
 from generator.competition.submission import (
-    CellKind,
     SampleColumns,
     SubmissionError,
     SubmissionShape,
     UnreadableSubmissionError,
+    ValueKind,
     read_rows,
     read_shape,
-    read_table,
+    submission_table,
     tolerance_of_kind,
 )
 from generator.competition.survey.columns import header_names
-from generator.competition.tables.formats import TableFormat, UnreadableTableError, format_of, opened
+from generator.competition.tables.formats import TableFormat, UnreadableTableError, open_unpacked, table_format
 from generator.errors import CompetitionError
-from generator.text import printable, quoted
+from generator.text import printable, quote_text
 
 # The form of a submission, and its scores.
 
@@ -78,8 +78,8 @@ def require_bounded(submission: Path) -> None:
     """
     size = line = 0
     try:
-        with opened(submission) as (file, name):
-            has_lines = format_of(name).format not in (TableFormat.PARQUET, TableFormat.JSON)
+        with open_unpacked(submission) as (file, name):
+            has_lines = table_format(name).format not in (TableFormat.PARQUET, TableFormat.JSON)
             while chunk := file.read(_CHUNK):
                 size += len(chunk)
                 newline = chunk.rfind(b"\n")
@@ -95,7 +95,7 @@ def require_bounded(submission: Path) -> None:
 # Ids of the form `<example>_<part>`, a row for each part of an example.
 
 
-def example_of(key: str) -> str:
+def example_id(key: str) -> str:
     """The example that such an id belongs to; an id without a part is its own example."""
     return key.rpartition("_")[0] or key
 
@@ -127,18 +127,18 @@ _YES = frozenset(("1", "true", "yes"))
 
 
 @dataclass(frozen=True)
-class Labels:
+class ClassLabels:
     """The classes of a competition, in the order of their indices: numbers by value, names by letter."""
 
     names: tuple[str, ...]
     are_numbers: bool
 
     @classmethod
-    def of(cls, cells: Iterable[str]) -> "Labels":
+    def of(cls, cells: Iterable[str]) -> "ClassLabels":
         """The different labels among some cells."""
-        found = set(cells)
-        are_numbers = all(is_number(cell) for cell in found)
-        names = {_plain(cell) for cell in found} if are_numbers else {cell.strip() for cell in found}
+        distinct_cells = set(cells)
+        are_numbers = all(is_number(cell) for cell in distinct_cells)
+        names = {_plain(cell) for cell in distinct_cells} if are_numbers else {cell.strip() for cell in distinct_cells}
         return cls(tuple(sorted(names, key=float) if are_numbers else sorted(names)), are_numbers)
 
     def indices(self, rows: Mapping[str, tuple[str, ...]], ids: Sequence[str]) -> Any:
@@ -251,7 +251,7 @@ def mask_of(key: str, code: str, size: tuple[int, int] | None) -> Any:
 
 
 def _code_error(key: str, problem: str) -> SubmissionError:
-    return SubmissionError(f'The run-length code of id "{quoted(key)}" {problem}.')
+    return SubmissionError(f'The run-length code of id "{quote_text(key)}" {problem}.')
 
 
 def _is_whole(part: str) -> bool:
@@ -283,7 +283,7 @@ class Answers:
     sizes: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 
 
-def read_answers(path: Path, *, sample: Path | None = None, id_column: str = "") -> Answers:
+def read_solution(path: Path, *, sample: Path | None = None, id_column: str = "") -> Answers:
     """Reads a perfect submission in any of their formats, optionally with the columns `Usage`, `height` and `width`.
 
     Args:
@@ -299,20 +299,20 @@ def read_answers(path: Path, *, sample: Path | None = None, id_column: str = "")
     if not path.exists():
         raise _answers_error(path, "it is missing; put a perfect submission there")
     try:
-        lines = [cells for _, cells in read_table(path, is_sample=True)]
+        lines = [cells for _, cells in submission_table(path, is_sample=True)]
     except UnreadableSubmissionError as error:
-        raise _answers_error(path, error.why) from error
+        raise _answers_error(path, error.problem) from error
     if len(lines) < 2 or len(lines[0]) < 2:  # noqa: PLR2004 - a header and a row; an id and an answer
         raise _answers_error(path, "it needs a header with an id and an answer, and a row for each id")
     header, rows = lines[0], lines[1:]
     for cells in rows:
         if len(cells) != len(header):
-            raise _answers_error(path, f"the row of {quoted(cells[0])} has {len(cells)} cells")
+            raise _answers_error(path, f"the row of {quote_text(cells[0])} has {len(cells)} cells")
     if id_column and id_column not in header:
-        raise _answers_error(path, f'it has no column "{quoted(id_column)}", which id_column names')
+        raise _answers_error(path, f'it has no column "{quote_text(id_column)}", which id_column names')
     cells_of_sample = _cells_by_column(sample) if sample is not None else {}
     place = header.index(id_column) if id_column else _place_of_ids(header, rows, cells_of_sample)
-    return _parsed(path, header, rows, place, cells_of_sample)
+    return _parse_answers(path, header, rows, place, cells_of_sample)
 
 
 def _answers_error(path: Path, problem: str) -> CompetitionError:
@@ -325,52 +325,54 @@ def sample_columns(answers: Answers, sample: Path) -> SampleColumns:
     Where the answers are in other columns than those of a submission, such as the name of the class where that has a
     column for each, every column beside the id is an answer.
     """
-    _, header = next(read_table(sample), (0, []))
-    names, (key, *asked) = header_names(header)[0], answers.columns
+    _, header = next(submission_table(sample), (0, []))
+    names, (key, *answer_names) = header_names(header)[0], answers.columns
     if key not in names:
         return SampleColumns()
-    context = [name for name in names if name not in answers.columns] if set(asked) <= set(names) else []
+    context = [name for name in names if name not in answers.columns] if set(answer_names) <= set(names) else []
     return SampleColumns(key, tuple(context))
 
 
 def _cells_by_column(table: Path) -> Mapping[str, list[str]]:
-    rows = [cells for _, cells in read_table(table, is_sample=True)]
+    rows = [cells for _, cells in submission_table(table, is_sample=True)]
     columns = zip(*(cells for cells in rows[1:] if len(cells) == len(rows[0])), strict=True) if rows else ()
     return {name: list(cells) for name, cells in zip(rows[0] if rows else (), columns, strict=False)}
 
 
 def _place_of_ids(header: list[str], rows: list[list[str]], sample: Mapping[str, list[str]]) -> int:
     """The first column without equal or empty cells in both files, one named like an id rather than another."""
-    found = []
+    candidates = []
     for place, name in enumerate(header):
-        told = ([cells[place] for cells in rows], sample.get(name, []))
-        if name in sample and all(len(set(cells)) == len(cells) and "" not in cells for cells in told):
-            found.append(place)
-    return next((place for place in found if looks_like_id(header[place])), found[0] if found else 0)
+        columns = ([cells[place] for cells in rows], sample.get(name, []))
+        if name in sample and all(len(set(cells)) == len(cells) and "" not in cells for cells in columns):
+            candidates.append(place)
+    return next((place for place in candidates if looks_like_id(header[place])), candidates[0] if candidates else 0)
 
 
-def _parsed(path: Path, header: list[str], lines: list[list[str]], at: int, sample: Mapping[str, list[str]]) -> Answers:
+def _parse_answers(
+    path: Path, header: list[str], lines: list[list[str]], at: int, sample: Mapping[str, list[str]]
+) -> Answers:
     places = _places_of_notes(header, at)
     ids = sample.get(header[at], [])
-    told = {cells[at]: cells for cells in lines}
+    cells_by_id = {cells[at]: cells for cells in lines}
 
     def is_repeated(place: int) -> bool:
         """True if the sample has the same in each of its rows, and not the same in all of them."""
         cells = sample.get(header[place], [])
         rows = zip(ids, cells, strict=False)
-        return len(set(cells)) > 1 and all(key in told and told[key][place] == cell for key, cell in rows)
+        return len(set(cells)) > 1 and all(key in cells_by_id and cells_by_id[key][place] == cell for key, cell in rows)
 
-    asked = [place for place in range(len(header)) if place != at and place not in places.values()]
-    asked = [place for place in asked if not is_repeated(place)]
-    if not asked:
+    answer_places = [place for place in range(len(header)) if place != at and place not in places.values()]
+    answer_places = [place for place in answer_places if not is_repeated(place)]
+    if not answer_places:
         raise _answers_error(path, "no column of its is an answer")
     rows: dict[str, tuple[str, ...]] = {}
     for cells in lines:
         if cells[at] in rows:
-            raise _answers_error(path, f"the id {quoted(cells[at])} stands there twice")
-        rows[cells[at]] = tuple(cells[index] for index in asked)
+            raise _answers_error(path, f"the id {quote_text(cells[at])} stands there twice")
+        rows[cells[at]] = tuple(cells[index] for index in answer_places)
     return Answers(
-        columns=(header[at], *(header[index] for index in asked)),
+        columns=(header[at], *(header[index] for index in answer_places)),
         rows=rows,
         public=_public(lines, at, places.get(_USAGE)),
         sizes=_sizes(path, lines, at, places),
@@ -439,7 +441,7 @@ def inferred_submission(metric: str, columns: Sequence[str], answer_columns: Seq
     Raises:
         UnknownMetricError: There is no such metric.
     """
-    facts, _ = parsed(metric)
+    facts, _ = parse_metric(metric)
     is_one = len(columns) == 2  # noqa: PLR2004 - the id and one answer
     if TargetKind.MASK in facts.target_kinds:
         return SubmissionKind.RUN_LENGTH
@@ -458,7 +460,7 @@ class _Comparing:
     """The comparisons with the answers of one question; each is made once, before any submission."""
 
     def __init__(self, question: Question, answers: Answers) -> None:
-        self.facts, self._parameter = parsed(question.metric)
+        self.facts, self._parameter = parse_metric(question.metric)
         self._metric = function_of(question.metric)
         self._question, self._answers, self._truth = question, answers, answers.rows
 
@@ -468,7 +470,7 @@ class _Comparing:
         for key, cells in self._truth.items():
             for cell in cells:
                 if not is_number(cell):
-                    raise self._error(f'"{quoted(cell)}", the answer for {quoted(key)}, is no number')
+                    raise self._error(f'"{quote_text(cell)}", the answer for {quote_text(key)}, is no number')
 
         def compare(rows: Rows, ids: Sequence[str]) -> float:
             table = table_of(ids) if is_keyed else [[key] for key in ids]
@@ -480,7 +482,7 @@ class _Comparing:
         """Compares a label a row."""
         if self.facts.wants is not Wants.LABELS:
             raise self._error("the metric does not compare labels")
-        labels = Labels.of(cells[0] for cells in self._truth.values())
+        labels = ClassLabels.of(cells[0] for cells in self._truth.values())
         if self.facts.is_ordinal and labels.are_numbers:
             return self.numbers()
         return lambda rows, ids: self._metric(labels.indices(self._truth, ids), labels.indices(rows, ids))
@@ -489,14 +491,14 @@ class _Comparing:
         """Compares the probability of one of two classes: that which the column asks for, or the second."""
         import numpy
 
-        labels = Labels.of(cells[0] for cells in self._truth.values())
-        named = class_asked(column, labels.names)
+        labels = ClassLabels.of(cells[0] for cells in self._truth.values())
+        positive_class = class_asked(column, labels.names)
         if self.facts.wants is not Wants.PROBABILITIES or len(labels.names) > 2:  # noqa: PLR2004 - no and yes
             raise self._error("it takes a metric of probabilities, and two classes")
 
         def compare(rows: Rows, ids: Sequence[str]) -> float:
             # Where all answers are the same, they are 0 or 1 by what they say.
-            truth = numpy.array([int(labels.positives(self._truth[key][0], named)) for key in ids])
+            truth = numpy.array([int(labels.positives(self._truth[key][0], positive_class)) for key in ids])
             positive = numpy.array([float(rows[key][0]) for key in ids])
             return self._metric(truth, numpy.column_stack([1 - positive, positive]))
 
@@ -529,9 +531,9 @@ class _Comparing:
                 return self._metric(*sets(_cells(self._truth, ids), _cells(rows, ids)))
             total = 0.0
             for start in range(0, len(ids), step):
-                some = ids[start : start + step]
-                truth, scores = ranked_scores(_cells(self._truth, some), _cells(rows, some), k=k)
-                total += self._metric(truth, scores) * len(some)
+                batch = ids[start : start + step]
+                truth, scores = ranked_scores(_cells(self._truth, batch), _cells(rows, batch), k=k)
+                total += self._metric(truth, scores) * len(batch)
             return total / len(ids)
 
         return compare
@@ -543,11 +545,11 @@ class _Comparing:
         if self._question.mask_size is None and not self._truth.keys() <= self._answers.sizes.keys():
             raise self._error("set mask_size, or give the answers the columns height and width")
 
-        def compared(rows: Rows, key: str) -> float:
+        def score_mask(rows: Rows, key: str) -> float:
             size = self._answers.sizes.get(key) or self._question.mask_size
             return self._metric(*(mask_of(key, cells[key][0], size) for cells in (self._truth, rows)))
 
-        return lambda rows, ids: sum(compared(rows, key) for key in ids) / len(ids)
+        return lambda rows, ids: sum(score_mask(rows, key) for key in ids) / len(ids)
 
     def _right_columns(self, classes: list[str]) -> Mapping[str, int]:
         """The column of a submission that is the right one, for each id."""
@@ -636,8 +638,8 @@ def _shape(question: Question, answers: Answers, sample: Path | None) -> Submiss
     columns = question.columns or answers.columns
     cells = (cell for row in answers.rows.values() for cell in row)
     are_numbers = question.submission in _NUMBERS or all(map(is_number, cells))
-    kind = CellKind.NUMBER if are_numbers and not tolerance.texts else CellKind.TEXT
-    kinds = (CellKind.TEXT, *(kind for _ in columns[1:]))
+    kind = ValueKind.NUMBER if are_numbers and not tolerance.texts else ValueKind.TEXT
+    kinds = (ValueKind.TEXT, *(kind for _ in columns[1:]))
     return SubmissionShape(columns, kinds, answers.rows.keys(), tolerance)
 
 
@@ -647,10 +649,10 @@ def _parts(question: Question, answers: Answers, seed: str) -> tuple[tuple[str, 
         public = {key for key in answers.rows if key in answers.public}
     else:
         is_keyed = question.submission is SubmissionKind.KEYED_ROWS
-        examples = {key: example_of(key) if is_keyed else key for key in answers.rows}
-        ordered = sorted(set(examples.values()), key=lambda name: _rank(seed, name))
-        chosen = set(ordered[: max(1, round(question.public_share * len(ordered)))])
-        public = {key for key, example in examples.items() if example in chosen}
+        examples = {key: example_id(key) if is_keyed else key for key in answers.rows}
+        ranking = sorted(set(examples.values()), key=lambda name: _rank(seed, name))
+        public_examples = set(ranking[: max(1, round(question.public_share * len(ranking)))])
+        public = {key for key, example in examples.items() if example in public_examples}
     private = set(answers.rows) - public
     # Where one part has no rows, both are the whole.
     whole = tuple(answers.rows)

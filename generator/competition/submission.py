@@ -14,12 +14,12 @@ from generator.competition.tables.formats import (
     PyarrowMissingError,
     TableFormat,
     UnreadableTableError,
-    format_of,
+    table_format,
 )
 from generator.competition.tables.readers import Row, layout_within, table_rows
 from generator.errors import CompetitionError
 from generator.files import reason
-from generator.text import printable, quoted
+from generator.text import printable, quote_text
 
 # The errors of submission files.
 
@@ -31,9 +31,9 @@ class SubmissionError(CompetitionError):
 class UnreadableSubmissionError(SubmissionError):
     """The file cannot be read as a table; `why` is a clause."""
 
-    def __init__(self, *, path: Path, why: str) -> None:
-        super().__init__(f"Cannot read {printable(str(path))}: {why}.")
-        self.why = why
+    def __init__(self, *, path: Path, problem: str) -> None:
+        super().__init__(f"Cannot read {printable(str(path))}: {problem}.")
+        self.problem = problem
 
 
 class MissingReaderError(UnreadableSubmissionError):
@@ -51,8 +51,8 @@ class SubmissionIdsError(SubmissionError):
     """The ids are not the sample's ids."""
 
     def __init__(self, *, path: Path, problem: str, example: str, place: str = "") -> None:
-        where = f", {place}" if place else ""
-        super().__init__(f'{printable(str(path))}{where}: {problem}, "{quoted(example)}".')
+        location = f", {place}" if place else ""
+        super().__init__(f'{printable(str(path))}{location}: {problem}, "{quote_text(example)}".')
 
 
 # The columns of a sample submission, and differences that a submission may have from it.
@@ -115,11 +115,11 @@ def sample_columns_of(task: Task) -> SampleColumns:
 
 def tolerance_of(task: Task) -> Tolerance:
     """The tolerance of what a notebook predicts for a task."""
-    repeated = task.details.get("mask_rows") in _ROWS_OF_SEVERAL
+    repeated_ids = task.details.get("mask_rows") in _ROWS_OF_SEVERAL
     one_label = task.submission in _MAY_BE_ONE_LABEL
     kind = tolerance_of_kind(task.submission)
     null_words = bool(task.details.get("keep_null_words"))
-    return replace(kind, repeated_ids=repeated, null_words=null_words, sample_answers=False, one_label=one_label)
+    return replace(kind, repeated_ids=repeated_ids, null_words=null_words, sample_answers=False, one_label=one_label)
 
 
 def tolerance_of_kind(kind: SubmissionKind) -> Tolerance:
@@ -135,7 +135,7 @@ _ID_FIRST = SampleColumns()
 _TYPED = (TableFormat.PARQUET, TableFormat.JSON, TableFormat.JSON_LINES)
 
 
-class CellKind(StrEnum):
+class ValueKind(StrEnum):
     """The kinds of cells of a column."""
 
     NUMBER = "number"
@@ -162,7 +162,7 @@ class SubmissionShape:
     """
 
     columns: tuple[str, ...]
-    kinds: tuple[CellKind, ...]
+    kinds: tuple[ValueKind, ...]
     ids: Set[str]
     tolerance: Tolerance = _NONE
     separator: str = ""
@@ -186,7 +186,9 @@ class SubmissionShape:
         return tuple(self.columns[place] for place in self.answer_places)
 
 
-def read_table(path: Path, *, separator: str = "", encoding: str = UTF_8, is_sample: bool = False) -> Iterator[Row]:
+def submission_table(
+    path: Path, *, separator: str = "", encoding: str = UTF_8, is_sample: bool = False
+) -> Iterator[Row]:
     """Yields the header and then each row, as `table_rows` does.
 
     The rows of a sample, or of the host's answers, may end in a separator that the header does not have; it makes no
@@ -203,11 +205,13 @@ def read_table(path: Path, *, separator: str = "", encoding: str = UTF_8, is_sam
             is_ended = is_sample and len(cells) == width + 1 and not cells[-1].strip()
             yield number, cells[:-1] if is_ended else cells
     except OSError as error:
-        raise UnreadableSubmissionError(path=path, why=reason(error)) from error
+        raise UnreadableSubmissionError(path=path, problem=reason(error)) from error
     except PyarrowMissingError as error:
-        raise MissingReaderError(path=path, why="pyarrow is missing; install it with: pip install pyarrow") from error
+        raise MissingReaderError(
+            path=path, problem="pyarrow is missing; install it with: pip install pyarrow"
+        ) from error
     except UnreadableTableError as error:
-        raise UnreadableSubmissionError(path=path, why=f"it {error}") from error
+        raise UnreadableSubmissionError(path=path, problem=f"it {error}") from error
 
 
 def read_shape(sample: Path, *, columns: SampleColumns = _ID_FIRST, tolerance: Tolerance = _NONE) -> SubmissionShape:
@@ -223,28 +227,28 @@ def read_shape(sample: Path, *, columns: SampleColumns = _ID_FIRST, tolerance: T
     id_place, context_places = _places(sample, header, columns)
     answers: dict[str, tuple[str, ...]] = {}
     context: set[tuple[str, ...]] = set()
-    shared: dict[tuple[str, ...], tuple[str, ...]] = {}  # equal answers share their memory
+    answer_pool: dict[tuple[str, ...], tuple[str, ...]] = {}  # equal answers share their memory
     apart = {id_place, *context_places}
     answer_places = [place for place in range(len(header)) if place not in apart]
     target_places = [place for place in answer_places if header[place] in columns.targets]
-    is_number, is_decimal = ([known] * len(header) for known in (True, separator not in ("", ",")))
+    is_number, is_decimal = ([flag] * len(header) for flag in (True, separator not in ("", ",")))
     for position, (number, cells) in enumerate(rows):
         key = id_of(cells, id_place, position)
         if key in answers and not tolerance.repeated_ids:
             problem, place = "an id stands there twice", place_of(sample, number)
             raise SubmissionIdsError(path=sample, place=place, problem=problem, example=key)
         answer = tuple(cells[place] for place in answer_places)
-        answers.setdefault(key, shared.setdefault(answer, answer))
+        answers.setdefault(key, answer_pool.setdefault(answer, answer))
         if context_places:
             context.add((key, *(cells[place] for place in context_places)))
-        is_number = [known and number_in(cell) is not None for known, cell in zip(is_number, cells, strict=True)]
-        is_decimal = [known and number_in(cell, ",") is not None for known, cell in zip(is_decimal, cells, strict=True)]
+        is_number = [flag and number_in(cell) is not None for flag, cell in zip(is_number, cells, strict=True)]
+        is_decimal = [flag and number_in(cell, ",") is not None for flag, cell in zip(is_decimal, cells, strict=True)]
     are_numbers = bool(answers) and not tolerance.texts
     # A column of numbers with commas, beside which there are those of whole numbers.
     has_comma = any(is_decimal[place] and not is_number[place] for place in answer_places)
     is_number = is_decimal if has_comma else is_number
-    kinds = tuple(CellKind.NUMBER if known and are_numbers else CellKind.TEXT for known in is_number)
-    are_possible = tolerance.sample_answers or (tolerance.one_label and len(shared) == 1)
+    kinds = tuple(ValueKind.NUMBER if flag and are_numbers else ValueKind.TEXT for flag in is_number)
+    are_possible = tolerance.sample_answers or (tolerance.one_label and len(answer_pool) == 1)
     return SubmissionShape(
         columns=tuple(header),
         kinds=kinds,
@@ -263,7 +267,7 @@ def read_shape(sample: Path, *, columns: SampleColumns = _ID_FIRST, tolerance: T
 
 def is_typed(path: Path) -> bool:
     """True if a file's format knows numbers from text: 1.10 and 1.1 are the same in it."""
-    return format_of(path.name).format in _TYPED
+    return table_format(path.name).format in _TYPED
 
 
 def plain_cell(cell: str) -> str:
@@ -276,10 +280,10 @@ def open_table(
     path: Path, *, separator: str = "", encoding: str = UTF_8, is_sample: bool = False
 ) -> tuple[list[str], Iterator[Row]]:
     """The header of a table, and its rows, of which each has as many cells."""
-    table = read_table(path, separator=separator, encoding=encoding, is_sample=is_sample)
+    table = submission_table(path, separator=separator, encoding=encoding, is_sample=is_sample)
     _, columns = next(table, (0, []))
     if not columns:
-        raise UnreadableSubmissionError(path=path, why="it is empty")
+        raise UnreadableSubmissionError(path=path, problem="it is empty")
     return columns, _of_one_length(path, table, len(columns))
 
 
@@ -293,7 +297,7 @@ def _of_one_length(path: Path, rows: Iterator[Row], length: int) -> Iterator[Row
 
 def place_of(path: Path, number: int) -> str:
     """Returns the place of a row as messages name it."""
-    is_counted = format_of(path.name).format in (TableFormat.PARQUET, TableFormat.JSON)
+    is_counted = table_format(path.name).format in (TableFormat.PARQUET, TableFormat.JSON)
     return f"{'row' if is_counted else 'line'} {number}"  # rows below the header, or lines of a text
 
 
@@ -314,11 +318,11 @@ def number_in(cell: str, decimal: str = ".") -> float | None:
 def _places(sample: Path, header: list[str], columns: SampleColumns) -> tuple[int | None, tuple[int, ...]]:
     """The positions of the id, None where rows have none, and of the context in a sample's header."""
     names, _ = header_names(header)
-    named = (*((columns.id,) if columns.id else ()), *columns.context)
-    for name in named:
+    required_names = (*((columns.id,) if columns.id else ()), *columns.context)
+    for name in required_names:
         if name not in names:
             raise SubmissionError(
-                f'{printable(str(sample))} has no column "{quoted(name)}"; it has {quoted(", ".join(names))}.'
+                f'{printable(str(sample))} has no column "{quote_text(name)}"; it has {quote_text(", ".join(names))}.'
             )
     first = 0 if columns.has_ids else None
     id_place = names.index(columns.id) if columns.id else first
@@ -395,29 +399,29 @@ def read_rows(submission: Path, shape: SubmissionShape) -> Iterator[list[str]]:
             problem = "an id stands there twice" if key in shape.ids else "an id that the competition does not have"
             raise SubmissionIdsError(path=submission, place=place_of(submission, number), problem=problem, example=key)
         missing.discard(key)
-        repeated = [cells[place] for place in shape.context_places]
-        if context and (key, *(map(plain_cell, repeated) if has_types else repeated)) not in context:
-            names = " and ".join(f'"{quoted(shape.columns[place])}"' for place in shape.context_places)
-            problem = f'column {names} of id "{quoted(key)}" is not as in the sample'
+        context_cells = [cells[place] for place in shape.context_places]
+        if context and (key, *(map(plain_cell, context_cells) if has_types else context_cells)) not in context:
+            names = " and ".join(f'"{quote_text(shape.columns[place])}"' for place in shape.context_places)
+            problem = f'column {names} of id "{quote_text(key)}" is not as in the sample'
             raise SubmissionRowError(path=submission, place=place_of(submission, number), problem=problem)
         answers = [cells[place] for place in shape.answer_places]
         if shape.decimal != ".":
-            numbers = [shape.kinds[place] is CellKind.NUMBER for place in shape.answer_places]
+            numbers = [shape.kinds[place] is ValueKind.NUMBER for place in shape.answer_places]
             answers = [
                 cell.replace(shape.decimal, ".") if is_number else cell
                 for cell, is_number in zip(answers, numbers, strict=True)
             ]
         if are_placeholders:
-            known = [cell.replace(shape.decimal, ".") for cell in shape.placeholders.get(key, ())]
-            pairs = zip(shape.answer_places, answers, known, strict=True)
-            compared = [(answer, cell) for place, answer, cell in pairs if place in shape.target_places]
-            are_placeholders = all(plain_cell(answer) == plain_cell(cell) for answer, cell in compared)
+            placeholders = [cell.replace(shape.decimal, ".") for cell in shape.placeholders.get(key, ())]
+            pairs = zip(shape.answer_places, answers, placeholders, strict=True)
+            answer_pairs = [(answer, cell) for place, answer, cell in pairs if place in shape.target_places]
+            are_placeholders = all(plain_cell(answer) == plain_cell(cell) for answer, cell in answer_pairs)
         yield [key, *answers]
     if missing:
         problem = f"{len(missing):,} of {len(shape.ids):,} ids are missing, the first of them"
         raise SubmissionIdsError(path=submission, problem=problem, example=min(missing))
     if are_placeholders and len(shape.ids) > _FEW_ROWS:
-        names = quoted(", ".join(shape.columns[place] for place in shape.target_places[:_MANY_COLUMNS]))
+        names = quote_text(", ".join(shape.columns[place] for place in shape.target_places[:_MANY_COLUMNS]))
         raise SubmissionError(
             f"{printable(str(submission))} has the sample's own answers in all {len(shape.ids):,} rows of {names}: no "
             "prediction is in it. Check which columns the notebook fills."
@@ -433,7 +437,7 @@ def summarize(submission: Path) -> SubmissionSummary:
     columns, rows = open_table(submission)
     count = sum(1 for _ in rows)
     if not count:
-        raise UnreadableSubmissionError(path=submission, why="it has no rows")
+        raise UnreadableSubmissionError(path=submission, problem="it has no rows")
     return SubmissionSummary(path=submission, rows=count, columns=tuple(columns), has_sample=False)
 
 
@@ -441,11 +445,12 @@ def _check_header(submission: Path, header: list[str], shape: SubmissionShape) -
     if tuple(header) == shape.columns:
         return
     # Of many columns, those are named that come where they begin to differ.
-    same = len(list(takewhile(lambda pair: pair[0] == pair[1], zip(header, shape.columns, strict=False))))
-    start, where = (same, f" from column {same + 1} on") if same >= _MANY_COLUMNS else (0, "")
-    found, wanted = (quoted(", ".join(names[start:])) or "none" for names in (header, shape.columns))
+    match_count = len(list(takewhile(lambda pair: pair[0] == pair[1], zip(header, shape.columns, strict=False))))
+    start, location = (match_count, f" from column {match_count + 1} on") if match_count >= _MANY_COLUMNS else (0, "")
+    actual_names, expected_names = (quote_text(", ".join(names[start:])) or "none" for names in (header, shape.columns))
     raise SubmissionError(
-        f"{printable(str(submission))} has the columns {found}{where}; the competition asks for {wanted}."
+        f"{printable(str(submission))} has the columns {actual_names}{location}; the competition asks "
+        f"for {expected_names}."
     )
 
 
@@ -453,23 +458,22 @@ def _problem_of_cells(key: str, cells: list[str], shape: SubmissionShape) -> str
     for index, (cell, kind) in enumerate(zip(cells, shape.kinds, strict=True)):
         if index in shape.context_places:
             continue
-        said = cell.strip()
-        if not said and shape.tolerance.empty_answers and index != shape.id_place:
+        content = cell.strip()
+        if not content and shape.tolerance.empty_answers and index != shape.id_place:
             continue
         problem = ""
-        is_word = shape.tolerance.null_words and kind is CellKind.TEXT
-        if not said or (said.lower() == "nan" and not is_word):
+        is_word = shape.tolerance.null_words and kind is ValueKind.TEXT
+        if not content or (content.lower() == "nan" and not is_word):
             problem = "is empty or NaN"
-        elif kind is CellKind.NUMBER and number_in(cell, shape.decimal) is None:
+        elif kind is ValueKind.NUMBER and number_in(cell, shape.decimal) is None:
             sign = " with a decimal comma" if shape.decimal == "," else ""
-            problem = f'is "{quoted(cell)}" where the sample has a number{sign}'
+            problem = f'is "{quote_text(cell)}" where the sample has a number{sign}'
         if problem:
-            return f'column "{quoted(shape.columns[index])}" of id "{quoted(key)}" {problem}'
+            return f'column "{quote_text(shape.columns[index])}" of id "{quote_text(key)}" {problem}'
     return ""
 
 
 __all__ = [
-    "CellKind",
     "MissingReaderError",
     "SampleColumns",
     "SubmissionError",
@@ -479,10 +483,11 @@ __all__ = [
     "SubmissionSummary",
     "Tolerance",
     "UnreadableSubmissionError",
+    "ValueKind",
     "read_rows",
     "read_shape",
-    "read_table",
     "sample_columns_of",
+    "submission_table",
     "summarize",
     "tolerance_of",
     "tolerance_of_kind",

@@ -60,7 +60,7 @@ class SubmissionStatus(StrEnum):
 
 
 @dataclass(frozen=True)
-class Submission:
+class ApiSubmission:
     """One submission; a score is None until it is known."""
 
     ref: int
@@ -175,7 +175,7 @@ class DatasetState(StrEnum):
 
 
 @dataclass(frozen=True)
-class Upload:
+class DatasetUpload:
     """Files to become a version of a dataset or model: relative POSIX names and where they are here."""
 
     title: str
@@ -195,27 +195,27 @@ END = "END_OF_LOG"
 _EVENT = re.compile(r'\{"stream_name"\s*:')
 
 
-def log_text(log: str) -> str:
+def parse_log(log: str) -> str:
     """The text of a whole log, which is a JSON array of events; what is cut off is read as far as it goes."""
     return "".join(event.text for event in log_events(log))
 
 
 def log_events(log: str) -> Iterator[LogLine]:
     """The events of a log: a JSON array, cut off anywhere or not; what is none is taken for text."""
-    stripped = log.lstrip()
+    content = log.lstrip()
     # Of a log that lost its beginning, the first event that is whole is where it can be read from.
-    cut = _EVENT.search(stripped)
-    if not stripped.startswith("[") and cut is None:
-        if stripped:
+    first_event = _EVENT.search(content)
+    if not content.startswith("[") and first_event is None:
+        if content:
             yield LogLine(0.0, "stdout", clean_log(log))
         return
     decoder = json.JSONDecoder()
-    position = 1 if stripped.startswith("[") or cut is None else cut.start()
-    while position < len(stripped):
-        while position < len(stripped) and stripped[position] in " \t\r\n,":
+    position = 1 if content.startswith("[") or first_event is None else first_event.start()
+    while position < len(content):
+        while position < len(content) and content[position] in " \t\r\n,":
             position += 1
         try:
-            value, position = decoder.raw_decode(stripped, position)
+            value, position = decoder.raw_decode(content, position)
         except (ValueError, RecursionError):
             return
         if line := log_line(value):

@@ -39,8 +39,8 @@ from generator.kaggle.transport import (
     StreamedResponse,
     Timeouts,
     Transport,
-    refusal,
-    retried,
+    refusal_error,
+    retry,
     transient_error,
 )
 from generator.text import JsonObject, is_slug, parsed_json, printable
@@ -85,7 +85,7 @@ class ApiClient:
         local = parts.hostname in _LOOPBACK if is_local is None else is_local
         if parts.scheme != "https" and not local:
             raise CredentialsError(
-                why=f"{printable(parts.netloc.rpartition('@')[2])} is reached without encryption",
+                reason=f"{printable(parts.netloc.rpartition('@')[2])} is reached without encryption",
                 remedy="use an address that begins with https://",
             )
         self.endpoint = Endpoint(address.rstrip("/"), local)
@@ -103,8 +103,8 @@ class ApiClient:
         Raises:
             KaggleError: What Kaggle answered in the end.
         """
-        call = sdk.prepared(service, method, **fields)
-        return retried(lambda: self._called(operation, call), self.retries)
+        call = sdk.prepare_call(service, method, **fields)
+        return retry(lambda: self._call(operation, call), self.retries)
 
     def change(self, operation: Operation, service: str, method: str, /, **fields: Any) -> Any:
         """Calls a method that changes something: once, whatever happens.
@@ -115,7 +115,7 @@ class ApiClient:
         Raises:
             KaggleError: What Kaggle answered; `outcome_unknown` says whether it may have done it.
         """
-        return self._called(operation, sdk.prepared(service, method, **fields), is_repeatable=False)
+        return self._call(operation, sdk.prepare_call(service, method, **fields), is_repeatable=False)
 
     def file_url(self, operation: Operation, service: str, method: str, /, **fields: Any) -> str:
         """Asks for the short-lived address of a file."""
@@ -136,9 +136,9 @@ class ApiClient:
             if not token:
                 return
             if token in earlier:
-                raise self.unexpected(operation, "is a listing that goes in circles")
+                raise self.unexpected_answer(operation, "is a listing that goes in circles")
             earlier.add(token)
-        raise self.unexpected(operation, "is a listing without an end")
+        raise self.unexpected_answer(operation, "is a listing without an end")
 
     @contextmanager
     def stream(self, operation: Operation, path: str, *, read_timeout: float) -> Iterator[StreamedResponse]:
@@ -155,7 +155,7 @@ class ApiClient:
             if stream.status >= HTTPStatus.BAD_REQUEST:
                 raise self._error(Response(stream.status, stream.headers, stream.read()), operation)
             if stream.is_redirect:
-                raise self.unexpected(operation, "sends on to another address")
+                raise self.unexpected_answer(operation, "sends on to another address")
             yield stream
 
     def read_or_none(self, operation: Operation, service: str, method: str, /, **fields: Any) -> Any:
@@ -170,20 +170,20 @@ class ApiClient:
                 return None
             raise
 
-    def refused(self, words: str, operation: Operation) -> KaggleError:
+    def refusal_error(self, words: str, operation: Operation) -> KaggleError:
         """The error for a refusal in words, in an answer that came with 200."""
-        return refusal(HTTPStatus.BAD_REQUEST, words, operation=operation, endpoint=self.endpoint)
+        return refusal_error(HTTPStatus.BAD_REQUEST, words, operation=operation, endpoint=self.endpoint)
 
-    def unexpected(self, operation: Operation, why: str) -> NotKaggleError:
-        """The error for an answer without what it has to have; `why` continues "the answer of HOST …"."""
-        return NotKaggleError(doing=operation.doing, host=self.endpoint.host, why=why)
+    def unexpected_answer(self, operation: Operation, reason: str) -> NotKaggleError:
+        """The error for an answer without what it has to have; `reason` continues "the answer of HOST …"."""
+        return NotKaggleError(doing=operation.doing, host=self.endpoint.host, reason=reason)
 
-    def unexpected_of_store(self, operation: Operation, why: str) -> NotKaggleError:
+    def unexpected_of_store(self, operation: Operation, reason: str) -> NotKaggleError:
         """The same for an answer of the store that Kaggle keeps files in."""
-        return NotKaggleError(doing=operation.doing, host="the store of files", why=why)
+        return NotKaggleError(doing=operation.doing, host="the store of files", reason=reason)
 
-    def _called(
-        self, operation: Operation, call: sdk.Call, *, is_repeatable: bool = True, login: RefreshToken | None = None
+    def _call(
+        self, operation: Operation, call: sdk.SdkCall, *, is_repeatable: bool = True, login: RefreshToken | None = None
     ) -> Any:
         """Sends a call, signed unless it is one to exchange a login, and reads its answer."""
         request = Request(
@@ -203,21 +203,21 @@ class ApiClient:
         try:
             return call.answer({"url": location} if is_file else self._object(reply, operation))
         except sdk.WrongTypeError as error:
-            raise self.unexpected(operation, str(error)) from error
+            raise self.unexpected_answer(operation, str(error)) from error
 
     def _object(self, reply: Response, operation: Operation) -> sdk.JsonObject:
         """The JSON object of an answer that is none of an error."""
         if reply.status >= HTTPStatus.BAD_REQUEST:
             raise self._error(reply, operation)
         if reply.is_redirect:
-            raise self.unexpected(operation, "sends on to another address")
+            raise self.unexpected_answer(operation, "sends on to another address")
         if reply.media_type != "application/json":
-            raise self.unexpected(operation, f"is {reply.media_type or 'of no type'} where JSON was expected")
+            raise self.unexpected_answer(operation, f"is {reply.media_type or 'of no type'} where JSON was expected")
         value = _json(reply.body)
         if value is None:
-            raise self.unexpected(operation, "is JSON that is broken or cut off")
+            raise self.unexpected_answer(operation, "is JSON that is broken or cut off")
         if not isinstance(value, dict):
-            raise self.unexpected(operation, "is JSON of another shape than expected")
+            raise self.unexpected_answer(operation, "is JSON of another shape than expected")
         code = value.get("code")
         if type(code) is int and HTTPStatus.BAD_REQUEST <= code <= _LARGEST_STATUS:
             raise self._error(Response(code, reply.headers, reply.body), operation)
@@ -227,14 +227,14 @@ class ApiClient:
         if reply.status == HTTPStatus.UNAUTHORIZED:
             return self.credentials_refused()
         words = _message(reply)
-        return transient_error(reply.status, reply.headers, doing=operation.doing, words=words) or refusal(
+        return transient_error(reply.status, reply.headers, doing=operation.doing, words=words) or refusal_error(
             reply.status, words, operation=operation, endpoint=self.endpoint
         )
 
     def credentials_refused(self) -> CredentialsError:
         """The error for credentials that Kaggle does not accept."""
         return CredentialsError(
-            why=f"the credentials from {printable(self.credentials.source)} are not accepted, they may have expired",
+            reason=f"the credentials from {printable(self.credentials.source)} are not accepted, they may have expired",
             remedy=f"make a new token at {self.endpoint.site}/settings/api and put it in their place",
         )
 
@@ -248,14 +248,14 @@ class ApiClient:
         with self._lock:
             credentials = self.credentials
             if isinstance(credentials, RefreshToken) and not credentials.is_fresh(datetime.now(UTC)):
-                credentials = self.credentials = self._refreshed(credentials, operation)
+                credentials = self.credentials = self._refresh(credentials, operation)
         if isinstance(credentials, RefreshToken):
             return credentials.access_token
         return credentials.token if isinstance(credentials, AccessToken) else ""
 
-    def _refreshed(self, credentials: RefreshToken, operation: Operation) -> RefreshToken:
+    def _refresh(self, credentials: RefreshToken, operation: Operation) -> RefreshToken:
         """Exchanges the refresh token; what is stored on this machine stays as it is."""
-        call = sdk.prepared(
+        call = sdk.prepare_call(
             sdk.ACCOUNT,
             "generate_access_token",
             refresh_token=credentials.refresh_token,
@@ -263,7 +263,7 @@ class ApiClient:
             expiration_duration=f"{_OAUTH_LIFE.total_seconds()}s",
         )
         try:
-            answer = retried(lambda: self._called(operation, call, login=credentials), self.retries)
+            answer = retry(lambda: self._call(operation, call, login=credentials), self.retries)
         except KaggleError as error:
             # Whatever was to be done with the token was not sent.
             error.outcome_unknown = False
@@ -318,7 +318,7 @@ class Downloads:
         """The bytes from `start` on, at most `length`, fewer at the end; never more, whatever the server sends."""
         if length <= 0:
             return b""
-        return retried(lambda: self._range(url, start, length), self._client.retries)
+        return retry(lambda: self._range(url, start, length), self._client.retries)
 
     def download(self, url: str, destination: Path, *, size: int | None = None) -> Iterator[int]:
         """Fetches into a file, resuming `destination.part`; yields the bytes so far; the name appears when whole."""
@@ -330,7 +330,7 @@ class Downloads:
         while True:
             before = partial.size()
             try:
-                yield from self._more(url, partial, size, operation)
+                yield from self._fetch_rest(url, partial, size, operation)
                 partial.finish()
                 return
             except TRANSIENT as error:
@@ -353,7 +353,7 @@ class Downloads:
     def _range(self, url: str, start: int, length: int) -> bytes:
         operation = Operation("read a part of a file")
         headers = {"Range": f"bytes={start}-{start + length - 1}"}
-        with self._opened(url, operation, headers) as stream:
+        with self._open(url, operation, headers) as stream:
             if stream.status == _BEYOND_END:
                 return b""
             skip = self._offset(stream, start, operation)
@@ -375,38 +375,38 @@ class Downloads:
             raise self._client.unexpected_of_store(operation, "is another part of the file than was asked for")
         return start - int(match[1])
 
-    def _more(self, url: str, partial: "_PartialFile", size: int | None, operation: Operation) -> Iterator[int]:
+    def _fetch_rest(self, url: str, partial: "_PartialFile", size: int | None, operation: Operation) -> Iterator[int]:
         """Fetches what is missing, once; yields the bytes so far."""
         have, note = partial.resumable(size)
         if size is not None and have == size and note is not None:
             yield have
             return
         headers = {"Range": f"bytes={have}-", "If-Range": note.validator} if have and note else {}
-        with self._opened(url, operation, headers) as stream:
+        with self._open(url, operation, headers) as stream:
             if stream.status == _BEYOND_END:
                 partial.begin(None)
                 raise self._client.unexpected_of_store(operation, "is that the file is shorter by now")
-            resumed = stream.status == _PART and have > 0
+            is_resumed = stream.status == _PART and have > 0
             total = _total(stream)
-            if resumed and (self._offset(stream, have, operation) or (note and total != note.total)):
+            if is_resumed and (self._offset(stream, have, operation) or (note and total != note.total)):
                 raise self._client.unexpected_of_store(operation, "is another part of the file than was asked for")
             self._check_total(total, size, operation)
-            if not resumed:
+            if not is_resumed:
                 have = 0
                 partial.begin(_Note(_validator(stream.headers), total))
-            yield from self._written(stream, partial, total if total is not None else size, operation)
+            yield from self._write_chunks(stream, partial, total if total is not None else size, operation)
 
-    def _written(
+    def _write_chunks(
         self, stream: StreamedResponse, partial: "_PartialFile", total: int | None, operation: Operation
     ) -> Iterator[int]:
-        with partial.opened() as file:
+        with partial.open_append() as file:
             have = file.tell()
             yield have
             for chunk in stream.chunks:
                 have += len(chunk)
                 if have > (LARGEST_FILE if total is None else total):
                     raise UnsafeAnswerError(
-                        doing=operation.doing, what="more bytes come than the file has", remedy="they were not kept"
+                        doing=operation.doing, problem="more bytes come than the file has", remedy="they were not kept"
                     )
                 file.write(chunk)
                 yield have
@@ -418,13 +418,13 @@ class Downloads:
     def _check_total(self, total: int | None, size: int | None, operation: Operation) -> None:
         if total is not None and size is not None and total != size:
             # The address will not answer otherwise when it is asked again; another listing may give a better one.
-            what = f"the store of files has {total:,} bytes where {size:,} were listed"
-            raise UnsafeAnswerError(doing=operation.doing, what=what, remedy="nothing was kept")
+            problem = f"the store of files has {total:,} bytes where {size:,} were listed"
+            raise UnsafeAnswerError(doing=operation.doing, problem=problem, remedy="nothing was kept")
         if total is not None and total > LARGEST_FILE:
-            raise UnsafeAnswerError(doing=operation.doing, what=f"the file is to have {total:,} bytes")
+            raise UnsafeAnswerError(doing=operation.doing, problem=f"the file is to have {total:,} bytes")
 
     @contextmanager
-    def _opened(self, url: str, operation: Operation, headers: Mapping[str, str]) -> Iterator[StreamedResponse]:
+    def _open(self, url: str, operation: Operation, headers: Mapping[str, str]) -> Iterator[StreamedResponse]:
         """A connection to a file, over as many redirects as it takes, each of which is looked at first."""
         for _ in range(_MOST_REDIRECTS + 1):
             url = self._client.checked_url(url, operation)
@@ -434,8 +434,8 @@ class Downloads:
                     _check(stream, url, operation)
                     yield stream
                     return
-            url = guards.joined(url, location)
-        raise NotKaggleError(doing=operation.doing, host=urlsplit(url).netloc, why="sends on again and again")
+            url = guards.join_url(url, location)
+        raise NotKaggleError(doing=operation.doing, host=urlsplit(url).netloc, reason="sends on again and again")
 
 
 def _check(stream: StreamedResponse, url: str, operation: Operation) -> None:
@@ -453,7 +453,7 @@ def _check(stream: StreamedResponse, url: str, operation: Operation) -> None:
     elif stream.media_type == "text/html" and not urlsplit(url).path.lower().endswith((".html", ".htm")):
         strange = "is a page of HTML where a file was expected"
     if strange:
-        raise NotKaggleError(doing=operation.doing, host=urlsplit(url).netloc, why=strange)
+        raise NotKaggleError(doing=operation.doing, host=urlsplit(url).netloc, reason=strange)
 
 
 @dataclass(frozen=True)
@@ -482,7 +482,7 @@ class _PartialFile:
         except OSError:
             return 0
 
-    def opened(self) -> IO[bytes]:
+    def open_append(self) -> IO[bytes]:
         """The file, to add to it."""
         return os.fdopen(self._files.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND), "ab")
 
@@ -570,20 +570,20 @@ class Uploads:
             with open_file(path) as file:
                 before = os.fstat(file.fileno())
                 fields |= {"content_length": before.st_size, "last_modified_epoch_seconds": int(before.st_mtime)}
-                started = self._client.read(operation, service, method, **fields)
-                if not started.token or not started.create_url:
-                    raise self._client.unexpected(operation, "names no place for the upload")
-                self._put(file, before.st_size, started.create_url, operation)
+                upload = self._client.read(operation, service, method, **fields)
+                if not upload.token or not upload.create_url:
+                    raise self._client.unexpected_answer(operation, "names no place for the upload")
+                self._put(file, before.st_size, upload.create_url, operation)
                 after = os.fstat(file.fileno())
         except OSError as error:
             raise FileReadError(path=path, cause=error) from error
         if (after.st_size, after.st_mtime_ns) != (before.st_size, before.st_mtime_ns):
             raise UnsafeAnswerError(
                 doing=operation.doing,
-                what=f"{path.name} changed while it was sent",
+                problem=f"{path.name} changed while it was sent",
                 remedy="try again when it is finished",
             )
-        return str(started.token)
+        return str(upload.token)
 
     def _put(self, file: BinaryIO, size: int, url: str, operation: Operation) -> None:
         url = self._client.checked_url(url, operation, is_upload=True)
@@ -591,14 +591,14 @@ class Uploads:
         while True:
             try:
                 # The first attempt does not ask: nothing was sent yet.
-                offset = self._received(url, size, operation) if retries.failures else 0
+                offset = self._query_offset(url, size, operation) if retries.failures else 0
                 if offset < size or not retries.failures:
                     self._send_rest(file, url, offset, size, operation)
                 return
             except TRANSIENT as error:
                 retries.wait(error)
 
-    def _received(self, url: str, size: int, operation: Operation) -> int:
+    def _query_offset(self, url: str, size: int, operation: Operation) -> int:
         """The number of bytes that the store has so far."""
         reply = self._answer_of_store(url, {"Content-Range": f"bytes */{size}"}, b"", operation)
         if reply.status in _DONE:
@@ -628,7 +628,7 @@ class Uploads:
             raise error
         if reply.status >= HTTPStatus.BAD_REQUEST:
             words = "the store of files did not take the upload"
-            raise refusal(reply.status, words, operation=operation, endpoint=self._client.endpoint)
+            raise refusal_error(reply.status, words, operation=operation, endpoint=self._client.endpoint)
         if reply.status not in (*_DONE, _INCOMPLETE):
             raise self._client.unexpected_of_store(operation, f"has the status {reply.status}")
         return reply

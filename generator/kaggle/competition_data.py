@@ -16,17 +16,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, BinaryIO, cast
 
-from generator.competition.facts import Competition, Description
+from generator.competition.facts import Competition, CompetitionDescription
 from generator.competition.survey import survey_files
 from generator.competition.survey.facts import Survey
 from generator.competition.survey.sources import Directory, SurveyLimits
 from generator.competition.tables.formats import require_no_lzma, tar_members
 from generator.competition.tables.readers import SampleBounds, evenly_drawn
-from generator.files import PathOutsideError, WorkspaceFiles, contained, writing
+from generator.files import PathOutsideError, WorkspaceFiles, resolve_inside, writing
 from generator.kaggle.api_types import RemoteFile, total_size
 from generator.kaggle.errors import ForbiddenError, KaggleError, NotFoundError, RulesNotAcceptedError, checked_names
 from generator.kaggle.gateway import Kaggle
-from generator.text import printable, quoted
+from generator.text import printable, quote_text
 
 # The files of a competition at Kaggle by name and size, folder by folder, not all of them where there are many.
 
@@ -53,11 +53,11 @@ class RemoteListing:
 
     def add(self, path: str, files: Iterable[RemoteFile], total: int = 0) -> None:
         """Adds a folder with the files in it; hidden ones are left out."""
-        named = {file.name.rpartition("/")[2]: file.size for file in files}
-        shown = {name: size for name, size in named.items() if name and not name.startswith(".")}
-        self.sizes |= {f"{path}/{name}" if path else name: size for name, size in shown.items()}
-        is_complete = total <= len(named)
-        self.directories.append(Directory(path, tuple(sorted(shown)), 0 if is_complete else total))
+        sizes = {file.name.rpartition("/")[2]: file.size for file in files}
+        visible_sizes = {name: size for name, size in sizes.items() if name and not name.startswith(".")}
+        self.sizes |= {f"{path}/{name}" if path else name: size for name, size in visible_sizes.items()}
+        is_complete = total <= len(sizes)
+        self.directories.append(Directory(path, tuple(sorted(visible_sizes)), 0 if is_complete else total))
 
 
 def list_competition(kaggle: Kaggle, slug: str) -> RemoteListing:
@@ -77,12 +77,12 @@ def _by_folder(kaggle: Kaggle, slug: str) -> RemoteListing:
     listing, left = RemoteListing(), _MOST_FOLDERS
     level = [""]
     for _ in range(_DEEPEST_LEVEL):
-        drawn = evenly_drawn(level, left) if left else ()
-        if len(drawn) < len(level):
-            listing.notes.append(f"Of {len(level):,} folders on one level, {len(drawn):,} were listed.")
-        left -= len(drawn)
+        sample = evenly_drawn(level, left) if left else ()
+        if len(sample) < len(level):
+            listing.notes.append(f"Of {len(level):,} folders on one level, {len(sample):,} were listed.")
+        left -= len(sample)
         level = []
-        for path in drawn:
+        for path in sample:
             content = kaggle.competitions.list_folder(slug, path, most=_MOST_FILES_OF_ONE)
             listing.add(path, content.files, content.total_files)
             names = sorted(name for name in content.folders if name not in _NOT_DATA and not name.startswith("."))
@@ -130,7 +130,7 @@ _LIMITS = SurveyLimits(
 
 
 @dataclass
-class Budget:
+class DownloadBudget:
     """The rest of what a survey may read over the network."""
 
     size: int = 96 * _MEGABYTE
@@ -165,7 +165,7 @@ class RemoteFiles:
     slug: str
     sizes: Mapping[str, int]
     tell: Callable[[str], None] = lambda _: None
-    budget: Budget = field(default_factory=Budget)
+    budget: DownloadBudget = field(default_factory=DownloadBudget)
     limits: SurveyLimits = _LIMITS
     _addresses: dict[str, str] = field(default_factory=dict)
 
@@ -173,18 +173,18 @@ class RemoteFiles:
         """The bytes that a file has, as Kaggle lists it."""
         return self.sizes.get(path, 0)
 
-    def opened(self, path: str) -> BinaryIO:
+    def open_file(self, path: str) -> BinaryIO:
         """A file to read and to seek in; of one that Kaggle sends packed, the beginning of what is in it."""
         ranges = self._ranges(path)
         if not path.lower().endswith(_ARE_ZIPS) and ranges.read(len(_ZIP_MARK)) == _ZIP_MARK:
             ranges.seek(0)
-            return io.BytesIO(_unwrapped(ranges))
+            return io.BytesIO(_unwrap(ranges))
         ranges.seek(0)
         return cast("BinaryIO", ranges)
 
     def head(self, path: str, length: int) -> bytes:
         """The first bytes of a file."""
-        with self.opened(path) as file:
+        with self.open_file(path) as file:
             return file.read(length)
 
     def fetch(self, path: str, start: int, length: int) -> bytes:
@@ -272,7 +272,7 @@ class _Ranges(io.RawIOBase):
             self.blocks[number] = content[at : at + _BLOCK]
 
 
-def _unwrapped(ranges: _Ranges) -> bytes:
+def _unwrap(ranges: _Ranges) -> bytes:
     """The beginning of what is in the zip that Kaggle sends in place of a large table.
 
     The archive's directory stands at its other end, and where that is nobody says; the member's own header says enough.
@@ -283,12 +283,12 @@ def _unwrapped(ranges: _Ranges) -> bytes:
     ranges.total = sys.maxsize
     with cast("BinaryIO", io.BufferedReader(ranges, _BLOCK)) as file:
         header = file.read(_MEMBER.size)
-        _, flags, method, packed, name_size, extra_size = _MEMBER.unpack(header.ljust(_MEMBER.size, b"\0"))
+        _, flags, method, packed_size, name_size, extra_size = _MEMBER.unpack(header.ljust(_MEMBER.size, b"\0"))
         if flags & _ENCRYPTED or method not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
             raise OSError("is encrypted, or packed by a method that is not deflate; download it first")
         file.read(name_size + extra_size)
         if method == zipfile.ZIP_STORED:
-            return file.read(min(_UNPACKED, packed))
+            return file.read(min(_UNPACKED, packed_size))
         decoder = zlib.decompressobj(-zlib.MAX_WBITS)
         content = bytearray()
         try:
@@ -317,7 +317,7 @@ class RemoteFacts:
         """The name of the Kaggle that is asked, for evidence and messages."""
         return "the local Kaggle's API" if self.kaggle.is_local else "Kaggle's API"
 
-    def describe(self, slug: str) -> Description:
+    def describe(self, slug: str) -> CompetitionDescription:
         """The hosts' description of a competition.
 
         Raises:
@@ -330,7 +330,7 @@ class RemoteFacts:
             pages = self.kaggle.competitions.pages(slug)
         except (NotFoundError, ForbiddenError) as error:
             warnings.append(f"The pages of the competition were not read: {error.message}")
-        return Description(
+        return CompetitionDescription(
             competition=Competition(
                 slug=slug, title=facts.title.strip() or slug, is_code_competition=facts.is_code_competition
             ),
@@ -377,7 +377,9 @@ class ArchiveError(KaggleError):
         )
 
 
-def unpack(slug: str, archive: Path, folder: Path, *, sizes: Mapping[str, int], tell: Callable[[int], None]) -> None:
+def unpack_competition(
+    slug: str, archive: Path, folder: Path, *, sizes: Mapping[str, int], tell: Callable[[int], None]
+) -> None:
     """Unpacks the listed files of a zip archive into a folder, and checks that each is there with the listed size.
 
     Members that are not listed are left out: what is mounted on Kaggle is the listing. Links, devices and permissions
@@ -395,16 +397,16 @@ def unpack(slug: str, archive: Path, folder: Path, *, sizes: Mapping[str, int], 
         OSError: The folder cannot be written.
     """
     try:
-        with zipfile.ZipFile(archive) as opened:
-            members = {member.filename: member for member in opened.infolist() if not member.is_dir()}
+        with zipfile.ZipFile(archive) as zip_file:
+            members = {member.filename: member for member in zip_file.infolist() if not member.is_dir()}
             _check(slug, members, sizes)
-            done = 0
+            progress = 0
             for name, size in sizes.items():
                 require_no_lzma(members[name])
                 path = _place(slug, folder, name)
-                with opened.open(members[name]) as source, path.open("xb") as target:
-                    done += _copied(slug, name, source, target, size)
-                tell(done)
+                with zip_file.open(members[name]) as source, path.open("xb") as target:
+                    progress += _copy_member(slug, name, source, target, size)
+                tell(progress)
     except _DAMAGE as error:
         raise ArchiveError(slug=slug, problem=f"it cannot be unpacked ({printable(str(error))[:100]})") from error
 
@@ -443,11 +445,11 @@ def unpack_all(name: str, archive: Path, folder: Path) -> None:
 
 
 def _zip_members(file: IO[bytes]) -> Iterator[tuple[str, IO[bytes]]]:
-    with zipfile.ZipFile(file) as opened:
-        for member in opened.infolist():
+    with zipfile.ZipFile(file) as zip_file:
+        for member in zip_file.infolist():
             if not member.is_dir() and not stat.S_ISLNK(member.external_attr >> 16):
                 require_no_lzma(member)
-                yield member.filename, opened.open(member)
+                yield member.filename, zip_file.open(member)
 
 
 def _tar_members(name: str, file: IO[bytes]) -> Iterator[tuple[str, IO[bytes]]]:
@@ -456,14 +458,14 @@ def _tar_members(name: str, file: IO[bytes]) -> Iterator[tuple[str, IO[bytes]]]:
     file.seek(0)
     stream: Any = gzip.GzipFile(fileobj=file) if is_pressed else file
 
-    def refusal(why: str) -> ArchiveError:
-        return ArchiveError(slug=name, problem=f"it {why.partition(';')[0]}")
+    def refusal(reason: str) -> ArchiveError:
+        return ArchiveError(slug=name, problem=f"it {reason.partition(';')[0]}")
 
     for member, source in tar_members(stream, most_files=_MOST_MEMBERS, most_bytes=_MOST_BYTES, refusal=refusal):
         if member.isdir():
             continue
         if source is None or member.issparse():
-            raise ArchiveError(slug=name, problem=f"{quoted(member.name)} is no ordinary file")
+            raise ArchiveError(slug=name, problem=f"{quote_text(member.name)} is no ordinary file")
         yield member.name.removeprefix("./"), source
 
 
@@ -483,24 +485,24 @@ def _check(slug: str, members: Mapping[str, zipfile.ZipInfo], sizes: Mapping[str
 
 def _place(slug: str, folder: Path, name: str) -> Path:
     try:
-        path = contained(folder / name, root=folder)
+        path = resolve_inside(folder / name, root=folder)
     except PathOutsideError as error:
         raise ArchiveError(slug=slug, problem=f"{printable(name)} leads out of the folder") from error
     path.parent.mkdir(parents=True, exist_ok=True)
     return path
 
 
-def _copied(slug: str, name: str, source: IO[bytes], target: IO[bytes], size: int) -> int:
+def _copy_member(slug: str, name: str, source: IO[bytes], target: IO[bytes], size: int) -> int:
     """Copies a member and counts: a directory that says a small size may lie."""
-    copied = 0
+    count = 0
     while chunk := source.read(_CHUNK):
-        copied += len(chunk)
-        if copied > size:
+        count += len(chunk)
+        if count > size:
             raise ArchiveError(slug=slug, problem=f"{printable(name)} unpacks to more than the {size:,} bytes listed")
         target.write(chunk)
-    if copied < size:
-        raise ArchiveError(slug=slug, problem=f"{printable(name)} has {copied:,} bytes where {size:,} are listed")
-    return copied
+    if count < size:
+        raise ArchiveError(slug=slug, problem=f"{printable(name)} has {count:,} bytes where {size:,} are listed")
+    return count
 
 
 # Downloading all of a competition's data: resumed where it stopped, checked, and there as a whole or not at all.
@@ -512,11 +514,11 @@ _GIGABYTE = 1e9
 
 
 @dataclass(frozen=True)
-class Step:
-    """The progress of a download: `done` of `total` bytes of "download" or "unpack"; a total of 0 is not known."""
+class DownloadProgress:
+    """The progress of a download: `progress` of `total` bytes of "download" or "unpack"; a total of 0 is not known."""
 
     stage: str
-    done: int
+    progress: int
     total: int = 0
 
 
@@ -539,7 +541,7 @@ class Source:
     folder: Path
 
 
-Tell = Callable[[Step], None]
+Tell = Callable[[DownloadProgress], None]
 
 
 def download_data(kaggle: Kaggle, slug: str, folder: Path, files: WorkspaceFiles, *, tell: Tell) -> Downloaded:
@@ -560,25 +562,25 @@ def download_data(kaggle: Kaggle, slug: str, folder: Path, files: WorkspaceFiles
         FileWriteError: The disk does not take them.
         UnsafePlaceError: There is a link where they are to be written.
     """
-    listed = kaggle.competitions.list_files(slug)
-    if not listed:
+    remote_files = kaggle.competitions.list_files(slug)
+    if not remote_files:
         raise KaggleError(
             f"Kaggle lists no files of {printable(slug)}: look at "
             f"https://www.kaggle.com/competitions/{printable(slug)}/data, and accept the rules there if it asks for it."
         )
-    if _is_there(folder, listed):
-        return Downloaded(folder, len(listed), total_size(listed), was_there=True)
+    if _is_there(folder, remote_files):
+        return Downloaded(folder, len(remote_files), total_size(remote_files), was_there=True)
     with writing(folder), _work_folder(folder, slug, files) as work:
-        _check_space(slug, work, listed)
+        _check_space(slug, work, remote_files)
         files.check(work / "archive")
         archive = _fetch(kaggle, slug, work / "archive", tell)
         files.remove_tree(work / "files")
         files.make_folder(work / "files")
-        _unpack(slug, archive, work / "files", listed=listed, tell=tell)
+        _unpack(slug, archive, work / "files", remote_files=remote_files, tell=tell)
         files.move(work / "files", folder)
         with suppress(OSError):
             files.remove_tree(work)
-    return Downloaded(folder, len(listed), total_size(listed))
+    return Downloaded(folder, len(remote_files), total_size(remote_files))
 
 
 def download_source(kaggle: Kaggle, source: Source, files: WorkspaceFiles, *, tell: Tell) -> bool:
@@ -601,12 +603,12 @@ def download_source(kaggle: Kaggle, source: Source, files: WorkspaceFiles, *, te
     folder, name = source.folder, source.name
     if folder.is_dir() and next(folder.iterdir(), None) is not None:
         return False
-    with writing(folder), files.filled(folder) as content:
+    with writing(folder), files.fill_folder(folder) as content:
         archive = content.with_name(f"{content.name}.archive")
         try:
             api = kaggle.models if source.kind == "model" else kaggle.datasets
-            for done in kaggle.files.download(api.archive_url(name), archive):
-                tell(Step("download", done))
+            for progress in kaggle.files.download(api.archive_url(name), archive):
+                tell(DownloadProgress("download", progress))
             unpack_all(name, archive, content)
         finally:
             archive.unlink(missing_ok=True)
@@ -646,12 +648,12 @@ def _work_folder(folder: Path, slug: str, files: WorkspaceFiles) -> Iterator[Pat
         yield work
 
 
-def _check_space(slug: str, work: Path, listed: tuple[RemoteFile, ...]) -> None:
+def _check_space(slug: str, work: Path, remote_files: tuple[RemoteFile, ...]) -> None:
     """The archive is hardly larger than what is in it; how much smaller nobody says beforehand."""
-    needed, free = total_size(listed), shutil.disk_usage(work).free
-    if free < needed:
+    size, free = total_size(remote_files), shutil.disk_usage(work).free
+    if free < size:
         raise KaggleError(
-            f"The data of {printable(slug)} take {needed / _GIGABYTE:,.1f} GB to download and unpack, and "
+            f"The data of {printable(slug)} take {size / _GIGABYTE:,.1f} GB to download and unpack, and "
             f"{free / _GIGABYTE:,.1f} GB are free in {printable(str(work.parent))}: make room, use --workspace on "
             f"another disk, or rehearse without them: tandem specimen {printable(slug)}."
         )
@@ -661,32 +663,38 @@ def _fetch(kaggle: Kaggle, slug: str, archive: Path, tell: Tell) -> Path:
     """Downloads the archive; addresses are short-lived, so that a long download takes several."""
     if archive.is_file():
         return archive
-    done, last = 0, -1
+    progress, last = 0, -1
     for _ in range(_MOST_ADDRESSES):
         try:
-            for done in kaggle.files.download(kaggle.competitions.archive_url(slug), archive):
-                tell(Step("download", done))
+            for progress in kaggle.files.download(kaggle.competitions.archive_url(slug), archive):
+                tell(DownloadProgress("download", progress))
             return archive
         except RulesNotAcceptedError:
             raise
         except (ForbiddenError, NotFoundError):
-            if done <= last or not done:
+            if progress <= last or not progress:
                 raise
-            last = done
+            last = progress
     raise ArchiveError(slug=slug, problem="its address changes all the time")
 
 
-def _unpack(slug: str, archive: Path, target: Path, *, listed: tuple[RemoteFile, ...], tell: Tell) -> None:
-    sizes, total, first = {file.name: file.size for file in listed}, total_size(listed), listed[0]
+def _unpack(slug: str, archive: Path, target: Path, *, remote_files: tuple[RemoteFile, ...], tell: Tell) -> None:
+    sizes, total, first = {file.name: file.size for file in remote_files}, total_size(remote_files), remote_files[0]
     try:
         with archive.open("rb") as file:
             is_zip = file.read(4) in _ZIP_MARKS
         is_itself = not is_zip or (first.name.lower().endswith(".zip") and archive.stat().st_size == first.size)
-        if len(listed) == 1 and is_itself:
+        if len(remote_files) == 1 and is_itself:
             # A competition of one file is sent as it is.
             _take_the_file(slug, archive, target, first)
         else:
-            unpack(slug, archive, target, sizes=sizes, tell=lambda done: tell(Step("unpack", done, total)))
+            unpack_competition(
+                slug,
+                archive,
+                target,
+                sizes=sizes,
+                tell=lambda progress: tell(DownloadProgress("unpack", progress, total)),
+            )
     except ArchiveError:
         # What is wrong now is wrong the next time as well.
         archive.unlink(missing_ok=True)

@@ -42,9 +42,9 @@ def connect(to: Target, *, environment: Mapping[str, str] = os.environ) -> "Kagg
     if to is Target.KAGGLE:
         # The official client goes elsewhere for LOCALHOST alone; with any other value it goes to the real one, with
         # credentials that were most likely meant for a test.
-        named = environment.get("KAGGLE_API_ENVIRONMENT", "")
-        if named not in ("", "PROD"):
-            raise OtherKaggleError(value=named)
+        value = environment.get("KAGGLE_API_ENVIRONMENT", "")
+        if value not in ("", "PROD"):
+            raise OtherKaggleError(value=value)
         route = Route(environment.get("KAGGLE_PROXY", ""), environment.get("KAGGLE_SSL_CA_CERT", ""))
         return Kaggle(REAL_ADDRESS, find_credentials(environment), route=route)
     record = running_server(environment)

@@ -101,7 +101,7 @@ def find_credentials(environment: Mapping[str, str] = os.environ) -> Credentials
     )
     if credentials is None:
         raise CredentialsError(
-            why="there are no credentials on this machine",
+            reason="there are no credentials on this machine",
             remedy=f"make a token at {_SETTINGS} and save it as ~/.kaggle/access_token, or set KAGGLE_API_TOKEN",
         )
     return credentials
@@ -157,9 +157,9 @@ def _file_token(path: Path) -> AccessToken | None:
 
 def _legacy_key(environment: Mapping[str, str], home: Path) -> LegacyKey | None:
     path = _config_folder(environment, home) / "kaggle.json"
-    stored = _object(path)
-    username = environment.get("KAGGLE_USERNAME") or stored.text("username")
-    key = environment.get("KAGGLE_KEY") or stored.text("key")
+    fields = _object(path)
+    username = environment.get("KAGGLE_USERNAME") or fields.text("username")
+    key = environment.get("KAGGLE_KEY") or fields.text("key")
     if not username.strip() or not key.strip():
         return None
     source = "KAGGLE_USERNAME and KAGGLE_KEY" if environment.get("KAGGLE_KEY") else str(path)
@@ -170,22 +170,22 @@ def _legacy_key(environment: Mapping[str, str], home: Path) -> LegacyKey | None:
 
 
 def _oauth(path: Path) -> RefreshToken | None:
-    stored = _object(path)
-    refresh, access = stored.text("refresh_token"), stored.text("access_token")
+    fields = _object(path)
+    refresh, access = fields.text("refresh_token"), fields.text("access_token")
     if not refresh.strip():
         return None
     return RefreshToken(
         _secret(refresh, source=str(path)),
         source=str(path),
-        username=stored.text("username"),
+        username=fields.text("username"),
         access_token=_secret(access, source=str(path)) if access.strip() else "",
-        expires=moment(stored.get("access_token_expiration")),
+        expires=moment(fields.get("access_token_expiration")),
     )
 
 
 def _config_folder(environment: Mapping[str, str], home: Path) -> Path:
-    if named := environment.get("KAGGLE_CONFIG_DIR"):
-        return Path(named)
+    if folder_name := environment.get("KAGGLE_CONFIG_DIR"):
+        return Path(folder_name)
     usual = home / ".kaggle"
     if sys.platform.startswith("linux") and not usual.exists():
         return Path(environment.get("XDG_CONFIG_HOME") or home / ".config") / "kaggle"
@@ -202,8 +202,8 @@ def _secret(text: str, *, source: str) -> str:
 
 def _unusable(source: str) -> CredentialsError:
     return CredentialsError(
-        why=f"what {printable(source)} holds cannot be credentials of Kaggle (it has spaces or other characters that "
-        "none has, or is too long)",
+        reason=f"what {printable(source)} holds cannot be credentials of Kaggle (it has spaces or other characters "
+        "that none has, or is too long)",
         remedy=f"make a new token at {_SETTINGS}",
     )
 
@@ -215,8 +215,8 @@ def _text(path: Path) -> str | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
-        why = f"{printable(str(path))} cannot be read, {reason_not_read(error)}"
-        raise CredentialsError(why=why, remedy="mend that file, or take it away") from error
+        reason = f"{printable(str(path))} cannot be read, {reason_not_read(error)}"
+        raise CredentialsError(reason=reason, remedy="mend that file, or take it away") from error
     except UnicodeDecodeError:
         # `from None`: the decoder's error carries the file's bytes.
         raise _unusable(str(path)) from None
@@ -231,7 +231,7 @@ def _object(path: Path) -> JsonObject:
     except ValueError:
         # `from None`: the parser's error carries the file's text.
         raise CredentialsError(
-            why=f"{printable(str(path))} is no JSON",
+            reason=f"{printable(str(path))} is no JSON",
             remedy=f"download it anew at {_SETTINGS}, or take it away",
         ) from None
 

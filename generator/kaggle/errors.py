@@ -23,9 +23,9 @@ class Redaction:
     def __init__(self, secrets: Iterable[str]) -> None:
         # .NET writes a plus in JSON as its code, PHP a slash behind a backslash.
         spellings = {
-            spelled.encode()
+            spelling.encode()
             for secret in secrets
-            for spelled in (secret, secret.replace("+", "\\u002B"), secret.replace("/", "\\/"), quote(secret, safe=""))
+            for spelling in (secret, secret.replace("+", "\\u002B"), secret.replace("/", "\\/"), quote(secret, safe=""))
         }
         self._secrets = sorted(spellings, key=len, reverse=True)
 
@@ -44,14 +44,14 @@ class Redaction:
         rest = b""
         for chunk in chunks:
             text = self.cut(rest + chunk)
-            whole = len(text) - self._begun(text)
+            whole = len(text) - self._partial_length(text)
             rest = text[whole:]
             if whole:
                 yield text[:whole]
         if rest:
             yield rest
 
-    def _begun(self, text: bytes) -> int:
+    def _partial_length(self, text: bytes) -> int:
         """The number of bytes at the end that could be the beginning of a secret."""
         lengths = (
             length
@@ -80,8 +80,8 @@ class KaggleError(TandemError):
 class CredentialsError(KaggleError):
     """There are no credentials on this machine, or they cannot be read; never carries any part of them."""
 
-    def __init__(self, *, why: str, remedy: str) -> None:
-        super().__init__(f"Cannot sign in to Kaggle: {why}; {remedy}.")
+    def __init__(self, *, reason: str, remedy: str) -> None:
+        super().__init__(f"Cannot sign in to Kaggle: {reason}; {remedy}.")
 
 
 class OtherKaggleError(KaggleError):
@@ -100,12 +100,13 @@ class UnreachableError(KaggleError):
     timed_out = False
     """True where the connection held, and nothing came over it for too long."""
 
-    def __init__(self, *, doing: str, host: str, why: str, was_sent: bool) -> None:
+    def __init__(self, *, doing: str, host: str, reason: str, was_sent: bool) -> None:
         unclear = ", and whether it was done is not known" if was_sent else ""
         is_here = host.rpartition(":")[0] in ("127.0.0.1", "localhost", "[::1]")
         remedy = "see whether `tandem serve` still runs" if is_here else "check the connection to the internet"
         super().__init__(
-            f"Cannot {printable(doing)}: {printable(host)} {printable(why)}{unclear}; {remedy}, then run the command "
+            f"Cannot {printable(doing)}: {printable(host)} {printable(reason)}{unclear}; {remedy}, "
+            "then run the command "
             "again."
         )
         self.outcome_unknown = was_sent
@@ -116,9 +117,10 @@ class NotKaggleError(KaggleError):
 
     outcome_unknown = True
 
-    def __init__(self, *, doing: str, host: str, why: str) -> None:
+    def __init__(self, *, doing: str, host: str, reason: str) -> None:
         super().__init__(
-            f"Cannot {printable(doing)}: the answer of {printable(host)} {quoted(why)}; something between may have "
+            f"Cannot {printable(doing)}: the answer of {printable(host)} {quote_words(reason)}; "
+            "something between may have "
             "answered in its place (a proxy, a sign-in page), or Kaggle has trouble: try again in a few minutes."
         )
 
@@ -165,7 +167,7 @@ class _AnsweredNoError(KaggleError):
     def __init__(self, *, doing: str, words: str, remedy: str = "", page: str = "") -> None:
         remedy = remedy or self.remedy.format(page=page)
         super().__init__(f"Cannot {printable(doing)}: Kaggle {self.answer}{_in_brackets(words)}; {remedy}.")
-        self.words = quoted(words)
+        self.words = quote_words(words)
 
 
 class ForbiddenError(_AnsweredNoError):
@@ -239,13 +241,13 @@ class UnsafeAnswerError(KaggleError):
     """
 
     def __init__(
-        self, *, doing: str, what: str, remedy: str = "nothing was written or sent", was_sent: bool = True
+        self, *, doing: str, problem: str, remedy: str = "nothing was written or sent", was_sent: bool = True
     ) -> None:
-        super().__init__(f"Cannot {printable(doing)}: {what}; {remedy}.")
+        super().__init__(f"Cannot {printable(doing)}: {problem}; {remedy}.")
         self.was_sent = was_sent
 
 
-def quoted(words: str) -> str:
+def quote_words(words: str) -> str:
     """A server's words on one line, printable, cut short and without the full stop at their end."""
     line = printable(" ".join(words.split()))
     line = line if len(line) <= _LONGEST_QUOTE else line[:_LONGEST_QUOTE] + "…"
@@ -253,7 +255,7 @@ def quoted(words: str) -> str:
 
 
 def _in_brackets(words: str) -> str:
-    return f" ({quoted(words)})" if words.strip() else ""
+    return f" ({quote_words(words)})" if words.strip() else ""
 
 
 def _duration(time: timedelta) -> str:
@@ -301,14 +303,14 @@ BY_HAND = "nothing was read; download the files in a browser, and give their fol
 
 
 def checked_names(
-    names: Iterable[str], *, doing: str, reserved: Sequence[str] = (), remedy: str = RENAME
+    names: Iterable[str], *, doing: str, reserved_names: Sequence[str] = (), remedy: str = RENAME
 ) -> tuple[str, ...]:
     """Makes sure that names of a server's files stay in whatever folder they are put in, on every system.
 
     Args:
         names: The names as the server wrote them.
         doing: What is being done, for the error.
-        reserved: Names that mean something else here, such as a log's.
+        reserved_names: Names that mean something else here, such as a log's.
         remedy: What the user can do about such a name, for the error.
 
     Raises:
@@ -317,22 +319,22 @@ def checked_names(
     """
     earlier: set[str] = set()
     folders: set[str] = set()
-    checked = tuple(names)
-    for name in checked:
-        why = _fault_of_name(name) or ("is a name that this kit needs itself" if name in reserved else "")
-        if not why and name in earlier:
-            why = "stands there twice"
-        if why:
+    file_names = tuple(names)
+    for name in file_names:
+        fault = _fault_of_name(name) or ("is a name that this kit needs itself" if name in reserved_names else "")
+        if not fault and name in earlier:
+            fault = "stands there twice"
+        if fault:
             raise UnsafeAnswerError(
-                doing=doing, what=f'a file is called "{printable(name[:_SHOWN])}", which {why}', remedy=remedy
+                doing=doing, problem=f'a file is called "{printable(name[:_SHOWN])}", which {fault}', remedy=remedy
             )
         earlier.add(name)
         folders.update(str(parent) for parent in PurePosixPath(name).parents)
-    for name in checked:
+    for name in file_names:
         if name in folders:
-            what = f'"{printable(name[:_SHOWN])}" is a file and a folder at once'
-            raise UnsafeAnswerError(doing=doing, what=what, remedy=remedy)
-    return checked
+            problem = f'"{printable(name[:_SHOWN])}" is a file and a folder at once'
+            raise UnsafeAnswerError(doing=doing, problem=problem, remedy=remedy)
+    return file_names
 
 
 def checked_address(location: str, *, base: str, doing: str, is_upload: bool = False) -> str:
@@ -350,15 +352,15 @@ def checked_address(location: str, *, base: str, doing: str, is_upload: bool = F
     Raises:
         UnsafeAnswerError: The address is on another server than a local Kaggle; or not encrypted, or not public.
     """
-    url = joined(base + "/", location)
-    why = _fault_of_address(url, base=base, is_upload=is_upload) if location.strip() else "is no address"
-    if why:
-        shown = printable(url.partition("?")[0][:_SHOWN])
-        raise UnsafeAnswerError(doing=doing, what=f"the server sends on to {shown}, which {why}")
+    url = join_url(base + "/", location)
+    fault = _fault_of_address(url, base=base, is_upload=is_upload) if location.strip() else "is no address"
+    if fault:
+        short_url = printable(url.partition("?")[0][:_SHOWN])
+        raise UnsafeAnswerError(doing=doing, problem=f"the server sends on to {short_url}, which {fault}")
     return url
 
 
-def joined(url: str, location: str) -> str:
+def join_url(url: str, location: str) -> str:
     """The address that a `Location` leads to from another, or nothing where it leads to none."""
     try:
         return urljoin(url, location)
@@ -376,17 +378,20 @@ def check_upload(files: Iterable[tuple[str, Path]], *, doing: str) -> None:
     Raises:
         UnsafeAnswerError: One of them looks like credentials, or is no ordinary file.
     """
-    listed = list(files)
-    checked_names((name for name, _ in listed), doing=doing)
-    for name, path in listed:
-        resolved = path.resolve()
-        parts = {part.casefold() for part in (*PurePosixPath(name).parts, *resolved.parent.parts[-2:])}
-        if any(_is_secret_name(each) for each in (PurePosixPath(name).name, resolved.name)) or parts & _SECRET_FOLDERS:
-            what = f'"{printable(name[:_SHOWN])}" looks like a file with secrets'
-            raise UnsafeAnswerError(doing=doing, what=what, remedy="take it away or call it something else")
-        if not resolved.is_file():
-            what = f"{printable(str(path))} is not an ordinary file"
-            raise UnsafeAnswerError(doing=doing, what=what, remedy="put the file there")
+    entries = list(files)
+    checked_names((name for name, _ in entries), doing=doing)
+    for name, path in entries:
+        real_path = path.resolve()
+        parts = {part.casefold() for part in (*PurePosixPath(name).parts, *real_path.parent.parts[-2:])}
+        if (
+            any(_is_secret_name(file_name) for file_name in (PurePosixPath(name).name, real_path.name))
+            or parts & _SECRET_FOLDERS
+        ):
+            problem = f'"{printable(name[:_SHOWN])}" looks like a file with secrets'
+            raise UnsafeAnswerError(doing=doing, problem=problem, remedy="take it away or call it something else")
+        if not real_path.is_file():
+            problem = f"{printable(str(path))} is not an ordinary file"
+            raise UnsafeAnswerError(doing=doing, problem=problem, remedy="put the file there")
 
 
 def check_text(text: str, *, doing: str) -> None:
@@ -395,10 +400,10 @@ def check_text(text: str, *, doing: str) -> None:
     Raises:
         UnsafeAnswerError: It has; the error does not show it.
     """
-    for what, _ in secrets_in(text):
+    for secret, _ in secrets_in(text):
         raise UnsafeAnswerError(
             doing=doing,
-            what=f"the text holds what looks like {what}",
+            problem=f"the text holds what looks like {secret}",
             remedy="take it out, and use Kaggle's secrets (Add-ons, Secrets) in its place; if it is none, add "
             f"--allow {SECRET_RULE}. Nothing was sent",
             was_sent=False,
@@ -431,14 +436,14 @@ def _fault_of_name(name: str) -> str:
 
 def _fault_of_address(url: str, *, base: str, is_upload: bool) -> str:
     try:
-        parts, own = urlsplit(url), urlsplit(base)
+        parts, base_parts = urlsplit(url), urlsplit(base)
         port = parts.port
     except ValueError:
         return "is no address"
     if len(url) > _LONGEST_URL or not url.isprintable() or not parts.hostname or "@" in parts.netloc:
         return "is no address"
-    if own.scheme == "http" or not _is_public(own.hostname or ""):
-        is_own = (parts.scheme, parts.hostname, port) == (own.scheme, own.hostname, own.port)
+    if base_parts.scheme == "http" or not _is_public(base_parts.hostname or ""):
+        is_own = (parts.scheme, parts.hostname, port) == (base_parts.scheme, base_parts.hostname, base_parts.port)
         return "" if is_own else "is another server"
     if parts.scheme != "https" or port not in (None, 443):
         return "is not encrypted"
@@ -448,7 +453,7 @@ def _fault_of_address(url: str, *, base: str, is_upload: bool) -> str:
 def _fault_of_public_host(host: str, *, is_upload: bool) -> str:
     if not _is_public(host):
         return "is not on the internet"
-    if is_upload and not any(host == allowed or host.endswith("." + allowed) for allowed in _UPLOAD_HOSTS):
+    if is_upload and not any(host == domain or host.endswith("." + domain) for domain in _UPLOAD_HOSTS):
         return "is neither Kaggle nor its store"
     return ""
 
@@ -468,10 +473,10 @@ def _is_public(host: str) -> bool:
 
 
 def _is_secret_name(name: str) -> bool:
-    lowered = name.casefold()
+    folded_name = name.casefold()
     return (
-        lowered in _SECRET_NAMES
-        or PurePosixPath(lowered).suffix in _SECRET_SUFFIXES
-        or lowered == ".env"
-        or lowered.startswith(".env.")
+        folded_name in _SECRET_NAMES
+        or PurePosixPath(folded_name).suffix in _SECRET_SUFFIXES
+        or folded_name == ".env"
+        or folded_name.startswith(".env.")
     )

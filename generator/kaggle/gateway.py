@@ -12,7 +12,9 @@ from generator.kaggle import errors as guards
 from generator.kaggle import sdk
 from generator.kaggle.api_types import (
     END,
+    ApiSubmission,
     DatasetState,
+    DatasetUpload,
     KernelOutput,
     KernelPush,
     LogLine,
@@ -24,12 +26,10 @@ from generator.kaggle.api_types import (
     RemoteKernel,
     SessionState,
     SessionStatus,
-    Submission,
     SubmissionStatus,
-    Upload,
     log_events,
     log_line,
-    log_text,
+    parse_log,
 )
 from generator.kaggle.client import ApiClient, Downloads, Uploads
 from generator.kaggle.credentials import AccessToken, Credentials, contains_secret, exposed_files
@@ -90,8 +90,8 @@ class KernelApi:
                 raise
             return None
         if answer.metadata is None:
-            raise self._client.unexpected(operation, "has no metadata of the kernel")
-        return self._described(answer, ref, operation)
+            raise self._client.unexpected_answer(operation, "has no metadata of the kernel")
+        return self._read_kernel(answer, ref, operation)
 
     def push(self, kernel: KernelPush) -> Pushed:
         """Saves a version and runs it. Sent once, whatever happens; raises `SourcesRefusedError` after checking."""
@@ -118,18 +118,18 @@ class KernelApi:
             enable_internet=kernel.enable_internet,
             machine_shape=kernel.machine_shape or None,
         )
-        return self._pushed(answer, kernel, operation)
+        return self._read_push(answer, kernel, operation)
 
     def session_status(self, ref: str, version: int | None) -> SessionStatus:
         """The state of the session of one version, or of the newest."""
-        operation = Operation(f"read the status of {_which(ref, version)}")
+        operation = Operation(f"read the status of {_kernel_label(ref, version)}")
         answer = self._client.read(operation, KERNELS, "get_kernel_session_status", **_name_fields(ref, version))
         state = _SESSION_STATES.get(answer.status.name if answer.status else "", SessionState.UNKNOWN)
         return SessionStatus(state, guards.clean_log(answer.failure_message or "").strip())
 
     def output(self, ref: str, version: int) -> KernelOutput:
         """The files that a version wrote, of every page of the listing, names checked, and its log."""
-        operation = Operation(f"list the output of {_which(ref, version)}")
+        operation = Operation(f"list the output of {_kernel_label(ref, version)}")
         fields = {**_name_fields(ref, version), "page_size": _PAGE_SIZE}
         urls: dict[str, str] = {}
         names: list[str] = []
@@ -140,12 +140,12 @@ class KernelApi:
                 names.append(file.file_name or "")
                 urls[names[-1]] = file.url or ""
             self._check_count(len(names), operation)
-        guards.checked_names(names, doing=operation.doing, reserved=(f"{fields['kernel_slug']}.log",))
+        guards.checked_names(names, doing=operation.doing, reserved_names=(f"{fields['kernel_slug']}.log",))
         sizes = self._sizes(fields, operation) if names else {}
         files = [
-            RemoteFile(each, sizes.get(each, 0), self._client.checked_url(urls[each], operation)) for each in names
+            RemoteFile(name, sizes.get(name, 0), self._client.checked_url(urls[name], operation)) for name in names
         ]
-        return KernelOutput(tuple(files), log_text(log))
+        return KernelOutput(tuple(files), parse_log(log))
 
     def log_lines(self, ref: str) -> Iterator[LogLine]:
         """The log of the newest session as it grows, reconnecting by itself, to its end; never twice the same line."""
@@ -178,13 +178,13 @@ class KernelApi:
             tpu_allowed=_time(answer.tpu_quota, "total_time_allowed"),
         )
 
-    def _described(self, answer: Any, ref: str, operation: Operation) -> RemoteKernel:
+    def _read_kernel(self, answer: Any, ref: str, operation: Operation) -> RemoteKernel:
         metadata, blob = answer.metadata, answer.blob
         if metadata.slug and metadata.slug.casefold() != _name_fields(ref)["kernel_slug"].casefold():
-            raise self._client.unexpected(operation, f"is about another kernel, {metadata.slug}")
+            raise self._client.unexpected_answer(operation, f"is about another kernel, {metadata.slug}")
         # Some write a pulled notebook under this name, wherever it leads.
         if blob and blob.slug and not is_slug(blob.slug.casefold()):
-            raise self._client.unexpected(operation, f"calls the notebook {blob.slug}")
+            raise self._client.unexpected_answer(operation, f"calls the notebook {blob.slug}")
         version = max(metadata.current_version_number or 0, 0)
         return RemoteKernel(version, source=(blob.source or "") if blob else "")
 
@@ -204,22 +204,22 @@ class KernelApi:
         if contains_secret(text, self._client.credentials):
             raise UnsafeAnswerError(
                 doing=operation.doing,
-                what="the notebook holds the very credentials that it is pushed with",
+                problem="the notebook holds the very credentials that it is pushed with",
                 remedy="take them out; inside of Kaggle a notebook is signed in already. Nothing was sent",
                 was_sent=False,
             )
 
-    def _pushed(self, answer: Any, kernel: KernelPush, operation: Operation) -> Pushed:
+    def _read_push(self, answer: Any, kernel: KernelPush, operation: Operation) -> Pushed:
         if answer.error:
-            raise self._client.refused(answer.error, operation)
+            raise self._client.refusal_error(answer.error, operation)
         ref = answer.ref.strip("/").removeprefix("code/") or kernel.ref
         version = answer.version_number or 0
         if version <= 0:
-            raise self._client.unexpected(operation, "names no version")
+            raise self._client.unexpected_answer(operation, "names no version")
         kinds = ("competition", "dataset", "kernel", "model")
-        refused = {kind: tuple(getattr(answer, f"invalid_{kind}_sources")) for kind in kinds}
-        if any(refused.values()):
-            raise SourcesRefusedError(ref=ref, version=version, sources=refused)
+        invalid_sources = {kind: tuple(getattr(answer, f"invalid_{kind}_sources")) for kind in kinds}
+        if any(invalid_sources.values()):
+            raise SourcesRefusedError(ref=ref, version=version, sources=invalid_sources)
         return Pushed(ref, version, answer.url or f"{self._client.endpoint.site}/code/{ref}")
 
     def _sizes(self, fields: dict[str, Any], operation: Operation) -> dict[str, int]:
@@ -235,7 +235,7 @@ class KernelApi:
 
     def _check_count(self, count: int, operation: Operation) -> None:
         if count > _MOST_FILES:
-            raise self._client.unexpected(operation, f"lists more than {_MOST_FILES:,} files")
+            raise self._client.unexpected_answer(operation, f"lists more than {_MOST_FILES:,} files")
 
     def _connection(self, ref: str) -> Iterator[LogLine]:
         operation = Operation(f"follow the log of {ref}")
@@ -244,9 +244,9 @@ class KernelApi:
             if stream.media_type == "text/event-stream":
                 yield from _events(stream)
                 # Without its end the stream broke, though the connection was closed in good order.
-                raise self._client.unexpected(operation, "is a log without its end")
+                raise self._client.unexpected_answer(operation, "is a log without its end")
             if stream.media_type == "text/html":
-                raise self._client.unexpected(operation, "is text/html where a log was expected")
+                raise self._client.unexpected_answer(operation, "is text/html where a log was expected")
             yield from log_events(stream.read(_LARGEST_LOG).decode("utf-8", "replace"))
             raise _EndOfLog
 
@@ -283,7 +283,7 @@ def _name_fields(ref: str, version: int | None = None) -> dict[str, Any]:
     return {"user_name": owner, "kernel_slug": slug, "version_label": f"v{version}" if version is not None else None}
 
 
-def _which(ref: str, version: int | None) -> str:
+def _kernel_label(ref: str, version: int | None) -> str:
     return f"version {version} of {ref}" if version is not None else ref
 
 
@@ -341,7 +341,7 @@ def _event(line: bytes) -> Iterator[LogLine]:
     data = text.removeprefix("data:").strip()
     if data == END:
         raise _EndOfLog
-    if event := log_line(JsonObject.parsed(data)):
+    if event := log_line(JsonObject.parse(data)):
         yield event
 
 
@@ -421,7 +421,7 @@ class CompetitionApi:
         answer = self._client.read(operation, COMPETITIONS, "get_submission_limits", competition_name=slug)
         return int(answer.num_allowed_now)
 
-    def submissions(self, slug: str) -> tuple[Submission, ...]:
+    def submissions(self, slug: str) -> tuple[ApiSubmission, ...]:
         """This account's submissions, the newest first (one page of them)."""
         operation = Operation(f"list the submissions to {slug}", slug)
         answer = self._client.read(
@@ -429,7 +429,7 @@ class CompetitionApi:
         )
         return tuple(_submission(item) for item in answer.submissions)
 
-    def submission(self, slug: str, ref: int) -> Submission:
+    def submission(self, slug: str, ref: int) -> ApiSubmission:
         """One submission, by the number that submitting returned."""
         operation = Operation(f"look up submission {ref} to {slug}", slug)
         return _submission(self._client.read(operation, COMPETITIONS, "get_submission", ref=ref))
@@ -470,16 +470,16 @@ class CompetitionApi:
     def _check_files(self, files: Sequence[RemoteFile], operation: Operation) -> None:
         guards.checked_names((file.name for file in files), doing=operation.doing, remedy=guards.BY_HAND)
         if any(file.size < 0 for file in files):
-            raise self._client.unexpected(operation, "has a file of a negative size")
+            raise self._client.unexpected_answer(operation, "has a file of a negative size")
 
     def _number(self, answer: Any, operation: Operation) -> int:
         if answer.ref <= 0:
-            raise self._client.unexpected(operation, f"names no submission and says: {answer.message}")
+            raise self._client.unexpected_answer(operation, f"names no submission and says: {answer.message}")
         return int(answer.ref)
 
 
-def _submission(item: Any) -> Submission:
-    return Submission(
+def _submission(item: Any) -> ApiSubmission:
+    return ApiSubmission(
         ref=item.ref,
         status=SubmissionStatus.__members__.get(item.status.name if item.status else "", SubmissionStatus.UNKNOWN),
         description=item.description or "",
@@ -541,7 +541,7 @@ class DatasetApi:
             Operation(f"download the dataset {ref}"), DATASETS, "download_dataset", **_dataset(ref)
         )
 
-    def upload(self, ref: str, upload: Upload) -> int:
+    def upload(self, ref: str, upload: DatasetUpload) -> int:
         """Creates a private dataset or its next version, and returns the version. Uploads resume; creating is once."""
         operation = Operation(f"upload the dataset {ref}")
         version = self.version(ref)
@@ -563,7 +563,7 @@ class DatasetApi:
                 **folder,
             )
         if answer.error or (answer.status or "ok").casefold() != "ok":
-            raise self._client.refused(answer.error or f"status {answer.status}", operation)
+            raise self._client.refusal_error(answer.error or f"status {answer.status}", operation)
         return version + 1
 
 
@@ -588,7 +588,7 @@ class ModelApi:
         answer = self._client.read_or_none(operation, MODELS, "get_model_instance", **_variation(handle, operation))
         return 0 if answer is None else max(answer.version_number, 1)
 
-    def upload(self, handle: str, upload: Upload) -> int:
+    def upload(self, handle: str, upload: DatasetUpload) -> int:
         """Creates `owner/model/framework/variation` or its next version, privately, and returns the version."""
         operation = Operation(f"upload the model {handle}")
         name = _variation(handle, operation)
@@ -601,7 +601,7 @@ class ModelApi:
         body = {"version_notes": upload.notes, **folder}
         answer = self._client.change(operation, MODELS, "create_model_instance_version", **name, body=body)
         if answer.error:
-            raise self._client.refused(answer.error, operation)
+            raise self._client.refusal_error(answer.error, operation)
         # The variation was there, though it could not be seen before: what follows its last version is known by now.
         return version + 1 if version else self.version(handle)
 
@@ -612,7 +612,7 @@ class ModelApi:
         fields = {"owner_slug": owner, "slug": slug, "title": title, "is_private": True}
         answer = self._client.change(operation, MODELS, "create_model", **fields)
         if answer.error and answer.error_code != _CONFLICT:
-            raise self._client.refused(answer.error, operation)
+            raise self._client.refusal_error(answer.error, operation)
 
     def _create_variation(self, name: dict[str, str], folder: dict[str, Any], operation: Operation) -> bool:
         """Creates a variation with its first version; False if it is there already."""
@@ -631,16 +631,16 @@ class ModelApi:
         )
         if not answer.error:
             return True
-        refused = self._client.refused(answer.error, operation)
-        if answer.error_code == _CONFLICT or isinstance(refused, SlugTakenError):
+        error = self._client.refusal_error(answer.error, operation)
+        if answer.error_code == _CONFLICT or isinstance(error, SlugTakenError):
             return False
-        raise refused
+        raise error
 
 
-def _send_files(upload: Upload, uploads: Uploads, operation: Operation, *, kind: str) -> dict[str, Any]:
+def _send_files(upload: DatasetUpload, uploads: Uploads, operation: Operation, *, kind: str) -> dict[str, Any]:
     """Sends the files; returns the `files` and `directories` of the folder that holds them, as the API wants it."""
     if not upload.files:
-        raise UnsafeAnswerError(doing=operation.doing, what="there are no files", remedy="name at least one")
+        raise UnsafeAnswerError(doing=operation.doing, problem="there are no files", remedy="name at least one")
     guards.check_upload(upload.files.items(), doing=operation.doing)
     folders: dict[PurePosixPath, dict[str, Any]] = {PurePosixPath(): {"files": [], "directories": []}}
     for name, path in sorted(upload.files.items()):
@@ -718,11 +718,11 @@ class Kaggle:
         """Sentences that a user should know before credentials are sent, for standard error."""
         if not self.client.endpoint.is_real:
             return ()
-        exposed = tuple(
+        file_warnings = tuple(
             f"{printable(str(path))} can be read by other users of this machine: run `chmod 600` on it."
             for path in exposed_files(environment)
         )
-        return tuple(warning for warning in (_certificate_warning(), *exposed) if warning)
+        return tuple(warning for warning in (_certificate_warning(), *file_warnings) if warning)
 
     def username(self) -> str:
         """The account that the credentials belong to, asked of the server at most once."""
@@ -738,19 +738,19 @@ class Kaggle:
             if not answer.active or not answer.username:
                 raise self.client.credentials_refused()
             if not is_slug(answer.username.lower()):
-                raise self.client.unexpected(operation, f"names no user of Kaggle: {answer.username}")
+                raise self.client.unexpected_answer(operation, f"names no user of Kaggle: {answer.username}")
             self._username = str(answer.username)
         return self._username
 
 
 def _certificate_warning() -> str:
     """A sentence on certificates that are too old, or nothing."""
-    installed = installed_version("certifi")
-    parts = tuple(int(part) for part in installed.split(".")[:3] if part.isdigit())
-    if not installed or parts >= _OLDEST_SAFE:
+    version = installed_version("certifi")
+    parts = tuple(int(part) for part in version.split(".")[:3] if part.isdigit())
+    if not version or parts >= _OLDEST_SAFE:
         return ""
     return (
-        f"certifi {installed} trusts certificates that were compromised, with which a stranger could take your Kaggle "
+        f"certifi {version} trusts certificates that were compromised, with which a stranger could take your Kaggle "
         f"token: update it with `pip install 'certifi>={'.'.join(map(str, _OLDEST_SAFE))}'` as soon as your index of "
         "packages has it."
     )

@@ -10,8 +10,8 @@ from generator.accelerators import catalog
 from generator.errors import PairError
 from generator.files import read_text
 from generator.kaggle.chain.errors import JournalError
-from generator.kaggle.chain.journal import Journal, Outcome, Push, QuotaSeen, State, state_in
-from generator.kaggle.chain.steps import described
+from generator.kaggle.chain.journal import ChainState, Journal, Outcome, Push, QuotaSeen, state_in
+from generator.kaggle.chain.steps import describe_accelerator
 from generator.kit_files import PageTemplates
 from generator.pair.handover import PromisedFile, promised_files
 from generator.pair.workspace import Role
@@ -36,7 +36,7 @@ class KernelLine:
 
 
 @dataclass(frozen=True)
-class Receipt:
+class ChainReceipt:
     """One chain; texts are untrusted, and empty where nothing is known."""
 
     chain: int
@@ -90,7 +90,7 @@ class Receipt:
         }
 
 
-def receipt_of(journal: Journal) -> Receipt:
+def receipt_of(journal: Journal) -> ChainReceipt:
     """The receipt of one chain.
 
     Raises:
@@ -100,19 +100,19 @@ def receipt_of(journal: Journal) -> Receipt:
     return _receipt(journal.number, state_in(journal))
 
 
-def receipts(journals: Sequence[Journal]) -> list[Receipt]:
+def receipts(journals: Sequence[Journal]) -> list[ChainReceipt]:
     """The receipts of all chains, the newest first; of one that cannot be gone by there is the reason alone."""
     return [_receipt_or_damage(journal) for journal in reversed(journals)]
 
 
-def as_html(receipt: Receipt, others: Sequence[Receipt]) -> str:
-    """A page that needs nothing else: the receipt, and a table over `others`, which are all chains of the pair."""
-    return _filled("receipt.html.j2", receipt, others)
+def as_html(receipt: ChainReceipt, pair_receipts: Sequence[ChainReceipt]) -> str:
+    """A self-contained page: the receipt, and a table over `pair_receipts`, all chains of the pair."""
+    return _render("receipt.html.j2", receipt, pair_receipts)
 
 
-def as_markdown(receipt: Receipt, others: Sequence[Receipt]) -> str:
+def as_markdown(receipt: ChainReceipt, pair_receipts: Sequence[ChainReceipt]) -> str:
     """The same as Markdown."""
-    return _filled("receipt.md.j2", receipt, others)
+    return _render("receipt.md.j2", receipt, pair_receipts)
 
 
 def score(value: float | None) -> str:
@@ -120,38 +120,38 @@ def score(value: float | None) -> str:
     return "" if value is None else f"{value:.5f}"
 
 
-def _receipt_or_damage(journal: Journal) -> Receipt:
+def _receipt_or_damage(journal: Journal) -> ChainReceipt:
     try:
         return receipt_of(journal)
     except JournalError as error:
-        return replace(_receipt(journal.number, State()), outcome=Outcome.UNREADABLE, failure=error.message)
+        return replace(_receipt(journal.number, ChainState()), outcome=Outcome.UNREADABLE, failure=error.message)
 
 
-def _receipt(chain: int, state: State) -> Receipt:
-    begun, predicted = state.begun, state.predicted or JsonObject()
-    trained = state.trained or JsonObject()
-    handover, accelerator = trained.section("handover"), trained.section("accelerator")
+def _receipt(chain: int, state: ChainState) -> ChainReceipt:
+    setup, prediction = state.setup, state.prediction or JsonObject()
+    training = state.training or JsonObject()
+    handover, accelerator = training.section("handover"), training.section("accelerator")
     fold = handover.section("out_of_fold")
     gpu, tpu = _hours(state.quotas)
-    return Receipt(
-        **{name: str(getattr(begun, name, "")) for name in _COPIED},
+    return ChainReceipt(
+        **{name: str(getattr(setup, name, "")) for name in _COPIED},
         chain=chain,
         outcome=state.outcome,
         failure=state.failure.message if state.failure else "",
-        begun=begun.at if begun else None,
+        begun=setup.at if setup else None,
         last=state.last,
-        parameters={role: begun.parameters.section(role) for role in Role} if begun else {},
+        parameters={role: setup.parameters.section(role) for role in Role} if setup else {},
         kernels=_kernels(state),
-        accelerator=described(accelerator) if accelerator else "",
+        accelerator=describe_accelerator(accelerator) if accelerator else "",
         is_emulated=accelerator.flag("emulated"),
         versions={str(name): str(value) for name, value in handover.section("versions").items()},
         metric=str(fold.get("metric", "")),
         out_of_fold=fold.number("score"),
         public=state.score.public if state.score else None,
         private=state.score.private if state.score else None,
-        submission=state.submitted.reference if state.submitted else 0,
-        submission_sha256=predicted.text("sha256"),
-        submission_rows=predicted.count("rows"),
+        submission=state.submission.reference if state.submission else 0,
+        submission_sha256=prediction.text("sha256"),
+        submission_rows=prediction.count("rows"),
         files=tuple(promised_files(handover.get("files"))),
         uploads=tuple(f"{u.kind} {u.ref}, version {u.version}" for u in state.uploads.values() if u.version),
         gpu_hours=gpu,
@@ -161,12 +161,12 @@ def _receipt(chain: int, state: State) -> Receipt:
     )
 
 
-def _kernels(state: State) -> tuple[KernelLine, ...]:
+def _kernels(state: ChainState) -> tuple[KernelLine, ...]:
     current = [push for role in Role if (push := state.pushes.get(role)) is not None and not push.is_open]
-    return tuple(_line(push, replaced=push not in current) for push in (*state.earlier, *current))
+    return tuple(_line(push, is_replaced=push not in current) for push in (*state.earlier, *current))
 
 
-def _line(push: Push, *, replaced: bool) -> KernelLine:
+def _line(push: Push, *, is_replaced: bool) -> KernelLine:
     accelerator = catalog().accelerators.get(push.machine_shape)
     return KernelLine(
         role=str(push.role),
@@ -175,16 +175,16 @@ def _line(push: Push, *, replaced: bool) -> KernelLine:
         url=push.url,
         asked_for=accelerator.name if accelerator else push.machine_shape,
         state=str(push.last or "not seen yet"),
-        queued_minutes=_minutes(push.queued),
+        queued_minutes=_minutes(push.queue_time),
         ran_minutes=_minutes(push.ran),
-        replaced=replaced,
+        replaced=is_replaced,
     )
 
 
 def _hours(quotas: Sequence[QuotaSeen]) -> tuple[float | None, float | None]:
     """Accelerator hours that the account used from the first look to the last, in this or any other session."""
 
-    def used(before: float | None, after: float | None) -> float | None:
+    def hours_between(before: float | None, after: float | None) -> float | None:
         # A week may have begun anew in between.
         if before is None or after is None or after < before:
             return None
@@ -192,7 +192,7 @@ def _hours(quotas: Sequence[QuotaSeen]) -> tuple[float | None, float | None]:
 
     if len(quotas) < 2:  # noqa: PLR2004 - a difference takes two
         return None, None
-    return used(quotas[0].gpu, quotas[-1].gpu), used(quotas[0].tpu, quotas[-1].tpu)
+    return hours_between(quotas[0].gpu, quotas[-1].gpu), hours_between(quotas[0].tpu, quotas[-1].tpu)
 
 
 def _minutes(duration: timedelta | None) -> float | None:
@@ -209,8 +209,8 @@ def _number(value: float | None) -> str:
     return "" if value is None else f"{value:.4f}".rstrip("0").rstrip(".")
 
 
-def _filled(template: str, receipt: Receipt, others: Sequence[Receipt]) -> str:
-    return storable(_TEMPLATES.render(template, receipt=receipt, others=others))
+def _render(template: str, receipt: ChainReceipt, pair_receipts: Sequence[ChainReceipt]) -> str:
+    return storable(_TEMPLATES.render(template, receipt=receipt, others=pair_receipts))
 
 
 # The page escapes what it shows by itself, Markdown by `md` and `code`.

@@ -40,7 +40,7 @@ class WrongTypeError(Exception):
 
 
 @dataclass(frozen=True)
-class Call:
+class SdkCall:
     """A call of a method, ready to be sent.
 
     Attributes:
@@ -56,7 +56,7 @@ class Call:
     @property
     def expects_redirect(self) -> bool:
         """True if the method answers with the address of a file."""
-        return bool(self.answer_type is _imported("kagglesdk.common.types.http_redirect:HttpRedirect"))
+        return bool(self.answer_type is _import_name("kagglesdk.common.types.http_redirect:HttpRedirect"))
 
     def answer(self, values: JsonObject) -> Any:
         """The answer from its JSON.
@@ -67,10 +67,10 @@ class Call:
         Raises:
             WrongTypeError: A field has another type than `kagglesdk` expects.
         """
-        return _typed(self.answer_type, values, "json_name")
+        return _build(self.answer_type, values, "json_name")
 
 
-def prepared(service: str, method: str, /, **fields: Any) -> Call:
+def prepare_call(service: str, method: str, /, **fields: Any) -> SdkCall:
     """The call of a method by its name in `kagglesdk`.
 
     Args:
@@ -79,18 +79,18 @@ def prepared(service: str, method: str, /, **fields: Any) -> Call:
         fields: The fields of the request in `snake_case`: enums by name, objects as mappings. None leaves one out.
     """
 
-    def call(service: str, method: str, request: Any, answer_type: Any) -> Call:
-        return Call(f"{service}/{method}", json.dumps(type(request).to_dict(request)).encode(), answer_type)
+    def call(service: str, method: str, request: Any, answer_type: Any) -> SdkCall:
+        return SdkCall(f"{service}/{method}", json.dumps(type(request).to_dict(request)).encode(), answer_type)
 
     # A service hands what it is asked to its HTTP client; this one sends nothing.
-    bound = getattr(_imported(service)(SimpleNamespace(call=call)), method)
-    prepared_call: Call = bound(_typed(get_type_hints(bound)["request"], fields, "field_name"))
+    bound_method = getattr(_import_name(service)(SimpleNamespace(call=call)), method)
+    prepared_call: SdkCall = bound_method(_build(get_type_hints(bound_method)["request"], fields, "field_name"))
     return prepared_call
 
 
 def model_framework(name: str) -> str:
     """Kaggle's name of the framework in a model's handle: `pyTorch` is `MODEL_FRAMEWORK_PY_TORCH`; "" for none."""
-    member = _enum(_imported("kagglesdk.models.types.model_enums:ModelFramework"), name)
+    member = _enum(_import_name("kagglesdk.models.types.model_enums:ModelFramework"), name)
     return str(member.name) if member else ""
 
 
@@ -105,13 +105,13 @@ def moment(value: Any) -> datetime | None:
         return None
 
 
-def _imported(name: str) -> Any:
+def _import_name(name: str) -> Any:
     # Two threads that import a package for the first time at once can see half of it.
     with _import_lock:
         return resolve_name(name)
 
 
-def _typed(kind: Any, values: JsonObject, naming: str) -> Any:
+def _build(kind: Any, values: JsonObject, naming: str) -> Any:
     """An object of a type of `kagglesdk`; `naming` is the property of its fields that has their names in `values`.
 
     Its own reading crashes on values that it does not expect.
@@ -149,7 +149,7 @@ def _item(field: Any, value: Any, naming: str) -> Any:
     if hasattr(kind, "_fields"):
         if not isinstance(value, dict):
             raise _wrong(field, "an object")
-        return _typed(kind, value, naming)
+        return _build(kind, value, naming)
     if kind in _SCALARS and type(value) is not kind:
         return _scalar(field, kind, value)
     return _text(field, value) if kind is str and naming == "json_name" else value

@@ -78,7 +78,7 @@ class Retries:
 
     def __init__(self, policy: RetryPolicy) -> None:
         self._policy = policy
-        self._waited = 0.0
+        self._wait_seconds = 0.0
         self.failures = 0
 
     def wait(self, error: KaggleError, *, has_progressed: bool = False) -> None:
@@ -90,14 +90,14 @@ class Retries:
         """
         policy = self._policy
         if has_progressed:
-            self.failures, self._waited = 0, 0.0
+            self.failures, self._wait_seconds = 0, 0.0
         pause = policy.pause(self.failures)
         if error.retry_after is not None:
             pause = max(error.retry_after.total_seconds(), policy.first_pause)
         if not has_progressed:
             self.failures += 1
-            self._waited += pause
-            if self.failures >= policy.attempts or self._waited > policy.longest_wait:
+            self._wait_seconds += pause
+            if self.failures >= policy.attempts or self._wait_seconds > policy.longest_wait:
                 raise error
         # What to do next is for those who are no longer waiting.
         reason = error.message.partition("; ")[0].rstrip(".")
@@ -106,7 +106,7 @@ class Retries:
         policy.sleep(pause)
 
 
-def retried(ask: Callable[[], _Answer], policy: RetryPolicy) -> _Answer:
+def retry(ask: Callable[[], _Answer], policy: RetryPolicy) -> _Answer:
     """The first answer that is not one of `TRANSIENT`; only for what changes nothing.
 
     Args:
@@ -214,7 +214,7 @@ def transient_error(status: int, headers: Mapping[str, str], *, doing: str, word
     return None
 
 
-def refusal(status: int, words: str, *, operation: Operation, endpoint: Endpoint) -> KaggleError:
+def refusal_error(status: int, words: str, *, operation: Operation, endpoint: Endpoint) -> KaggleError:
     """The error for an answer with a status of 400 to 499 other than 401 and 429, or for a refusal in words.
 
     Args:
@@ -232,7 +232,7 @@ def refusal(status: int, words: str, *, operation: Operation, endpoint: Endpoint
         page = endpoint.competition(Operation(doing)) if operation.competition else endpoint.work
         return NotFoundError(doing=doing, words=words, look_at=page)
     if status == HTTPStatus.FORBIDDEN:
-        return _forbidden(words, operation, endpoint)
+        return _forbidden_error(words, operation, endpoint)
     return RefusedError(doing=doing, words=words or f"with status {status}")
 
 
@@ -272,7 +272,7 @@ def _by_words(words: str, operation: Operation, endpoint: Endpoint) -> KaggleErr
     return None
 
 
-def _forbidden(words: str, operation: Operation, endpoint: Endpoint) -> KaggleError:
+def _forbidden_error(words: str, operation: Operation, endpoint: Endpoint) -> KaggleError:
     if operation.is_submission:
         page = f"{endpoint.competition(operation)}/submit"
         return SubmitForbiddenError(doing=operation.doing, words=words, page=page)
@@ -398,14 +398,14 @@ class Transport:
             UnreachableError: No connection, or no whole answer in time.
             NotKaggleError: The body is larger than `limit`.
         """
-        with self._streamed(request, self._timeouts.read, whole=self._timeouts.whole) as stream:
+        with self._open_stream(request, self._timeouts.read, whole=self._timeouts.whole) as stream:
             body = bytearray()
             largest = limit if stream.status < HTTPStatus.BAD_REQUEST else min(limit, _LARGEST_COMPLAINT)
             for chunk in stream.chunks:
                 body += chunk
                 if len(body) > largest:
                     raise NotKaggleError(
-                        doing=request.doing, host=request.host, why=f"is longer than {largest:,} bytes"
+                        doing=request.doing, host=request.host, reason=f"is longer than {largest:,} bytes"
                     )
             return Response(stream.status, stream.headers, bytes(body))
 
@@ -420,20 +420,20 @@ class Transport:
         Raises:
             UnreachableError: No connection, or nothing more came; also while the chunks are read.
         """
-        with self._streamed(request, read_timeout or self._timeouts.read) as stream:
+        with self._open_stream(request, read_timeout or self._timeouts.read) as stream:
             yield stream
 
     @contextmanager
-    def _streamed(
+    def _open_stream(
         self, request: Request, read_timeout: float, *, whole: float | None = None
     ) -> Iterator[StreamedResponse]:
         """As `stream`; `whole` bounds the time from the head of the answer to the end of its body."""
-        connections = _translating(self._kept_open if request.is_repeatable else self._opened, request)
+        connections = _translating(self._kept_open if request.is_repeatable else self._make_pool, request)
         try:
             # A log or a file that comes slowly has a clock of its own; of an answer kept in memory nothing is seen.
             notice = None if whole is None else _SilenceNotice(request, self._timeouts.silent)
             with _Deadline(self._timeouts.connect + read_timeout, notice) as deadline:
-                response = self._sent(connections, request, read_timeout, deadline)
+                response = self._send(connections, request, read_timeout, deadline)
                 try:
                     deadline.extend(whole)
                     redaction = Redaction(request.secrets)
@@ -447,7 +447,7 @@ class Transport:
             if not request.is_repeatable:
                 connections.clear()
 
-    def _sent(
+    def _send(
         self, connections: "PoolManager", request: Request, read_timeout: float, deadline: "_Deadline"
     ) -> "BaseHTTPResponse":
         from urllib3 import Timeout
@@ -475,27 +475,29 @@ class Transport:
         try:
             response = _translating(send, request, deadline)
         finally:
-            deadline.sent()
+            deadline.release()
         # The query of a short-lived address is what makes it a credential.
         _logger.debug("%s %s: %d", request.verb, request.url.partition("?")[0], response.status)
         return response
 
     def _kept_open(self) -> "PoolManager":
         if self._connections is None:
-            self._connections = self._opened()
+            self._connections = self._make_pool()
         return self._connections
 
-    def _opened(self) -> "PoolManager":
+    def _make_pool(self) -> "PoolManager":
         import certifi
         import urllib3
 
         certificates = self._route.certificates or certifi.where()
         if not self._route.proxy:
-            return _watched(urllib3.PoolManager(maxsize=_KEPT_OPEN, ca_certs=certificates))
+            return _watch_connections(urllib3.PoolManager(maxsize=_KEPT_OPEN, ca_certs=certificates))
         proxy = self._route.proxy if "://" in self._route.proxy else f"http://{self._route.proxy}"
         account = unquote(urllib3.util.parse_url(proxy).auth or "")
         headers = urllib3.make_headers(proxy_basic_auth=account or None)
-        return _watched(urllib3.ProxyManager(proxy, proxy_headers=headers, maxsize=_KEPT_OPEN, ca_certs=certificates))
+        return _watch_connections(
+            urllib3.ProxyManager(proxy, proxy_headers=headers, maxsize=_KEPT_OPEN, ca_certs=certificates)
+        )
 
 
 class _SilenceNotice:
@@ -555,12 +557,12 @@ class _Deadline:
         self._current.deadline = self
         return self
 
-    def sent(self) -> None:
+    def release(self) -> None:
         """Ends that this thread's connections are watched; the one that was goes on being watched."""
         self._current.deadline = None
 
     def __exit__(self, *_: object) -> None:
-        self.sent()
+        self.release()
         with self._lock:
             self._is_over = True
             if self._timer is not None:
@@ -583,11 +585,11 @@ class _Deadline:
 
     def _start(self) -> None:
         moment = self._until if self._notice is None else min(self._until, self._notice.due)
-        self._timer = threading.Timer(max(moment - time.monotonic(), 0), self._look)
+        self._timer = threading.Timer(max(moment - time.monotonic(), 0), self._check_time)
         self._timer.daemon = True
         self._timer.start()
 
-    def _look(self) -> None:
+    def _check_time(self) -> None:
         with self._lock:
             if self._is_over or self._socket is None:
                 return
@@ -616,16 +618,16 @@ class _WatchedBody:
         return self._body.read(size)
 
 
-def _watched(manager: "_Manager") -> "_Manager":
+def _watch_connections(manager: "_Manager") -> "_Manager":
     """The pool manager with connections that the deadline of the request they carry can close."""
     from urllib3 import HTTPConnectionPool, HTTPSConnectionPool
     from urllib3.connection import HTTPConnection, HTTPSConnection
 
     class Watched(HTTPConnection):
         def _new_conn(self) -> socket.socket:
-            opened = super()._new_conn()
-            _Deadline.watch(opened)
-            return opened
+            connection = super()._new_conn()
+            _Deadline.watch(connection)
+            return connection
 
         def request(self, *args: Any, **options: Any) -> None:
             if self.sock is not None:  # kept open since an earlier request
@@ -666,7 +668,7 @@ def _translating(ask: Callable[[], _Answer], request: Request, deadline: _Deadli
     try:
         answer = ask()
     except (urllib3.exceptions.HTTPError, OSError) as error:
-        failure = _translated(error, request)
+        failure = _translate(error, request)
     # A socket that was shut down reads as an answer that ends there.
     if deadline is not None and deadline.has_passed:
         failure = _unreachable(request, "did not finish its answer in time", was_sent=True)
@@ -677,7 +679,7 @@ def _translating(ask: Callable[[], _Answer], request: Request, deadline: _Deadli
     return answer
 
 
-def _translated(error: Exception, request: Request) -> UnreachableError:
+def _translate(error: Exception, request: Request) -> UnreachableError:
     """The error for what the HTTP library says; what it says after it connected leaves open what has arrived."""
     from urllib3 import exceptions
 
@@ -694,9 +696,9 @@ def _translated(error: Exception, request: Request) -> UnreachableError:
     }
     # The library puts what it wraps among the arguments.
     causes = (error, *error.args)
-    for kind, why in before_sending.items():
+    for kind, reason in before_sending.items():
         if any(isinstance(cause, kind) for cause in causes):
-            return _unreachable(request, why, was_sent=False)
+            return _unreachable(request, reason, was_sent=False)
     if any(isinstance(cause, exceptions.ReadTimeoutError | TimeoutError) for cause in causes):
         late = _unreachable(request, "did not answer in time", was_sent=True)
         late.timed_out = True
@@ -704,8 +706,8 @@ def _translated(error: Exception, request: Request) -> UnreachableError:
     return _unreachable(request, "closed the connection before its answer was whole", was_sent=True)
 
 
-def _unreachable(request: Request, why: str, *, was_sent: bool) -> UnreachableError:
+def _unreachable(request: Request, reason: str, *, was_sent: bool) -> UnreachableError:
     # What changes nothing has no outcome to wonder about.
     return UnreachableError(
-        doing=request.doing, host=request.host, why=why, was_sent=was_sent and not request.is_repeatable
+        doing=request.doing, host=request.host, reason=reason, was_sent=was_sent and not request.is_repeatable
     )

@@ -28,15 +28,15 @@ from generator.localkaggle.protocol import (
     end_with_connection,
     hang_up,
     instead,
-    json_object,
     keep_open,
+    parse_json_object,
     pieces,
-    refusal,
+    refusal_response,
     response_to,
-    state_of,
+    server_state,
     with_faults,
 )
-from generator.localkaggle.rpc import ApiError, Call, FaultRule, Stored, file_moment, parse_rule
+from generator.localkaggle.rpc import ApiCall, ApiError, FaultRule, Stored, file_moment, parse_rule
 from generator.localkaggle.services.files import Blob, is_disk_full
 from generator.localkaggle.services.kernel_records import OPEN_METHODS, Accounts
 from generator.localkaggle.storage import open_given
@@ -92,14 +92,16 @@ class Authentication:
         if scope["type"] != "http":
             return
         headers = Headers(scope=scope)
-        send = self._guarded(scope, send)
+        send = self._guard_send(scope, send)
         host = headers.get("host", "")
         # A web page whose name was made to point at this machine (DNS rebinding) sends its own name.
         if not self._is_ours(host) or len(headers.getlist("host")) != 1:
-            await refusal(403, "This server answers to localhost, 127.0.0.1 and [::1] only.")(scope, receive, send)
+            await refusal_response(403, "This server answers to localhost, 127.0.0.1 and [::1] only.")(
+                scope, receive, send
+            )
             return
         if not scope["path"].startswith("/"):
-            await refusal(400, "The target of the request is no path.")(scope, receive, send)
+            await refusal_response(400, "The target of the request is no path.")(scope, receive, send)
             return
         scope[BASE] = f"http://{host}"
         # Browsers send the cookies of localhost to each of its ports, where a notebook may listen.
@@ -138,8 +140,8 @@ class Authentication:
             return ""
         return self._accounts.with_key(name, key) or ""
 
-    def _guarded(self, scope: Scope, send: Send) -> Send:
-        async def guarded(message: Message) -> None:
+    def _guard_send(self, scope: Scope, send: Send) -> Send:
+        async def send_in_time(message: Message) -> None:
             if message["type"] == "http.response.start":
                 present = {name.lower() for name, _ in message.get("headers", ())}
                 message["headers"] = [*message.get("headers", ()), *(h for h in _HEADERS if h[0] not in present)]
@@ -150,7 +152,7 @@ class Authentication:
                 # Whoever takes nothing for so long does not read any more, and holds a file and memory here.
                 scope[TRANSPORT].abort()
 
-        return guarded
+        return send_in_time
 
 
 def has_credentials(request: Request) -> bool:
@@ -170,13 +172,13 @@ def cookie_name(scope: Scope) -> str:
 
 def _name_of(host: str) -> str:
     """Return the name in a Host header in lower case; "" if it is none."""
-    found = _HOST.fullmatch(host)
-    return found["name"].lower() if found is not None else ""
+    match = _HOST.fullmatch(host)
+    return match["name"].lower() if match is not None else ""
 
 
 def _port_of(host: str) -> str:
-    found = _HOST.fullmatch(host)
-    return f":{found['port']}" if found is not None and found["port"] else ""
+    match = _HOST.fullmatch(host)
+    return f":{match['port']}" if match is not None and match["port"] else ""
 
 
 def _is_address(name: str) -> bool:
@@ -197,8 +199,8 @@ async def call_method(request: Request) -> Response:
     """Answers one call of a method."""
     method = f"{request.path_params['service']}/{request.path_params['method']}"
     if not has_credentials(request) and method not in OPEN_METHODS:
-        return refusal(401, _UNAUTHENTICATED)
-    state = state_of(request)
+        return refusal_response(401, _UNAUTHENTICATED)
+    state = server_state(request)
 
     async def answer() -> Response:
         async with state.bodies.whole(request, most=state.bodies.limits.largest_of(method)) as body:
@@ -209,16 +211,16 @@ async def call_method(request: Request) -> Response:
 
 def _answer(local_kaggle: LocalKaggle, request: Request, method: str, body: bytes) -> Response:
     try:
-        call = Call(method, request.scope[CALLER], request.scope[BASE], json_object(body))
+        call = ApiCall(method, request.scope[CALLER], request.scope[BASE], parse_json_object(body))
         return response_to(local_kaggle.handle(call))
     except ApiError:
         raise
     except Exception as error:  # noqa: BLE001 - a bug in one method must not end the server; it is told in the log
         if is_disk_full(error):
             _LOG.warning("%s failed: the disk is full", method)
-            return refusal(507, "There is no room on the disk of this server; nothing was done.")
+            return refusal_response(507, "There is no room on the disk of this server; nothing was done.")
         _LOG.exception("%s failed", method)
-        return refusal(500, f"{method} failed: a mistake of this server, told in its log.")
+        return refusal_response(500, f"{method} failed: a mistake of this server, told in its log.")
 
 
 # The endpoint of the faults: `GET /local/faults` tells which struck, `POST` of `{"rules": [...]}` replaces them.
@@ -229,18 +231,18 @@ _MOST_RULES = 1_000
 
 async def fault_rules(request: Request) -> Response:
     """Answers one request of the person who runs the server."""
-    state = state_of(request)
+    state = server_state(request)
     faults, bodies = state.local_kaggle.site.faults, state.bodies
     if not has_credentials(request):
-        return refusal(401, "Unauthenticated.")
+        return refusal_response(401, "Unauthenticated.")
     if request.method == "POST":
         async with bodies.whole(request, most=bodies.limits.largest_call) as body:
             faults.replace(_rules(body))
-    return JSONResponse({"struck": [{"fault": name, "at": at} for name, at in faults.struck]})
+    return JSONResponse({"struck": [{"fault": name, "at": at} for name, at in faults.history]})
 
 
 def _rules(body: bytes) -> list[FaultRule]:
-    rules = json_object(body).get("rules")
+    rules = parse_json_object(body).get("rules")
     if not isinstance(rules, list) or len(rules) > _MOST_RULES or not all(isinstance(rule, str) for rule in rules):
         raise ApiError(400, 'Send {"rules": ["NAME[@METHOD][+SKIP][xTIMES][%PERCENT]", ...]}.')
     try:
@@ -259,54 +261,54 @@ _INERT = {"Content-Security-Policy": "sandbox; default-src 'none'", "Cache-Contr
 
 async def download(request: Request) -> Response:
     """Answers GET and HEAD of a ticket; whole, a range, or a range if the file is still the same."""
-    state = state_of(request)
+    state = server_state(request)
 
     async def answer() -> Response:
-        found = await state.workers.run(_redeemed, state.local_kaggle, request.path_params["ticket"])
-        if found is None:
-            return refusal(404, "There is no file at this address any more; ask for a new one.")
+        response = await state.workers.run(_redeem, state.local_kaggle, request.path_params["ticket"])
+        if response is None:
+            return refusal_response(404, "There is no file at this address any more; ask for a new one.")
         keep_open(request.scope)
-        return found
+        return response
 
     return await with_faults(state.local_kaggle.site.faults, f"{request.path_params['name']}/download", answer)
 
 
 async def upload(request: Request) -> Response:
     """Answers PUT: a whole file, a piece of it, or the question how much is there."""
-    state = state_of(request)
-    found = await state.workers.run(state.local_kaggle.blobs.find, request.path_params["token"])
-    if found is None:
-        return refusal(404, "There is no upload at this address.")
+    state = server_state(request)
+    blob = await state.workers.run(state.local_kaggle.blobs.find, request.path_params["token"])
+    if blob is None:
+        return refusal_response(404, "There is no upload at this address.")
     keep_open(request.scope)
-    receive = functools.partial(_received, request, state, found)
-    return await with_faults(state.local_kaggle.site.faults, f"{found.name}/upload", receive)
+    receive = functools.partial(_receive, request, state, blob)
+    return await with_faults(state.local_kaggle.site.faults, f"{blob.name}/upload", receive)
 
 
-async def _received(request: Request, state: ServerState, upload: Blob) -> Response:
+async def _receive(request: Request, state: ServerState, upload: Blob) -> Response:
     offset = _offset(request.headers.get("content-range"), upload)
-    received = upload.received
+    received_size = upload.received_size
     if offset is not None:
         async for piece in pieces(request, state.bodies.limits, most=upload.size - min(offset, upload.size)):
-            received = await state.workers.run(state.local_kaggle.blobs.append, upload, offset, piece)
+            received_size = await state.workers.run(state.local_kaggle.blobs.append, upload, offset, piece)
             offset += len(piece)
-    if received == upload.size:
+    if received_size == upload.size:
         return Response("{}", media_type="application/json")
     # The client goes on after the last byte that is named here, or begins anew where none is.
-    return Response(status_code=308, headers={"Range": f"bytes=0-{received - 1}"} if received else {})
+    return Response(status_code=308, headers={"Range": f"bytes=0-{received_size - 1}"} if received_size else {})
 
 
-def _redeemed(local_kaggle: LocalKaggle, ticket: str) -> Response | None:
-    stored = local_kaggle.tickets.redeem(ticket)
+def _redeem(local_kaggle: LocalKaggle, ticket: str) -> Response | None:
+    stored_file = local_kaggle.tickets.redeem(ticket)
     # A link could have been put in the file's place since the ticket was given.
-    if stored is None or (stored.below is None and stored.path.is_symlink()):
+    if stored_file is None or (stored_file.below is None and stored_file.path.is_symlink()):
         return None
     try:
-        return file_response(stored)
+        return file_response(stored_file)
     except OSError:
         return None
 
 
-def file_response(stored: Stored) -> Response:
+def file_response(stored_file: Stored) -> Response:
     """A file as an answer, with its length, its date and a tag by which a download is resumed.
 
     It is opened here and nowhere else: what is sent is the file that was looked at, whatever has its name meanwhile.
@@ -314,8 +316,10 @@ def file_response(stored: Stored) -> Response:
     Raises:
         OSError: There is no such file, or it may not be given away.
     """
-    file = open_given(stored.path, stored.below)
-    return _OpenFile(file, media_type=stored.media_type, filename=stored.name.rpartition("/")[2], headers=_INERT)
+    file = open_given(stored_file.path, stored_file.below)
+    return _OpenFile(
+        file, media_type=stored_file.media_type, filename=stored_file.name.rpartition("/")[2], headers=_INERT
+    )
 
 
 class _OpenFile(FileResponse):
@@ -337,18 +341,18 @@ class _OpenFile(FileResponse):
 
     def set_stat_headers(self, stat_result: os.stat_result) -> None:
         # A notebook may date its files to years that no header can say.
-        dated = {"st_mtime": file_moment(stat_result.st_mtime).timestamp()}
-        super().set_stat_headers(os.stat_result(stat_result[:10], dated))
+        times = {"st_mtime": file_moment(stat_result.st_mtime).timestamp()}
+        super().set_stat_headers(os.stat_result(stat_result[:10], times))
 
 
 def _offset(header: str | None, upload: Blob) -> int | None:
     """The position in the file at which the body begins; None if the request only asks how much is there."""
     if header is None:
         return 0
-    found = _RANGE.fullmatch(header.strip())
-    if found is None or (found["size"] != "*" and int(found["size"]) != upload.size):
+    match = _RANGE.fullmatch(header.strip())
+    if match is None or (match["size"] != "*" and int(match["size"]) != upload.size):
         raise ApiError(400, f"This upload has {upload.size:,} bytes; the Content-Range says something else.")
-    return int(found["first"]) if found["first"] else None
+    return int(match["first"]) if match["first"] else None
 
 
 # The live stream of a kernel's log, as server-sent events; each who follows it reads it piece by piece.
@@ -364,15 +368,15 @@ async def log_stream(request: Request) -> Response:
     A browser's cookie is enough, as an EventSource can send nothing else.
     """
     if not request.scope[CALLER]:
-        return refusal(401, "Unauthenticated.")
-    state = state_of(request)
+        return refusal_response(401, "Unauthenticated.")
+    state = server_state(request)
     owner, slug = request.path_params["owner"], request.path_params["slug"]
     faults = state.local_kaggle.site.faults
     fault = instead(faults, f"{owner}/{slug}/stream")
     if fault is not None:
         return fault
     names = {"userName": owner, "kernelSlug": slug}
-    call = Call("kernels/logs/stream", request.scope[CALLER], request.scope[BASE], names)
+    call = ApiCall("kernels/logs/stream", request.scope[CALLER], request.scope[BASE], names)
     session, first, is_over = await _read(state, call)
     if is_over:
         return StreamingResponse(_array(state, call, session, first), media_type="application/octet-stream")
@@ -382,13 +386,13 @@ async def log_stream(request: Request) -> Response:
 
 
 async def _read(
-    state: ServerState, call: Call, session: int | None = None, position: int = 0
+    state: ServerState, call: ApiCall, session: int | None = None, position: int = 0
 ) -> tuple[int, LogPiece, bool]:
-    read = state.local_kaggle.kernels.read_log
-    return await state.workers.run(functools.partial(read, call, session=session, position=position))
+    read_log = state.local_kaggle.kernels.read_log
+    return await state.workers.run(functools.partial(read_log, call, session=session, position=position))
 
 
-async def _array(state: ServerState, call: Call, session: int, piece: LogPiece) -> AsyncIterator[bytes]:
+async def _array(state: ServerState, call: ApiCall, session: int, piece: LogPiece) -> AsyncIterator[bytes]:
     """One JSON array of all events, of which only a part is in memory at a time."""
     before = b"["
     # Whoever deletes the kernel meanwhile ends its log.
@@ -401,7 +405,7 @@ async def _array(state: ServerState, call: Call, session: int, piece: LogPiece) 
 
 
 async def _events(
-    state: ServerState, call: Call, session: int, piece: LogPiece, breaks: Request | None
+    state: ServerState, call: ApiCall, session: int, piece: LogPiece, breaks: Request | None
 ) -> AsyncIterator[bytes]:
     is_over = False
     # Whoever deletes the kernel meanwhile ends its log.

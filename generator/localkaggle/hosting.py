@@ -15,16 +15,16 @@ from itertools import islice
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from generator.competition.builtin import BuiltIn, known, require
+from generator.competition.builtin import BuiltIn, competition_slugs, require
 from generator.competition.facts import Competition, SubmissionKind, Task
-from generator.competition.metrics import parsed
+from generator.competition.metrics import parse_metric
 from generator.competition.scoring import (
     PUBLIC_SHARE,
     Question,
     Scorer,
     Scores,
     inferred_submission,
-    read_answers,
+    read_solution,
     sample_columns,
 )
 from generator.competition.submission import read_shape
@@ -85,10 +85,10 @@ def files_below(folder: Path) -> list[ListedFile]:
     """Every file below a folder by name; hidden ones, and links that lead out of it, are left out."""
     root = folder.resolve()
     files: list[ListedFile] = []
-    for here, folders, names in os.walk(root):
+    for directory, folders, names in os.walk(root):
         folders[:] = [name for name in folders if not name.startswith(".")]
         for name in names:
-            path = Path(here, name)
+            path = Path(directory, name)
             if name.startswith(".") or (path.is_symlink() and not path.resolve().is_relative_to(root)):
                 continue
             try:
@@ -100,26 +100,26 @@ def files_below(folder: Path) -> list[ListedFile]:
     return sorted(files, key=lambda file: file.name)
 
 
-def fingerprint(files: Iterable[ListedFile]) -> str:
+def files_fingerprint(files: Iterable[ListedFile]) -> str:
     """Letters that change when a file is added, removed or written to."""
     digest = hashlib.sha256()
     for file in files:
-        digest.update(f"{file.name}\0{file.size}\0{file.written.timestamp()}\n".encode(errors="surrogateescape"))
+        digest.update(f"{file.name}\0{file.size}\0{file.write_time.timestamp()}\n".encode(errors="surrogateescape"))
     return digest.hexdigest()[:16]
 
 
 # Copies of files that nobody changes, which take no room where that can be.
 
 
-def copy(source: Path, destination: Path) -> None:
+def link_or_copy(source: Path, destination: Path) -> None:
     """Copies a file or folder that nobody changes: by a second name, which takes no room, where that can be."""
     if source.is_dir():
-        shutil.copytree(source, destination, copy_function=_linked)
+        shutil.copytree(source, destination, copy_function=_link)
     else:
-        _linked(str(source), str(destination))
+        _link(str(source), str(destination))
 
 
-def _linked(source: str, destination: str) -> str:
+def _link(source: str, destination: str) -> str:
     try:
         os.link(source, destination, follow_symlinks=True)
     except OSError:
@@ -142,7 +142,7 @@ class HostedFolderError(LocalKaggleError):
 
 
 @dataclass(frozen=True)
-class Description:
+class HostDescription:
     """The content of a `competition.toml`.
 
     Attributes:
@@ -165,7 +165,7 @@ class _Key:
     type: type | tuple[type, ...]
     default: Any = None
     fits: Callable[[Any], bool] = lambda _: True
-    wanted: str = ""
+    requirement: str = ""
     optional: bool = False
 
 
@@ -193,12 +193,12 @@ _KEYS = {
     "submission_file": _Key(str, "submission.csv", _is_inside, "a relative path"),
     "sample_submission": _Key(str, "sample_submission.csv", _is_inside, "a relative path"),
     "id_column": _Key(str, ""),
-    "mask_size": _Key(list, fits=_is_size, wanted="two whole numbers, the height and the width", optional=True),
+    "mask_size": _Key(list, fits=_is_size, requirement="two whole numbers, the height and the width", optional=True),
     "pages": _Key(dict, {}),
 }
 
 
-def read_description(folder: Path) -> Description:
+def read_description(folder: Path) -> HostDescription:
     """Reads the description of the competition in a folder.
 
     Raises:
@@ -219,7 +219,7 @@ def read_description(folder: Path) -> Description:
     title = entries.get("title", name)
     usual = {"slug": name, "title": name, "description": f"{title}."}
     values = {key: _value(path, key, {**usual, **entries}) for key in _KEYS}
-    parsed(values["metric"])
+    parse_metric(values["metric"])
     deadline, size = values["deadline"], values["mask_size"]
     question = Question(
         metric=values["metric"],
@@ -240,7 +240,7 @@ def read_description(folder: Path) -> Description:
         submission_file=values["submission_file"],
     )
     sample, id_column = values["sample_submission"], values["id_column"]
-    return Description(facts, sample, id_column, says_submission=bool(values["submission"]))
+    return HostDescription(facts, sample, id_column, says_submission=bool(values["submission"]))
 
 
 def _value(path: Path, key: str, entries: Mapping[str, Any]) -> Any:
@@ -254,15 +254,15 @@ def _value(path: Path, key: str, entries: Mapping[str, Any]) -> Any:
         names = " or ".join(kind.__name__ for kind in kinds)
         raise HostedFolderError(path=path, problem=f"{key} has to be there, and of the type {names}")
     if not rule.fits(value):
-        raise HostedFolderError(path=path, problem=f"{key} has to be {rule.wanted}")
+        raise HostedFolderError(path=path, problem=f"{key} has to be {rule.requirement}")
     return value
 
 
-def _pages(path: Path, written: Mapping[str, Any]) -> tuple[HostedPage, ...]:
-    for name, content in written.items():
+def _pages(path: Path, pages: Mapping[str, Any]) -> tuple[HostedPage, ...]:
+    for name, content in pages.items():
         if not isinstance(content, str):
             raise HostedFolderError(path=path, problem=f'pages has to be texts; "{printable(name)}" is none')
-    return tuple(HostedPage(name, name.replace("-", " ").capitalize(), content) for name, content in written.items())
+    return tuple(HostedPage(name, name.replace("-", " ").capitalize(), content) for name, content in pages.items())
 
 
 # The pages of a competition that the kit itself hosts, as Kaggle's pages word such things.
@@ -283,7 +283,7 @@ _ROWS = {
 
 def metric_wording(metric: str) -> str:
     """Kaggle's name of a metric: "Categorization Accuracy", "MAP@5"."""
-    facts, parameter = parsed(metric)
+    facts, parameter = parse_metric(metric)
     return _PLACEHOLDER.sub(f"{parameter:g}" if parameter is not None else "", facts.names[0])
 
 
@@ -305,13 +305,15 @@ def built_in_pages(competition: Competition, task: Task, question: Question) -> 
 
 def evaluation_page(question: Question) -> HostedPage:
     """The page on the scoring of submissions and on their form."""
-    facts, _ = parsed(question.metric)
+    facts, _ = parse_metric(question.metric)
     better = "Higher is better." if facts.higher_is_better else "Lower is better."
     name = metric_wording(question.metric)
-    named = f"**{facts.title}**" if name.lower() == facts.title.lower() else f"**{facts.title}** ({markdown(name)})"
+    metric_title = (
+        f"**{facts.title}**" if name.lower() == facts.title.lower() else f"**{facts.title}** ({markdown(name)})"
+    )
     # Indented, not fenced: column names are a host's, and may have what ends a fence.
     content = (
-        f"Submissions are evaluated on the {named} between what you predict and what is true. {better}\n\n"
+        f"Submissions are evaluated on the {metric_title} between what you predict and what is true. {better}\n\n"
         f"## Submission File\n\nFor each {markdown_code(question.columns[0])} in the test set, you must predict "
         f"{_ROWS[question.submission]}. The file should contain a header and have the following format:\n\n"
         f"    {' '.join(','.join(question.header or question.columns).split())}\n"
@@ -345,7 +347,7 @@ def _data(task: Task, *, is_code: bool) -> str:
         (str(task.details.get("test_folder") or ""), "the files of the test set"),
         (task.sample_submission, "a sample submission in the correct format"),
     ]
-    lines = [f"* {markdown_code(name)}: {what}" for name, what in files if name]
+    lines = [f"* {markdown_code(name)}: {description}" for name, description in files if name]
     if is_code:
         lines.append("\nOnly the first examples of the test set are here. When your notebook is scored, all are.")
     return "\n".join(("## Files", "", *lines, ""))
@@ -386,22 +388,22 @@ class HostedBuiltIn:
 
     def data(self) -> Path:
         """The folder of the files that everybody sees."""
-        shown = self._folder / "data"
+        public_folder = self._folder / "data"
         if not self.facts.is_code_competition:
             return self.hidden()
         with self._lock:
-            if not shown.is_dir():
+            if not public_folder.is_dir():
                 whole = self.hidden()
-                with WorkspaceFiles(self._folder).filled(shown) as folder:
+                with WorkspaceFiles(self._folder).fill_folder(public_folder) as folder:
                     self._show_part(whole, folder)
-        return shown
+        return public_folder
 
     def hidden(self) -> Path:
         """The folder with the whole test."""
         whole = self._folder / ("hidden" if self.facts.is_code_competition else "data")
         with self._lock:
             if not whole.is_dir():
-                with WorkspaceFiles(self._folder).filled(whole) as folder:
+                with WorkspaceFiles(self._folder).fill_folder(whole) as folder:
                     self._built_in.write(folder)
         return whole
 
@@ -426,17 +428,17 @@ class HostedBuiltIn:
             elif entry.name == test_folder:
                 (folder / entry.name).mkdir()
                 for key in _first_ids(whole / task.sample_submission, _SHOWN_TEST_ROWS):
-                    copy(entry / f"{key}{suffix}", folder / entry.name / f"{key}{suffix}")
+                    link_or_copy(entry / f"{key}{suffix}", folder / entry.name / f"{key}{suffix}")
             else:
-                copy(entry, folder / entry.name)
+                link_or_copy(entry, folder / entry.name)
 
 
 def _copy_rows(source: Path, destination: Path, count: int) -> None:
     with (
-        source.open(encoding="utf-8", newline="") as read,
+        source.open(encoding="utf-8", newline="") as source_file,
         destination.open("w", encoding="utf-8", newline="") as target,
     ):
-        csv.writer(target, lineterminator="\n").writerows(islice(csv.reader(read), 1 + count))
+        csv.writer(target, lineterminator="\n").writerows(islice(csv.reader(source_file), 1 + count))
 
 
 def _first_ids(table: Path, count: int) -> list[str]:
@@ -472,7 +474,7 @@ class HostedFolder:
         self._store = store / description.facts.slug
         self._lock = threading.RLock()
         sample = self._sample(description.sample_submission)
-        answers = read_answers(_answers_file(self._folder), sample=sample, id_column=description.id_column)
+        answers = read_solution(_answers_file(self._folder), sample=sample, id_column=description.id_column)
         columns, header = answers.columns, answers.columns
         if sample is not None:
             shape = read_shape(sample, columns=sample_columns(answers, sample))
@@ -491,17 +493,20 @@ class HostedFolder:
 
     def hidden(self) -> Path:
         """The data, where each entry of `hidden/` stands in for that of its name; `data` where there is none."""
-        own = self._folder / _HIDDEN
-        if not own.is_dir():
+        hidden_folder = self._folder / _HIDDEN
+        if not hidden_folder.is_dir():
             return self.data()
         with self._lock:
-            digest = fingerprint((*files_below(self.data()), *files_below(own)))
-            merged = self._store / f"hidden-{digest}"
-            if not merged.is_dir():
-                with WorkspaceFiles(self._store).filled(merged) as folder:
-                    for name in sorted({entry.name for entry in (*self.data().iterdir(), *own.iterdir())}):
-                        copy(own / name if (own / name).exists() else self.data() / name, folder / name)
-        return merged
+            digest = files_fingerprint((*files_below(self.data()), *files_below(hidden_folder)))
+            merged_folder = self._store / f"hidden-{digest}"
+            if not merged_folder.is_dir():
+                with WorkspaceFiles(self._store).fill_folder(merged_folder) as folder:
+                    for name in sorted({entry.name for entry in (*self.data().iterdir(), *hidden_folder.iterdir())}):
+                        link_or_copy(
+                            hidden_folder / name if (hidden_folder / name).exists() else self.data() / name,
+                            folder / name,
+                        )
+        return merged_folder
 
     def score(self, submission: Path) -> Scores:
         """Scores a submission for the hidden test."""
@@ -525,8 +530,8 @@ def _with_pages(facts: HostedFacts) -> HostedFacts:
     usual = [evaluation_page(facts.question)]
     if facts.is_code_competition:
         usual.append(code_requirements_page(facts.submission_file, allows_internet=facts.allows_internet))
-    written = {page.name for page in facts.pages}
-    return replace(facts, pages=(*facts.pages, *(page for page in usual if page.name not in written)))
+    page_names = {page.name for page in facts.pages}
+    return replace(facts, pages=(*facts.pages, *(page for page in usual if page.name not in page_names)))
 
 
 Hosted = HostedBuiltIn | HostedFolder
@@ -545,8 +550,10 @@ def host(root: Path, folders: Iterable[Path] = ()) -> Mapping[str, Hosted]:
     Raises:
         HostedFolderError: A folder is none that can be hosted.
     """
-    hosted: dict[str, Hosted] = {slug: HostedBuiltIn(root / "competitions" / slug, require(slug)) for slug in known()}
+    competitions: dict[str, Hosted] = {
+        slug: HostedBuiltIn(root / "competitions" / slug, require(slug)) for slug in competition_slugs()
+    }
     for folder in folders:
         competition = HostedFolder(folder, store=root / "competitions")
-        hosted[competition.facts.slug] = competition
-    return hosted
+        competitions[competition.facts.slug] = competition
+    return competitions

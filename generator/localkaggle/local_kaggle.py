@@ -7,7 +7,7 @@ from pathlib import Path
 
 from generator.errors import LocalKaggleError
 from generator.localkaggle.hosting import host
-from generator.localkaggle.rpc import Answer, ApiError, Call, Clock, Faults
+from generator.localkaggle.rpc import Answer, ApiCall, ApiError, Faults, ServerClock
 from generator.localkaggle.services.competitions import Competitions
 from generator.localkaggle.services.files import Blobs, ServiceContext
 from generator.localkaggle.services.items import Datasets, Models
@@ -32,7 +32,7 @@ class LocalKaggle:
         competitions: Iterable[Path] = (),
         runner: Runner | None = None,
         faults: Faults | None = None,
-        clock: Clock | None = None,
+        clock: ServerClock | None = None,
         rules: SessionRules | None = None,
     ) -> None:
         """Opens a local Kaggle, or makes a new one.
@@ -55,10 +55,10 @@ class LocalKaggle:
                 f'"{printable(account)}" cannot be the name of an account; use lower-case letters, digits and hyphens.'
             )
         # Looked at first: a folder that cannot be hosted is no reason to take the root.
-        self.hosted = host(root.resolve(), competitions)
+        self.hosted_competitions = host(root.resolve(), competitions)
         self._root = RootFolder(root)
         self._database = Database(self._root.database, [kind.SCHEMA for kind in _KEEPERS])
-        clock = clock or Clock()
+        clock = clock or ServerClock()
         self.accounts = Accounts(self._database)
         self.blobs = Blobs(self._root.path / "blobs", self._database, clock)
         self.tickets = Tickets(self._database, clock)
@@ -83,10 +83,10 @@ class LocalKaggle:
             runner = NotebookRunner()
         self.isolation = runner.isolation
         """The isolation of notebooks from this machine, in a few words for people."""
-        sources = Sources(competitions=self.hosted, datasets=self.datasets, models=self.models)
+        sources = Sources(competitions=self.hosted_competitions, datasets=self.datasets, models=self.models)
         self.kernels = Kernels(self.site, runner=runner, sources=sources, rules=rules)
-        self.competitions = Competitions(self.site, self.hosted, self.kernels)
-        self.swept = self.kernels.sessions.sweep()
+        self.competitions = Competitions(self.site, self.hosted_competitions, self.kernels)
+        self.freed_bytes = self.kernels.sessions.sweep()
         """The bytes that the sessions of a killed server had left, and that are free again."""
         self.competitions.scoring.start()
         services = (self.accounts, self.blobs, self.datasets, self.models, self.competitions, self.kernels)
@@ -94,7 +94,7 @@ class LocalKaggle:
         # Last, since what the last server left may end at once, and is told to those who listen.
         self.kernels.sessions.start()
 
-    def handle(self, call: Call) -> Answer:
+    def handle(self, call: ApiCall) -> Answer:
         """Answers a call of the API.
 
         Raises:

@@ -120,7 +120,7 @@ async def pieces(request: Request, limits: Limits, *, most: int) -> AsyncIterato
     """
     _refuse_announced(request, most)
     stream = request.stream()
-    received, gathered = 0, bytearray()
+    size, buffer = 0, bytearray()
     while True:
         try:
             async with asyncio.timeout(limits.idle_seconds):
@@ -129,20 +129,20 @@ async def pieces(request: Request, limits: Limits, *, most: int) -> AsyncIterato
             break
         except TimeoutError as error:
             raise ApiError(408, "Nothing of the upload came for a while.") from error
-        received += len(piece)
-        if received > most:
+        size += len(piece)
+        if size > most:
             raise _too_large(most)
-        gathered += piece
-        if len(gathered) >= _PIECE:
-            yield bytes(gathered)
-            gathered.clear()
-    if gathered:
-        yield bytes(gathered)
+        buffer += piece
+        if len(buffer) >= _PIECE:
+            yield bytes(buffer)
+            buffer.clear()
+    if buffer:
+        yield bytes(buffer)
 
 
 def _refuse_announced(request: Request, most: int) -> None:
-    announced = request.headers.get("content-length", "")
-    if announced.isdecimal() and int(announced[:20]) > most:
+    length = request.headers.get("content-length", "")
+    if length.isdecimal() and int(length[:20]) > most:
         raise _too_large(most)
 
 
@@ -186,7 +186,7 @@ class ServerState:
     bodies: RequestBodies
 
 
-def state_of(request: Request) -> ServerState:
+def server_state(request: Request) -> ServerState:
     """The state of the application that a request came to."""
     state: ServerState = request.app.state.server
     return state
@@ -195,7 +195,7 @@ def state_of(request: Request) -> ServerState:
 # Responses as Kaggle writes them: JSON with a code and a message where it refuses.
 
 
-def refusal(status: int, message: str, *, headers: Mapping[str, str] | None = None) -> Response:
+def refusal_response(status: int, message: str, *, headers: Mapping[str, str] | None = None) -> Response:
     """An error of the API."""
     return JSONResponse({"code": status, "message": message}, status_code=status, headers=dict(headers or {}))
 
@@ -209,7 +209,7 @@ def response_to(answer: Answer) -> Response:
     return Response(json.dumps(answer), media_type="application/json")
 
 
-def json_object(body: bytes) -> dict[str, Any]:
+def parse_json_object(body: bytes) -> dict[str, Any]:
     """The JSON object in the body of a call; an empty body is an empty one.
 
     Raises:
@@ -349,7 +349,7 @@ def end_with_connection(scope: Scope) -> None:
         scope[_PROTOCOL].end_with_connection(asyncio.current_task())
 
 
-def bounded(limits: Limits) -> type[asyncio.Protocol]:
+def make_protocol(limits: Limits) -> type[asyncio.Protocol]:
     """The protocol with these bounds."""
     attributes: dict[str, Any] = {"limits": limits, "waiting": {}}
     return type("BoundedProtocol", (BoundedProtocol,), attributes)
@@ -417,10 +417,10 @@ async def hang_up(scope: Scope, receive: Receive) -> None:
 
 
 _INSTEAD: dict[str, Callable[[], Response]] = {
-    "429": lambda: refusal(429, "Too many requests."),
-    "429-retry-after": lambda: refusal(429, "Too many requests.", headers={"Retry-After": "1"}),
-    "500": lambda: refusal(500, "Something went wrong on our side."),
-    "401": lambda: refusal(401, "Unauthenticated."),
+    "429": lambda: refusal_response(429, "Too many requests."),
+    "429-retry-after": lambda: refusal_response(429, "Too many requests.", headers={"Retry-After": "1"}),
+    "500": lambda: refusal_response(500, "Something went wrong on our side."),
+    "401": lambda: refusal_response(401, "Unauthenticated."),
     "503-html": lambda: Response(_PAGE, status_code=503, media_type="text/html"),
     "200-html": lambda: Response(_PAGE, media_type="text/html"),
     "drop": lambda: Broken(wait=0),
@@ -442,10 +442,10 @@ async def with_faults(faults: Faults, at: str, answer: Callable[[], Awaitable[Re
     try:
         response = await answer()
     except ApiError as error:
-        response = refusal(error.status, error.message)
+        response = refusal_response(error.status, error.message)
     match name:
         case "500-after":
-            return refusal(500, "Something went wrong on our side.")
+            return refusal_response(500, "Something went wrong on our side.")
         case "drop-after":
             return Broken()
         case "truncate":

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from generator.errors import LocalKaggleError
-from generator.text import quoted
+from generator.text import quote_text
 
 # The time of a local Kaggle, so that a test can let a week of quota pass.
 
@@ -19,7 +19,7 @@ from generator.text import quoted
 _EARLIEST, _LATEST = datetime(1980, 1, 1, tzinfo=UTC), datetime(2107, 12, 31, 23, 59, 58, tzinfo=UTC)
 
 
-class Clock:
+class ServerClock:
     """The machine's own clocks."""
 
     def now(self) -> datetime:
@@ -52,7 +52,7 @@ _USUAL_PAGE, _LARGEST_PAGE = 20, 200  # items
 
 
 @dataclass(frozen=True)
-class Call:
+class ApiCall:
     """One request; `caller` is the account it is made by, `base` the origin that the client reached us at.
 
     `base` is what addresses in answers begin with, without a final slash: a client behind a proxy setting knows this
@@ -83,12 +83,12 @@ class Call:
             raise ApiError(400, f"{name} is not a list of texts")
         return tuple(value)
 
-    def part(self, name: str) -> "Call":
+    def part(self, name: str) -> "ApiCall":
         """The same call with the object in a field as its fields, such as the `body` of a creation."""
         value = self.fields.get(name) or {}
         if not isinstance(value, dict):
             raise ApiError(400, f"{name} is not an object")
-        return Call(self.method, self.caller, self.base, value)
+        return ApiCall(self.method, self.caller, self.base, value)
 
     def _field(self, name: str, default: Any, is_right: Callable[[Any], bool], wrong: str) -> Any:
         value = self.fields.get(name)
@@ -152,11 +152,11 @@ class Stored:
 
 
 Answer = Fields | Redirect | Content
-Handler = Callable[[Call], Answer]
+Handler = Callable[[ApiCall], Answer]
 Methods = Mapping[str, Handler]
 
 
-def page(items: "list[Fields]", call: Call, *, key: str) -> Fields:
+def page(items: "list[Fields]", call: ApiCall, *, key: str) -> Fields:
     """One page of a listing, as Kaggle cuts it: `pageSize`, `pageToken` (an opaque offset), `nextPageToken`.
 
     Args:
@@ -249,18 +249,18 @@ def parse_rule(text: str) -> FaultRule:
     Raises:
         LocalKaggleError: It is none.
     """
-    found = _RULE.fullmatch(text)
-    if found is None or found["name"] not in NAMES or int(found["percent"] or 0) > 100:  # noqa: PLR2004 - of a hundred
+    match = _RULE.fullmatch(text)
+    if match is None or match["name"] not in NAMES or int(match["percent"] or 0) > 100:  # noqa: PLR2004 - of a hundred
         raise LocalKaggleError(
-            f'"{quoted(text)}" is not a fault rule. Write NAME[@METHOD][+SKIP][xTIMES][%PERCENT], such as '
+            f'"{quote_text(text)}" is not a fault rule. Write NAME[@METHOD][+SKIP][xTIMES][%PERCENT], such as '
             f"429@SaveKernel+1x2. The names are {', '.join(NAMES)}."
         )
     return FaultRule(
-        name=found["name"],
-        at=found["at"] or "",
-        skip=int(found["skip"] or 0),
-        times=int(found["times"]) if found["times"] else None,
-        percent=int(found["percent"] or 100),
+        name=match["name"],
+        at=match["at"] or "",
+        skip=int(match["skip"] or 0),
+        times=int(match["times"]) if match["times"] else None,
+        percent=int(match["percent"] or 100),
     )
 
 
@@ -271,13 +271,13 @@ class Faults:
         self._lock = threading.Lock()
         self._random = random.Random(seed)  # noqa: S311 - a repeatable sequence is the point
         self._rules = list(rules)
-        self._struck: list[tuple[str, str]] = []
+        self._history: list[tuple[str, str]] = []
 
     def replace(self, rules: Iterable[FaultRule]) -> None:
         """Puts other rules in force."""
         with self._lock:
             self._rules = list(rules)
-            self._struck.clear()
+            self._history.clear()
 
     def strikes(self, name: str, *, at: str, also: str = "") -> bool:
         """True if this fault strikes now, at this method or file; `also` is another name of it."""
@@ -287,17 +287,17 @@ class Faults:
         """The first of these faults that strikes now, at this method or file (by either name), or None."""
         with self._lock:
             for rule in self._rules:
-                here = at.endswith(rule.at) or also.endswith(rule.at)
-                if rule.name in names and here and self._counts(rule):
-                    self._struck.append((rule.name, at))
+                is_match = at.endswith(rule.at) or also.endswith(rule.at)
+                if rule.name in names and is_match and self._counts(rule):
+                    self._history.append((rule.name, at))
                     return rule.name
         return None
 
     @property
-    def struck(self) -> tuple[tuple[str, str], ...]:
+    def history(self) -> tuple[tuple[str, str], ...]:
         """Every fault that struck, with the method or file, in order."""
         with self._lock:
-            return tuple(self._struck)
+            return tuple(self._history)
 
     def _counts(self, rule: FaultRule) -> bool:
         if rule.skip:

@@ -32,7 +32,15 @@ from generator.localkaggle.endpoints import (
     upload,
 )
 from generator.localkaggle.local_kaggle import LocalKaggle
-from generator.localkaggle.protocol import Limits, RequestBodies, ServerState, Workers, bounded, refusal, state_of
+from generator.localkaggle.protocol import (
+    Limits,
+    RequestBodies,
+    ServerState,
+    Workers,
+    make_protocol,
+    refusal_response,
+    server_state,
+)
 from generator.localkaggle.rpc import ApiError
 from generator.localkaggle.services.files import UPLOAD
 from generator.localkaggle.storage import STORAGE
@@ -56,14 +64,14 @@ def application(local_kaggle: LocalKaggle, workers: Workers, limits: Limits, *, 
             Route(f"{prefix}/{{service}}/{{method}}", call_method, methods=["POST"]),
         ]
     routes.append(Mount("/", BrowserLogin(_pages)))
-    app = Starlette(routes=routes, exception_handlers={ApiError: _refused, HTTPException: _unrouted})
+    app = Starlette(routes=routes, exception_handlers={ApiError: _handle_api_error, HTTPException: _handle_http_error})
     app.router.redirect_slashes = False
     app.state.server = ServerState(local_kaggle, workers, RequestBodies(limits))
     return Authentication(app, local_kaggle.accounts, limits, pages_host=local_kaggle.pages_host, hosts=hosts)
 
 
 async def _pages(scope: Scope, receive: Receive, send: Send) -> None:
-    router = await state_of(Request(scope)).workers.run_page(_page_router)
+    router = await server_state(Request(scope)).workers.run_page(_page_router)
     await router(scope, receive, send)
 
 
@@ -74,20 +82,20 @@ def _page_router() -> ASGIApp:
     return ROUTER
 
 
-async def _refused(_: Request, error: Any) -> Response:
-    return refusal(error.status, error.message)
+async def _handle_api_error(_: Request, error: Any) -> Response:
+    return refusal_response(error.status, error.message)
 
 
-async def _unrouted(request: Request, error: Any) -> Response:
+async def _handle_http_error(request: Request, error: Any) -> Response:
     if not request.scope[CALLER]:
-        return refusal(error.status_code, error.detail)
-    return await state_of(request).workers.run_page(_unrouted_page, request, error.status_code)
+        return refusal_response(error.status_code, error.detail)
+    return await server_state(request).workers.run_page(_unrouted_page, request, error.status_code)
 
 
 def _unrouted_page(request: Request, status: int) -> Response:
-    from generator.localkaggle.web.pages import unrouted
+    from generator.localkaggle.web.pages import error_page
 
-    return unrouted(request, status)
+    return error_page(request, status)
 
 
 _LOG = logging.getLogger(__name__)
@@ -123,11 +131,11 @@ class Server:
         limits = _within_open_files(limits or Limits())
         # So many are taken at once before any of them can give way.
         backlog = min(_LONGEST_BACKLOG, max(limits.connections // 8, 1))
-        self._socket = _listen(listening, backlog)
+        self._socket = _open_socket(listening, backlog)
         self._workers = Workers(limits)
         config = uvicorn.Config(
             application(local_kaggle, self._workers, limits, hosts=listening.hosts),
-            http=bounded(limits),
+            http=make_protocol(limits),
             ws="none",
             loop="asyncio",
             lifespan="off",
@@ -147,8 +155,8 @@ class Server:
     def address(self) -> str:
         """The origin at which the server is reached, without a final slash."""
         host, port = self._socket.getsockname()[:2]
-        shown = {"0.0.0.0": _LOOPBACK, "::": "::1"}.get(host, host)  # noqa: S104 - compared, not bound
-        return f"http://[{shown}]:{port}" if ":" in shown else f"http://{shown}:{port}"
+        host_name = {"0.0.0.0": _LOOPBACK, "::": "::1"}.get(host, host)  # noqa: S104 - compared, not bound
+        return f"http://[{host_name}]:{port}" if ":" in host_name else f"http://{host_name}:{port}"
 
     def run(self) -> None:
         """Serves until `end` is called, by a handler of signals or another thread."""
@@ -207,19 +215,19 @@ class _Uvicorn(uvicorn.Server):
 
 def _within_open_files(limits: Limits) -> Limits:
     """Return the limits with as many connections as the files that this process may open allow, after raising those."""
-    wanted = _FILES_PER_CONNECTION * limits.connections
+    file_limit = _FILES_PER_CONNECTION * limits.connections
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft != resource.RLIM_INFINITY and soft < wanted:
-        soft = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+    if soft != resource.RLIM_INFINITY and soft < file_limit:
+        soft = file_limit if hard == resource.RLIM_INFINITY else min(file_limit, hard)
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
         limits = replace(limits, connections=max(soft // _FILES_PER_CONNECTION, 1))
     return limits
 
 
-def _listen(listening: Listening, backlog: int) -> socket.socket:
+def _open_socket(listening: Listening, backlog: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in listening.host else socket.AF_INET
     try:
-        opened = socket.create_server((listening.host, listening.port), family=family, backlog=backlog)
+        server_socket = socket.create_server((listening.host, listening.port), family=family, backlog=backlog)
     except (OSError, OverflowError) as error:
         cause = error if isinstance(error, OSError) else OSError(str(error))
         raise LocalKaggleError(
@@ -228,5 +236,5 @@ def _listen(listening: Listening, backlog: int) -> socket.socket:
         ) from error
     # asyncio does so only where a socket names its protocol; the accepted ones inherit it. Without it, an answer in two
     # parts waits 40 ms for the client to acknowledge the first.
-    opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    return opened
+    server_socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return server_socket

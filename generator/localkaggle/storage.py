@@ -20,7 +20,7 @@ from urllib.parse import quote
 
 from generator.errors import LocalKaggleError
 from generator.files import open_below, open_file, writing
-from generator.localkaggle.rpc import ApiError, Call, Clock, Stored
+from generator.localkaggle.rpc import ApiCall, ApiError, ServerClock, Stored
 from generator.text import printable
 
 # The folder of a local Kaggle, which belongs to one server at a time.
@@ -86,7 +86,7 @@ class ListedFile:
     name: str
     path: Path
     size: int
-    written: datetime
+    write_time: datetime
     below: Path | None = None
 
     def open(self) -> BinaryIO:
@@ -110,8 +110,8 @@ def open_given(path: Path, below: Path | None) -> BinaryIO:
 class InvalidFileError(ApiError):
     """A file that cannot be taken; the sentence is what the client is told."""
 
-    def __init__(self, *, name: str, why: str) -> None:
-        super().__init__(400, f'"{printable(name[:_SHOWN])}" {why}.')
+    def __init__(self, *, name: str, reason: str) -> None:
+        super().__init__(400, f'"{printable(name[:_SHOWN])}" {reason}.')
 
 
 def checked_name(name: str) -> str:
@@ -129,8 +129,8 @@ def checked_name(name: str) -> str:
         or "\\" in name
         or ":" in name
     ):
-        why = 'is no name for a file here; use a relative path without "..", backslashes and colons'
-        raise InvalidFileError(name=name, why=why)
+        reason = 'is no name for a file here; use a relative path without "..", backslashes and colons'
+        raise InvalidFileError(name=name, reason=reason)
     return str(PurePosixPath(name))
 
 
@@ -157,10 +157,10 @@ class Database:
         """
         self._path = path
         self._connections = threading.local()
-        self._opened: list[sqlite3.Connection] = []
+        self._open_connections: list[sqlite3.Connection] = []
         self._lock = threading.Lock()
         try:
-            has_tables = self.one("SELECT 1 FROM sqlite_master") is not None
+            has_tables = self.fetch_one("SELECT 1 FROM sqlite_master") is not None
             version = self._connection().execute("PRAGMA user_version").fetchone()[0]
             if has_tables and version != _TABLES_VERSION:
                 self.close()
@@ -203,22 +203,22 @@ class Database:
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self._path)) from error
             raise
 
-    def all(self, query: str, values: Sequence[Any] = ()) -> list[sqlite3.Row]:
+    def fetch_all(self, query: str, values: Sequence[Any] = ()) -> list[sqlite3.Row]:
         """Every row of a query."""
         return self._connection().execute(query, values).fetchall()
 
-    def one(self, query: str, values: Sequence[Any] = ()) -> sqlite3.Row | None:
+    def fetch_one(self, query: str, values: Sequence[Any] = ()) -> sqlite3.Row | None:
         """The first row of a query, or None."""
         row: sqlite3.Row | None = self._connection().execute(query, values).fetchone()
         return row
 
     def records(self, kind: type[Record], query: str, values: Sequence[Any] = ()) -> list[Record]:
         """Every row of a query as a dataclass; see `as_record`."""
-        return [as_record(kind, row) for row in self.all(query, values)]
+        return [as_record(kind, row) for row in self.fetch_all(query, values)]
 
     def record(self, kind: type[Record], query: str, values: Sequence[Any] = ()) -> Record | None:
         """The first row of a query as a dataclass, or None."""
-        row = self.one(query, values)
+        row = self.fetch_one(query, values)
         return None if row is None else as_record(kind, row)
 
     def run(self, statement: str, values: Sequence[Any] = ()) -> None:
@@ -234,9 +234,9 @@ class Database:
     def close(self) -> None:
         """Closes the connections of all threads."""
         with self._lock:
-            for connection in self._opened:
+            for connection in self._open_connections:
                 connection.close()
-            self._opened.clear()
+            self._open_connections.clear()
 
     def _connection(self) -> sqlite3.Connection:
         connection: sqlite3.Connection | None = getattr(self._connections, "connection", None)
@@ -251,7 +251,7 @@ class Database:
             connection.execute("PRAGMA foreign_keys = ON")
             self._connections.connection = connection
             with self._lock:
-                self._opened.append(connection)
+                self._open_connections.append(connection)
         return connection
 
 
@@ -263,8 +263,8 @@ def insert(connection: sqlite3.Connection, table: str, **values: Any) -> int:
     """Adds a row, and returns its id; 0 where the table has a row already from which it had to differ."""
     columns, marks = ", ".join(values), ", ".join("?" * len(values))
     statement = f"INSERT INTO {table} ({columns}) VALUES ({marks}) ON CONFLICT DO NOTHING"  # noqa: S608 - names only
-    made = connection.execute(statement, tuple(values.values()))
-    return (made.lastrowid or 0) if made.rowcount else 0
+    cursor = connection.execute(statement, tuple(values.values()))
+    return (cursor.lastrowid or 0) if cursor.rowcount else 0
 
 
 def as_record(kind: type[Record], row: sqlite3.Row) -> Record:
@@ -311,7 +311,7 @@ class Tickets:
         CREATE TABLE IF NOT EXISTS ticket_secret (secret BLOB NOT NULL);
     """
 
-    def __init__(self, database: Database, clock: Clock) -> None:
+    def __init__(self, database: Database, clock: ServerClock) -> None:
         self._database = database
         self._clock = clock
         self._lock = threading.Lock()
@@ -323,20 +323,20 @@ class Tickets:
                 connection.execute("INSERT INTO ticket_secret VALUES (?)", (self._secret,))
             connection.execute("DELETE FROM download_tickets WHERE expires < ?", (clock.now().timestamp(),))
 
-    def download(self, call: Call, stored: Stored) -> str:
+    def download(self, call: ApiCall, stored_file: Stored) -> str:
         """An absolute address at which the file can be fetched; its last segment is the file's name."""
         # Clients name what they save by the last segment, so folders of the name are dropped, as Kaggle does.
-        name = checked_name(stored.name).rpartition("/")[2]
+        name = checked_name(stored_file.name).rpartition("/")[2]
         # One file, one address: a listing that is asked for every few seconds writes nothing.
-        parts = (call.caller, str(stored.path), str(stored.below or ""), name, stored.media_type)
+        parts = (call.caller, str(stored_file.path), str(stored_file.below or ""), name, stored_file.media_type)
         secret = "\0".join(parts).encode(errors="surrogateescape")
         token = hmac.new(self._secret, secret, hashlib.sha256).hexdigest()[:40]
-        self._keep(token, stored, name)
+        self._keep(token, stored_file, name)
         return f"{call.base}/{STORAGE}/{token}/{quote(name)}"
 
     def redeem(self, token: str) -> Stored | None:
         """The file behind a ticket; None if there is no such ticket any more."""
-        row = self._database.one(
+        row = self._database.fetch_one(
             "SELECT path, below, name, media_type FROM download_tickets WHERE token = ? AND expires >= ?",
             (token, self._clock.now().timestamp()),
         )
@@ -345,7 +345,7 @@ class Tickets:
         below = Path(row["below"]) if row["below"] else None
         return Stored(Path(row["path"]), row["name"], row["media_type"], below)
 
-    def _keep(self, token: str, stored: Stored, name: str) -> None:
+    def _keep(self, token: str, stored_file: Stored, name: str) -> None:
         now = self._clock.now()
         with self._lock:
             if self._fresh.get(token, now) > now + _LIFE / 2:
@@ -355,5 +355,12 @@ class Tickets:
             self._fresh[token] = now + _LIFE
         self._database.run(
             "INSERT OR REPLACE INTO download_tickets VALUES (?, ?, ?, ?, ?, ?)",
-            (token, str(stored.path), str(stored.below or ""), name, stored.media_type, (now + _LIFE).timestamp()),
+            (
+                token,
+                str(stored_file.path),
+                str(stored_file.below or ""),
+                name,
+                stored_file.media_type,
+                (now + _LIFE).timestamp(),
+            ),
         )

@@ -37,7 +37,7 @@ _TITLE = re.compile(r'^"""[^"]*"""\n+', re.MULTILINE)
 _HAS_NO_EFFECT = (ast.FunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom)
 
 
-def gathered(cells: Sequence[Cell]) -> list[Cell]:
+def gather_imports(cells: Sequence[Cell]) -> list[Cell]:
     """Moves what the cells import into the cell `imports`, each name once, and drops what no cell uses.
 
     The cell's own statements stand between the modules of Python and all others: they prepare what is imported next.
@@ -50,19 +50,19 @@ def gathered(cells: Sequence[Cell]) -> list[Cell]:
     if not any(cell.name == CELL for cell in cells):
         return list(cells)
     plumbing = runtime_parts(cells)
-    found = frozenset[tuple[str, str, str]]().union(*(content.imported for content in contents if content))
-    uses = [(content.used, cell in plumbing) for cell, content in zip(cells, contents, strict=True) if content]
-    used = frozenset[str]().union(*(names for names, is_plumbing in uses if not is_plumbing))
+    imports = frozenset[tuple[str, str, str]]().union(*(content.imports for content in contents if content))
+    uses = [(content.used_names, cell in plumbing) for cell, content in zip(cells, contents, strict=True) if content]
+    used_names = frozenset[str]().union(*(names for names, is_plumbing in uses if not is_plumbing))
     used_there = frozenset[str]().union(*(names for names, is_plumbing in uses if is_plumbing))
-    needed = {
-        CELL: [one for one in found if _name(one) in used],
-        RUNTIME: [one for one in found if _name(one) in used_there - used],
+    imports_by_cell = {
+        CELL: [binding for binding in imports if _name(binding) in used_names],
+        RUNTIME: [binding for binding in imports if _name(binding) in used_there - used_names],
     }
     rest = [
         replace(cell, source=content.rest) if content else cell for cell, content in zip(cells, contents, strict=True)
     ]
     return [
-        _with_imports(cell, needed[cell.name]) if cell.name in needed else cell
+        _with_imports(cell, imports_by_cell[cell.name]) if cell.name in imports_by_cell else cell
         for cell in rest
         if cell.source or cell.name == CELL
     ]
@@ -79,18 +79,18 @@ def _only_defines(source: str) -> bool:
     return all(isinstance(node, _HAS_NO_EFFECT) for node in ast.parse(source).body)
 
 
-def _name(imported: tuple[str, str, str]) -> str:
+def _name(binding: tuple[str, str, str]) -> str:
     """Return the name that an import binds."""
-    module, name, called = imported
-    return called or name or module.partition(".")[0]
+    module, name, alias = binding
+    return alias or name or module.partition(".")[0]
 
 
 @dataclass(frozen=True)
 class _Content:
     """A cell taken apart: what it imports, the names that it uses, and its source without its imports."""
 
-    imported: frozenset[tuple[str, str, str]]
-    used: frozenset[str]
+    imports: frozenset[tuple[str, str, str]]
+    used_names: frozenset[str]
     rest: str
 
 
@@ -98,12 +98,14 @@ class _Content:
 def _content(source: str) -> _Content:
     tree = ast.parse(source)
     statements = [node for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)]
-    used = frozenset(node.id for node in ast.walk(tree) if isinstance(node, ast.Name))
-    imported = frozenset(one for node in statements for one in _imported(node) if one[0].partition(".")[0] != RUNTIME)
-    return _Content(imported, used, _without(source, statements))
+    used_names = frozenset(node.id for node in ast.walk(tree) if isinstance(node, ast.Name))
+    imports = frozenset(
+        binding for node in statements for binding in _read_imports(node) if binding[0].partition(".")[0] != RUNTIME
+    )
+    return _Content(imports, used_names, _without(source, statements))
 
 
-def _imported(node: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, str, str]]:
+def _read_imports(node: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, str, str]]:
     """Yields the module, what is taken from it ("" for itself) and what it is called here ("" for its own name)."""
     for alias in node.names:
         if isinstance(node, ast.ImportFrom):
@@ -119,31 +121,31 @@ def _without(source: str, statements: Iterable[ast.stmt]) -> str:
     return re.sub("\n{4,}", "\n\n\n", "\n".join(lines)).strip("\n")
 
 
-def _with_imports(cell: Cell, needed: Sequence[tuple[str, str, str]]) -> Cell:
-    of_python = [one for one in needed if one[0].partition(".")[0] in sys.stdlib_module_names]
-    others = [one for one in needed if one not in of_python]
-    parts = (_import_statements(of_python), cell.source, _import_statements(others))
+def _with_imports(cell: Cell, bindings: Sequence[tuple[str, str, str]]) -> Cell:
+    of_python = [binding for binding in bindings if binding[0].partition(".")[0] in sys.stdlib_module_names]
+    other_bindings = [binding for binding in bindings if binding not in of_python]
+    parts = (_import_statements(of_python), cell.source, _import_statements(other_bindings))
     if cell.name == RUNTIME:  # its first statement says what it is for
         title, _, code = cell.source.partition("\n\n")
         code = _TITLE.sub("", code).strip("\n")  # of the modules behind the first
         imports = "\n\n".join(
-            part for part in (title, _import_statements(of_python), _import_statements(others)) if part
+            part for part in (title, _import_statements(of_python), _import_statements(other_bindings)) if part
         )
         return replace(cell, source=f"{imports}\n\n\n{code}")
     return replace(cell, source="\n\n".join(part for part in parts if part))
 
 
-def _import_statements(imported: Sequence[tuple[str, str, str]]) -> str:
+def _import_statements(bindings: Sequence[tuple[str, str, str]]) -> str:
     """The statements as ruff sorts them: modules, then names from modules."""
-    plain = {(module, called) for module, name, called in imported if not name}
+    plain = {(module, alias) for module, name, alias in bindings if not name}
     modules = sorted(plain, key=lambda pair: pair[0].lower())
-    lines = [f"import {module} as {called}" if called else f"import {module}" for module, called in modules]
-    for module in sorted({module for module, name, _ in imported if name}, key=str.lower):
-        names = sorted({(name, called) for source, name, called in imported if source == module and name}, key=_rank)
-        listed = [f"{name} as {called}" if called else name for name, called in names]
-        line = f"from {module} import {', '.join(listed)}"
+    lines = [f"import {module} as {alias}" if alias else f"import {module}" for module, alias in modules]
+    for module in sorted({module for module, name, _ in bindings if name}, key=str.lower):
+        names = sorted({(name, alias) for source, name, alias in bindings if source == module and name}, key=_rank)
+        clauses = [f"{name} as {alias}" if alias else name for name, alias in names]
+        line = f"from {module} import {', '.join(clauses)}"
         if len(line) > _LONGEST_LINE:
-            line = f"from {module} import (\n" + "".join(f"    {name},\n" for name in listed) + ")"
+            line = f"from {module} import (\n" + "".join(f"    {name},\n" for name in clauses) + ")"
         lines.append(line)
     return "\n".join(lines)
 
@@ -172,9 +174,9 @@ def check_shared_cells(folder: PairFolder) -> None:
     train_path, infer_path = (folder.notebook(role) for role in Role)
     if different := differing({path: read_text(path) for path in (train_path, infer_path)}):
         names = ", ".join(f'"{printable(name)}"' for name in different)
-        which = f"The cell {names} differs" if len(different) == 1 else f"The cells {names} differ"
+        subject = f"The cell {names} differs" if len(different) == 1 else f"The cells {names} differ"
         raise PairError(
-            f"{which} between {printable(str(train_path))} and {printable(str(infer_path))}, but it must be the "
+            f"{subject} between {printable(str(train_path))} and {printable(str(infer_path))}, but it must be the "
             "same in both. Copy the correct cell into the other notebook."
         )
 
@@ -202,8 +204,12 @@ def different_cells(notebooks: Iterable[Iterable[Cell]]) -> set[str]:
         notebooks: The cells of both.
     """
     train, infer = ({cell.name: cell.source for cell in cells} for cells in notebooks)
-    both = {name: (source, infer[name]) for name, source in train.items() if name in infer}
-    return {name for name, (one, other) in both.items() if one != other and SHARED_MARK in one + other}
+    source_pairs = {name: (source, infer[name]) for name, source in train.items() if name in infer}
+    return {
+        name
+        for name, (train_source, infer_source) in source_pairs.items()
+        if train_source != infer_source and SHARED_MARK in train_source + infer_source
+    }
 
 
 def _cells(text: str, path: Path) -> dict[str, str]:
@@ -239,16 +245,20 @@ def with_runtime(parts: Iterable[Cell]) -> list[Cell]:
     plumbing = runtime_parts(result)
     if not plumbing:
         return result
-    runtime, *moved = plumbing
-    own = [part.source for part in moved if not _is_shared(part)]
-    in_order = sorted(filter(_is_shared, moved), key=lambda part: part.name)  # the same in both notebooks
-    shared = [part.source.removeprefix(SHARED_MARK).strip("\n") for part in in_order]
-    sources = [runtime.source, *own, *([f"{SHARED_MARK}\n{shared[0]}", *shared[1:]] if shared else [])]
+    runtime, *definitions = plumbing
+    private_sources = [part.source for part in definitions if not _is_shared(part)]
+    in_order = sorted(filter(_is_shared, definitions), key=lambda part: part.name)  # the same in both notebooks
+    shared_sources = [part.source.removeprefix(SHARED_MARK).strip("\n") for part in in_order]
+    sources = [
+        runtime.source,
+        *private_sources,
+        *([f"{SHARED_MARK}\n{shared_sources[0]}", *shared_sources[1:]] if shared_sources else []),
+    ]
     whole = replace(runtime, source="\n\n\n".join(sources))
-    return [whole if part is runtime else part for part in result if part not in moved]
+    return [whole if part is runtime else part for part in result if part not in definitions]
 
 
-def joined(parts: Iterable[Cell]) -> list[Cell]:
+def join_parts(parts: Iterable[Cell]) -> list[Cell]:
     """Return the cells of a notebook: neighbouring code parts of one cell are joined, in their order.
 
     Parts with something else between them stay apart: the first of them have the name of the cell, the others their
@@ -256,11 +266,11 @@ def joined(parts: Iterable[Cell]) -> list[Cell]:
     """
     cells: list[Cell] = []
     for (kind, name, _), group in groupby(parts, key=lambda part: (part.kind, part.part_of, _is_shared(part))):
-        some = list(group)
+        members = list(group)
         if not name or kind is not CellKind.CODE or any(cell.name == name for cell in cells):
-            cells += [replace(part, part_of="") for part in some]
+            cells += [replace(part, part_of="") for part in members]
         else:
-            cells.append(replace(some[0], name=name, source=_source(some), part_of=""))
+            cells.append(replace(members[0], name=name, source=_source(members), part_of=""))
     return cells
 
 
@@ -313,7 +323,7 @@ def read_own_cells(folder: PairFolder) -> dict[Path, str]:
     return {path: read_text(path).strip() for path in paths}
 
 
-def with_own_cells(cells: Sequence[Cell], own: Mapping[Path, str]) -> list[Cell]:
+def with_own_cells(cells: Sequence[Cell], user_files: Mapping[Path, str]) -> list[Cell]:
     """Return the cells of a notebook with the user's in the place of those of the same name.
 
     Prose before such a cell, which is about the one that was there, becomes the name of the file; headings stay.
@@ -322,20 +332,22 @@ def with_own_cells(cells: Sequence[Cell], own: Mapping[Path, str]) -> list[Cell]
         OwnCellError: A file is no Python, or lacks a name that other cells need.
     """
     result = list(cells)
-    for path, source in own.items():
+    for path, source in user_files.items():
         place = _place(result, path)
         if place is None:
             continue
         old = result[place]
         if path.stem.replace("_", "-") == old.part_of:  # the file has all parts of the cell
-            whole = next(cell for cell in joined(result) if cell.name == old.part_of)
+            whole = next(cell for cell in join_parts(result) if cell.name == old.part_of)
             result = [cell for cell in result if cell is old or cell.part_of != old.part_of]
             old = replace(whole, part_of=old.part_of)
-        others = [cell.source for cell in cells if cell.kind is CellKind.CODE and cell.name != old.name]
-        others = [cell for cell in others if cell not in old.source]
-        missing = _bound(old.source) - _bound(_checked(path, source))
-        if needed := sorted(missing & {name for other in others for name in _named(other)}):
-            raise OwnCellError(path=path, problem=f"has to define {' and '.join(needed)}: other cells need it.")
+        other_sources = [cell.source for cell in cells if cell.kind is CellKind.CODE and cell.name != old.name]
+        other_sources = [cell for cell in other_sources if cell not in old.source]
+        missing = _defined_names(old.source) - _defined_names(_check_python(path, source))
+        if needed_names := sorted(
+            missing & {name for other_source in other_sources for name in _used_names(other_source)}
+        ):
+            raise OwnCellError(path=path, problem=f"has to define {' and '.join(needed_names)}: other cells need it.")
         mark = [SHARED_MARK] if SHARED_MARK in old.source and SHARED_MARK not in source else []
         imports = [ast.unparse(node) for node in ast.parse(old.source).body if isinstance(node, _IMPORT)]
         tags = tuple(tag for tag in old.tags if tag != FOLDED_TAG)
@@ -344,7 +356,7 @@ def with_own_cells(cells: Sequence[Cell], own: Mapping[Path, str]) -> list[Cell]
             headings = [line for line in result[place - 1].source.splitlines() if line.startswith("#")]
             prose = "\n\n".join([*headings, f"From `{path.name}`, beside `pair.toml`."])
             result[place - 1] = replace(result[place - 1], source=prose)
-    return [_named_for(cell, own) for cell in result]
+    return [_named_for(cell, user_files) for cell in result]
 
 
 def possible_file(cell: str) -> str | None:
@@ -352,26 +364,26 @@ def possible_file(cell: str) -> str | None:
     return None if not cell or cell in (*_KEPT, RUNTIME) else f"{cell.replace('-', '_')}.py"
 
 
-def has_code_of(cell: str, edited: str, rendered: Mapping[str, str], own: Iterable[Path]) -> bool:
+def has_code_of(cell: str, edited_source: str, rendered_sources: Mapping[str, str], user_files: Iterable[Path]) -> bool:
     """True if a notebook rendered with the user's files has all the code and comments of a cell that was edited.
 
     Args:
         cell: The name of the cell.
-        edited: Its code.
-        rendered: The code of each cell of the rendered notebook, whose imports stand in a cell of their own.
-        own: The user's files.
+        edited_source: Its code.
+        rendered_sources: The code of each cell of the rendered notebook, whose imports stand in a cell of their own.
+        user_files: The user's files.
     """
-    now = rendered.get(cell)
-    names = {path.stem.replace("_", "-") for path in own}
+    now = rendered_sources.get(cell)
+    names = {path.stem.replace("_", "-") for path in user_files}
     if now is None or not names:
-        return now == edited
+        return now == edited_source
     try:
-        edited_code, rendered_code = _cell_statements(edited), _cell_statements(now)
-        everywhere = set().union(*(_cell_statements(source)[1] for source in rendered.values()))
+        edited_code, rendered_code = _cell_statements(edited_source), _cell_statements(now)
+        everywhere = set().union(*(_cell_statements(source)[1] for source in rendered_sources.values()))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return False
-    comments = {line.strip() for line in edited.splitlines() if "#" in line}
-    are_kept = comments <= {line.strip() for source in rendered.values() for line in source.splitlines()}
+    comments = {line.strip() for line in edited_source.splitlines() if "#" in line}
+    are_kept = comments <= {line.strip() for source in rendered_sources.values() for line in source.splitlines()}
     return edited_code[0] == rendered_code[0] and edited_code[1] <= everywhere and are_kept
 
 
@@ -387,7 +399,7 @@ def _cell_statements(source: str) -> tuple[list[str], set[tuple[str, str, str]]]
     return code, imports
 
 
-def check_own_cells(notebooks: Iterable[Sequence[Cell]], own: Mapping[Path, str]) -> None:
+def check_own_cells(notebooks: Iterable[Sequence[Cell]], user_files: Mapping[Path, str]) -> None:
     """Make sure that each file has a cell whose place it can take.
 
     Raises:
@@ -395,25 +407,25 @@ def check_own_cells(notebooks: Iterable[Sequence[Cell]], own: Mapping[Path, str]
     """
     cells = [cell for notebook in notebooks for cell in notebook if cell.kind is CellKind.CODE]
     names = sorted({file for cell in cells for name in (cell.name, cell.part_of) if (file := possible_file(name))})
-    for path in own:
+    for path in user_files:
         if path.name not in names:
-            meant = did_you_mean(path.name, names)
-            raise OwnCellError(path=path, problem=f"takes the place of no cell.{meant} It can be {', '.join(names)}.")
+            hint = did_you_mean(path.name, names)
+            raise OwnCellError(path=path, problem=f"takes the place of no cell.{hint} It can be {', '.join(names)}.")
 
 
-def check_own_cells_suit(backend: str, notebooks: Iterable[Sequence[Cell]], own: Mapping[Path, str]) -> None:
+def check_own_cells_suit(backend: str, notebooks: Iterable[Sequence[Cell]], user_files: Mapping[Path, str]) -> None:
     """Make sure that no file takes the place of a cell that training and inference write in two frameworks.
 
     Args:
         backend: The framework of inference, which is not that of training.
         notebooks: The cells of both notebooks, without the user's.
-        own: The text of each file.
+        user_files: The text of each file.
 
     Raises:
         OwnCellError: One does, and could be right in one of them only.
     """
     different = {f"{name.replace('-', '_')}.py" for name in different_cells(notebooks)}
-    for path in own:
+    for path in user_files:
         if path.name in different:
             problem = (
                 f"would be in both notebooks, and inference is written in {backend}: remove it, or inference_backend."
@@ -421,9 +433,9 @@ def check_own_cells_suit(backend: str, notebooks: Iterable[Sequence[Cell]], own:
             raise OwnCellError(path=path, problem=problem)
 
 
-def _named_for(cell: Cell, own: Mapping[Path, str]) -> Cell:
+def _named_for(cell: Cell, user_files: Mapping[Path, str]) -> Cell:
     """Return the parameters cell with the file as the metric's name, if that is the user's."""
-    file = next((path.name for path in own if path.stem == "metric"), None)
+    file = next((path.name for path in user_files if path.stem == "metric"), None)
     if file is None or parameters_cell([cell]) is None or "METRIC" not in read_parameters(cell.source):
         return cell
     return replace(cell, source=override(cell.source, {"METRIC": file}))
@@ -437,7 +449,7 @@ def _place(cells: Sequence[Cell], path: Path) -> int | None:
     return code.index(name) if name in code and name not in (*_KEPT, RUNTIME) else None
 
 
-def _checked(path: Path, source: str) -> str:
+def _check_python(path: Path, source: str) -> str:
     try:
         ast.parse(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
@@ -446,16 +458,18 @@ def _checked(path: Path, source: str) -> str:
     return source
 
 
-def _bound(source: str) -> set[str]:
+def _defined_names(source: str) -> set[str]:
     """Return the names that the top level of a cell defines; what it imports, other cells import as well."""
     names = set()
     for node in ast.parse(source).body:
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
             names.add(node.name)
         elif not isinstance(node, _IMPORT):
-            names |= {one.id for one in ast.walk(node) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)}
+            names |= {
+                child.id for child in ast.walk(node) if isinstance(child, ast.Name) and isinstance(child.ctx, ast.Store)
+            }
     return names
 
 
-def _named(source: str) -> set[str]:
+def _used_names(source: str) -> set[str]:
     return {node.id for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Name)}

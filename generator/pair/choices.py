@@ -12,12 +12,12 @@ from typing import Any, cast
 from generator.competition import metrics
 from generator.competition.facts import Competition, Task, Value
 from generator.competition.schema import (
+    all_parameters,
     common,
     expected_anywhere,
     keys_of,
     known_keys,
     option_of,
-    parameters,
     values_of,
 )
 from generator.errors import CompetitionError, PairError, did_you_mean
@@ -68,7 +68,7 @@ class Choices:
         return {"pair": self.pair, "task": self.task, "parameters": self.parameters}
 
 
-def proposed(competition: Competition, task: Task, *, framework: str, owner: Choice) -> Choices:
+def propose_choices(competition: Competition, task: Task, *, framework: str, owner: Choice) -> Choices:
     """The kit's own choices for a competition, where nobody says anything else.
 
     Args:
@@ -78,46 +78,54 @@ def proposed(competition: Competition, task: Task, *, framework: str, owner: Cho
         owner: Who owns the kernels, see `generator.pair.choices`.
     """
 
-    def inferred(**values: Value | None) -> dict[str, Choice]:
-        known = "what is known of the competition"
+    def infer_choices(**values: Value | None) -> dict[str, Choice]:
+        default_evidence = "what is known of the competition"
         return {
-            key: Choice(value, MadeBy.INFERRED, competition.evidence.get(key, known))
+            key: Choice(value, MadeBy.INFERRED, competition.evidence.get(key, default_evidence))
             for key, value in values.items()
             if value is not None
         }
 
     pair = {
         "competition": Choice(competition.slug, MadeBy.FLAG),
-        **inferred(title=storable(competition.title), code_competition=competition.is_code_competition),
+        **infer_choices(title=storable(competition.title), code_competition=competition.is_code_competition),
         "family": Choice(task.family, MadeBy.INFERRED, task.evidence.get("family", "")),
         "framework": Choice(framework, MadeBy.DEFAULT),
         "owner": owner,
-        **inferred(inference_hours=competition.inference_hours, internet=competition.internet),
+        **infer_choices(inference_hours=competition.inference_hours, internet=competition.internet),
     }
     return Choices(pair=pair, task=_task_choices(task))
 
 
-def decisions(kept: Choices, *, flags: Mapping[str, Value], task_flags: Mapping[str, Value]) -> dict[str, Value]:
+def decisions(
+    current_choices: Choices, *, flags: Mapping[str, Value], task_flags: Mapping[str, Value]
+) -> dict[str, Value]:
     """The user's decisions on a task, made now or before, by key; the family is among them.
 
     Args:
-        kept: The choices of the pair as it is.
-        flags: As for `merged`.
-        task_flags: As for `merged`.
+        current_choices: The choices of the pair as it is.
+        flags: As for `merge_choices`.
+        task_flags: As for `merge_choices`.
     """
-    before = {key: choice.value for key, choice in {**_users(kept.pair), **_users(kept.task)}.items()}
-    decided = {**before, **flags, **task_flags}
-    return {key: value for key, value in decided.items() if key == "family" or key not in common()["pair"]}
+    before = {
+        key: choice.value for key, choice in {**_users(current_choices.pair), **_users(current_choices.task)}.items()
+    }
+    values = {**before, **flags, **task_flags}
+    return {key: value for key, value in values.items() if key == "family" or key not in common()["pair"]}
 
 
-def merged(
-    proposal: Choices, kept: Choices, *, flags: Mapping[str, Value], task_flags: Mapping[str, Value] | None = None
+def merge_choices(
+    proposal: Choices,
+    current_choices: Choices,
+    *,
+    flags: Mapping[str, Value],
+    task_flags: Mapping[str, Value] | None = None,
 ) -> Choices:
     """Combines what the kit proposes with what the user said, now and before.
 
     Args:
         proposal: What the kit would choose.
-        kept: The choices of the pair as it is; inferred and default ones are replaced by the proposal.
+        current_choices: The choices of the pair as it is; inferred and default ones are replaced by the proposal.
         flags: Values of the section `pair` that the command line sets; they overrule everything, but saying again what
             the user had said before does not change who said it.
         task_flags: The same for the section `task`.
@@ -127,17 +135,26 @@ def merged(
     """
     # What pages said once stays in the file, even if nobody could be asked this time.
     optional = {key for key, rule in common()["pair"].items() if rule.optional}
-    said = {key: choice for key, choice in kept.pair.items() if key in optional and key not in proposal.pair}
+    optional_choices = {
+        key: choice for key, choice in current_choices.pair.items() if key in optional and key not in proposal.pair
+    }
     return Choices(
-        pair={**proposal.pair, **_users(kept.pair), **said, **_flagged(flags, kept.pair)},
-        task={**proposal.task, **_users(kept.task), **_flagged(task_flags or {}, kept.task)},
-        parameters=_users(kept.parameters),
+        pair={
+            **proposal.pair,
+            **_users(current_choices.pair),
+            **optional_choices,
+            **_flag_choices(flags, current_choices.pair),
+        },
+        task={**proposal.task, **_users(current_choices.task), **_flag_choices(task_flags or {}, current_choices.task)},
+        parameters=_users(current_choices.parameters),
     )
 
 
-def completed(written: Choices, proposal: Choices) -> Choices:
+def fill_choices(file_choices: Choices, proposal: Choices) -> Choices:
     """Adds to the choices of a file those of the proposal that it leaves open; what the file says stays."""
-    return replace(written, pair={**proposal.pair, **written.pair}, task={**proposal.task, **written.task})
+    return replace(
+        file_choices, pair={**proposal.pair, **file_choices.pair}, task={**proposal.task, **file_choices.task}
+    )
 
 
 def _task_choices(task: Task) -> dict[str, Choice]:
@@ -149,13 +166,13 @@ def _task_choices(task: Task) -> dict[str, Choice]:
     }
 
 
-def _flagged(flags: Mapping[str, Value], kept: Mapping[str, Choice]) -> dict[str, Choice]:
-    said = {key: choice.value for key, choice in _users(kept).items()}
-    return {key: Choice(value, MadeBy.FLAG) for key, value in flags.items() if said.get(key) != value}
+def _flag_choices(flags: Mapping[str, Value], current_choices: Mapping[str, Choice]) -> dict[str, Choice]:
+    user_values = {key: choice.value for key, choice in _users(current_choices).items()}
+    return {key: Choice(value, MadeBy.FLAG) for key, value in flags.items() if user_values.get(key) != value}
 
 
-def _users(kept: Mapping[str, Choice]) -> dict[str, Choice]:
-    return {key: choice for key, choice in kept.items() if choice.by.is_the_users}
+def _users(choices: Mapping[str, Choice]) -> dict[str, Choice]:
+    return {key: choice for key, choice in choices.items() if choice.by.is_the_users}
 
 
 # The owner of the kernels: the Kaggle user name, from the command line or from Kaggle's own configuration.
@@ -212,13 +229,13 @@ def _candidates() -> Iterator[tuple[str, str]]:
 
 
 def _folders() -> Iterator[Path]:
-    if configured := os.environ.get("KAGGLE_CONFIG_DIR"):
-        yield Path(configured)
+    if config_folder := os.environ.get("KAGGLE_CONFIG_DIR"):
+        yield Path(config_folder)
     home = os.environ.get("HOME") or os.environ.get("USERPROFILE")
     if home:
         yield Path(home) / ".kaggle"
-    if shared := os.environ.get("XDG_CONFIG_HOME"):
-        yield Path(shared) / "kaggle"
+    if xdg_folder := os.environ.get("XDG_CONFIG_HOME"):
+        yield Path(xdg_folder) / "kaggle"
     elif home:
         yield Path(home) / ".config" / "kaggle"
 
@@ -257,17 +274,17 @@ def knobs_of(choices: Choices, training: Iterable[Cell]) -> list[Knob]:
     comments = read_comments(cell.source)
     knobs = []
     for name, default in read_parameters(cell.source).items():
-        said = choices.parameters.get(name) or choices.task.get(name.lower())
+        choice = choices.parameters.get(name) or choices.task.get(name.lower())
         value = choices.parameters[name].value if name in choices.parameters else default
-        by = said.by if said else MadeBy.DEFAULT
-        meaning = comments.get(name) or (said.evidence if said else "")
-        is_main = name in choices.parameters or (name in parameters() and parameters()[name].group == "main")
+        by = choice.by if choice else MadeBy.DEFAULT
+        meaning = comments.get(name) or (choice.evidence if choice else "")
+        is_main = name in choices.parameters or (name in all_parameters() and all_parameters()[name].group == "main")
         if not is_fixed(name):
             knobs.append(Knob(name, value, by, meaning, is_main))
     return knobs
 
 
-def model_of(training: Iterable[Cell]) -> str:
+def model_summary(training: Iterable[Cell]) -> str:
     """Returns what the notebook says its model is: the first clause below the heading; "" if it says nothing."""
     text = next((cell.source for cell in training if cell.name == _MODEL_CELL), "")
     lines = [line.lstrip("# ").strip() for line in text.split("\n") if not line.startswith("#")]
@@ -304,7 +321,7 @@ class WrongValueError(ChoicesError):
         super().__init__(f"{printable(str(path))}: {key} is {printable(repr(value))}, but it must be {expected}.")
 
 
-def parsed(text: str, *, path: Path, as_written: str | None = None) -> Choices:
+def parse_choices(text: str, *, path: Path, as_written: str | None = None) -> Choices:
     """Reads the choices of a `pair.toml`.
 
     Args:
@@ -320,19 +337,19 @@ def parsed(text: str, *, path: Path, as_written: str | None = None) -> Choices:
     """
     data = _toml(text, path)
     _check_known(path, data, ("pair", "task", "parameters"), prefix="")
-    written = _values_as_written(as_written)
+    written_values = _values_as_written(as_written)
     sections = {}
-    for name, known in (("pair", common()["pair"]), ("task", known_keys()), ("parameters", None)):
+    for name, valid_keys in (("pair", common()["pair"]), ("task", known_keys()), ("parameters", None)):
         entries = data.get(name, {})
         if not isinstance(entries, dict):
             raise WrongValueError(path=path, key=name, expected="a section", value=entries)
-        if known is not None:
-            _check_known(path, entries, known, prefix=f"{name}.")
-        sections[name] = {key: _choice(path, name, key, entry, written) for key, entry in entries.items()}
+        if valid_keys is not None:
+            _check_known(path, entries, valid_keys, prefix=f"{name}.")
+        sections[name] = {key: _choice(path, name, key, entry, written_values) for key, entry in entries.items()}
     return Choices(**sections)
 
 
-def text_of(choices: Choices, *, existing: str | None = None, may_leave_open: bool = True) -> str:
+def choices_toml(choices: Choices, *, existing: str | None = None, may_leave_open: bool = True) -> str:
     """Writes choices as TOML.
 
     Args:
@@ -348,22 +365,22 @@ def text_of(choices: Choices, *, existing: str | None = None, may_leave_open: bo
 
     document = tomlkit.parse(_NEW_FILE if existing is None else existing)
     is_open = existing is not None and may_leave_open
-    said = document.unwrap()
+    file_data = document.unwrap()
     for name, entries in choices.sections().items():
-        present: Mapping[str, Any] = said.get(name, {})
-        changed = {
+        present: Mapping[str, Any] = file_data.get(name, {})
+        changes = {
             key: choice
             for key, choice in entries.items()
             if (not _says(present[key], choice) if key in present else not is_open or choice.by.is_the_users)
         }
-        if changed and name not in document:
+        if changes and name not in document:
             document.add(name, tomlkit.table())
-        for key, choice in changed.items():
+        for key, choice in changes.items():
             section: Any = document[name]
             section[key] = _inline_table(choice)
     # All knobs of a file are the user's: one that is no choice any more was given up.
-    for key in set(said.get("parameters", {})) - set(choices.parameters):
-        knobs: Any = document["parameters"]
+    for key in set(file_data.get("parameters", {})) - set(choices.parameters):
+        knobs: Any = document["all_parameters"]
         del knobs[key]
     return tomlkit.dumps(document)
 
@@ -380,8 +397,8 @@ def check_storable(choices: Choices, *, path: Path) -> None:
             if expected := _expected_of_toml(choice.value):
                 raise WrongValueError(path=path, key=f"{section}.{key}", expected=expected, value=choice.value)
             if expected := _expected(section, key, choice.value):
-                said = printable(repr(choice.value))
-                raise ChoicesError(f"{option_of(key)} {said}: it must be {expected}.")
+                value_text = printable(repr(choice.value))
+                raise ChoicesError(f"{option_of(key)} {value_text}: it must be {expected}.")
 
 
 def _toml(text: str, path: Path) -> dict[str, Any]:
@@ -405,10 +422,10 @@ def _expected_of_toml(value: object) -> str:
     return "" if is_storable else "text in UTF-8 without NUL"
 
 
-def _check_known(path: Path, entries: Mapping[str, Any], known: Iterable[str], *, prefix: str) -> None:
+def _check_known(path: Path, entries: Mapping[str, Any], valid_keys: Iterable[str], *, prefix: str) -> None:
     for key in entries:
-        if key not in known:
-            names = [f"{prefix}{name}" for name in known]
+        if key not in valid_keys:
+            names = [f"{prefix}{name}" for name in valid_keys]
             raise ChoicesError(
                 f'{printable(str(path))}: there is no key "{printable(prefix + key)}". The keys are {", ".join(names)}.'
                 f"{did_you_mean(prefix + key, names)}"
@@ -430,26 +447,29 @@ def _values_as_written(text: str | None) -> dict[str, Any]:
     }
 
 
-def _choice(path: Path, section: str, key: str, entry: Any, written: Mapping[str, Any]) -> Choice:
+def _choice(path: Path, section: str, key: str, entry: Any, written_values: Mapping[str, Any]) -> Choice:
     name = f"{section}.{key}"
     if not isinstance(entry, dict):
-        return Choice(_checked(path, section, key, entry), MadeBy.HAND)
+        return Choice(_check_value(path, section, key, entry), MadeBy.HAND)
     _check_known(path, entry, _CHOICE_KEYS, prefix=f"{name}.")
     if "value" not in entry:
         expected = 'a value, or a table with one, such as { value = "x" }'
         raise WrongValueError(path=path, key=name, expected=expected, value=entry)
-    value = _checked(path, section, key, entry["value"])
+    value = _check_value(path, section, key, entry["value"])
     by, evidence = entry.get("by", MadeBy.HAND), entry.get("evidence", "")
     if by not in list(MadeBy):
         raise WrongValueError(path=path, key=f"{name}.by", expected=f"one of {', '.join(MadeBy)}", value=by)
     if not isinstance(evidence, str):
         raise WrongValueError(path=path, key=f"{name}.evidence", expected="text", value=evidence)
-    if name in written and (type(written[name]), written[name]) != (type(entry["value"]), entry["value"]):
+    if name in written_values and (type(written_values[name]), written_values[name]) != (
+        type(entry["value"]),
+        entry["value"],
+    ):
         return Choice(value, MadeBy.HAND)
     return Choice(value, MadeBy(by), evidence)
 
 
-def _checked(path: Path, section: str, key: str, value: Any) -> Value:
+def _check_value(path: Path, section: str, key: str, value: Any) -> Value:
     name = f"{section}.{key}"
     if section == "parameters":
         if not isinstance(value, bool | int | float | str | list):
@@ -469,7 +489,7 @@ def _expected(section: str, key: str, value: object) -> str:
 
 def _missing_metric(name: str) -> str:
     try:
-        metrics.parsed(name)
+        metrics.parse_metric(name)
     except CompetitionError as error:
         return f"a metric that can be computed. {error}".rstrip(".")
     return ""
@@ -487,6 +507,6 @@ def _inline_table(choice: Choice) -> Any:
 def _says(entry: Value | Mapping[str, Any], choice: Choice) -> bool:
     """True if an entry of the file means this choice already; a plain value is a choice by hand."""
     if isinstance(entry, Mapping):
-        meant = (entry.get("value"), entry.get("by", MadeBy.HAND), entry.get("evidence", ""))
-        return meant == (choice.value, choice.by, choice.evidence)
+        entry_fields = (entry.get("value"), entry.get("by", MadeBy.HAND), entry.get("evidence", ""))
+        return entry_fields == (choice.value, choice.by, choice.evidence)
     return choice.by is MadeBy.HAND and entry == choice.value

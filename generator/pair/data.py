@@ -19,8 +19,8 @@ from generator.files import (
     PathOutsideError,
     UnsafePlaceError,
     WorkspaceFiles,
-    contained,
     open_file,
+    resolve_inside,
     writing,
 )
 from generator.pair.workspace import Workspace
@@ -47,7 +47,7 @@ def ensure_data(built_in: BuiltIn, workspace: Workspace) -> Path:
     """
     folder = workspace.competition_data(built_in.competition.slug)
     if not has_data(built_in, workspace):
-        with workspace.files.filled(folder) as content:
+        with workspace.files.fill_folder(folder) as content:
             built_in.write(content)
     return folder
 
@@ -61,7 +61,7 @@ def has_data(built_in: BuiltIn, workspace: Workspace) -> bool:
         return True
 
 
-def link_data(data: Path, mounted: Path, files: WorkspaceFiles) -> bool:
+def link_data(data: Path, mount_path: Path, files: WorkspaceFiles) -> bool:
     """Links the folder that the user named to where the notebooks look for it, if nothing is there yet.
 
     Returns:
@@ -71,16 +71,17 @@ def link_data(data: Path, mounted: Path, files: WorkspaceFiles) -> bool:
         CompetitionError: Something else stands there.
         FileWriteError: The link cannot be made.
     """
-    if mounted.exists():
-        if mounted.resolve() != data.resolve():
+    if mount_path.exists():
+        if mount_path.resolve() != data.resolve():
             raise CompetitionError(
-                f"{printable(str(data))} cannot become {printable(str(mounted))}: other files stand there. Leave out "
+                f"{printable(str(data))} cannot become {printable(str(mount_path))}: other files "
+                "stand there. Leave out "
                 "--data to use what is there, or move it away."
             )
         return False
-    with writing(mounted):
-        files.link(mounted, data.resolve())
-        files.append(_record_beside(mounted), f"{_identity(mounted)}\n".encode())
+    with writing(mount_path):
+        files.link(mount_path, data.resolve())
+        files.append(_record_beside(mount_path), f"{_identity(mount_path)}\n".encode())
     return True
 
 
@@ -103,9 +104,9 @@ def is_reached_as_the_user_chose(folder: Path, workspace: Workspace) -> bool:
         return False
 
 
-def _record_beside(mounted: Path) -> Path:
+def _record_beside(mount_path: Path) -> Path:
     """The file that tells which links in the folder of all competitions were made here."""
-    return mounted.parent / ".tandem-links"
+    return mount_path.parent / ".tandem-links"
 
 
 def _identity(link: Path) -> str:
@@ -129,8 +130,8 @@ def whole_archive(slug: str, folder: Path) -> Path | None:
         entries = [entry for entry in folder.iterdir() if not entry.name.startswith((".", "__MACOSX"))]
     except OSError:
         return None
-    named = re.compile(rf"{re.escape(slug)}(?:[ _-]?\(?\d+\)?)?\.zip", re.IGNORECASE)
-    if len(entries) != 1 or not named.fullmatch(entries[0].name) or not entries[0].is_file():
+    pattern = re.compile(rf"{re.escape(slug)}(?:[ _-]?\(?\d+\)?)?\.zip", re.IGNORECASE)
+    if len(entries) != 1 or not pattern.fullmatch(entries[0].name) or not entries[0].is_file():
         return None
     return entries[0]
 
@@ -172,35 +173,35 @@ def unpack_whole(slug: str, archive: Path, workspace: Workspace) -> None:
         FileWriteError: The disk does not take them.
         UnsafePlaceError: There is a link where they are to be written.
     """
-    mounted, files = workspace.competition_data(slug), workspace.files
-    is_in_place = mounted.is_dir() and archive.parent.resolve() == mounted.resolve()
+    mount_path, files = workspace.competition_data(slug), workspace.files
+    is_in_place = mount_path.is_dir() and archive.parent.resolve() == mount_path.resolve()
     try:
         file = open_file(archive)
     except OSError as error:
         raise FileReadError(path=archive, cause=error) from error
     try:
-        with file, zipfile.ZipFile(file) as opened:
-            members = _members(opened)
-            if not is_in_place and mounted.is_dir() and any(mounted.iterdir()):
-                _require_same(archive, mounted, members)
+        with file, zipfile.ZipFile(file) as zip_file:
+            members = _members(zip_file)
+            if not is_in_place and mount_path.is_dir() and any(mount_path.iterdir()):
+                _require_same(archive, mount_path, members)
                 return
             _check_space(archive, workspace, members)
-            with files.filled(mounted) as content:
+            with files.fill_folder(mount_path) as content:
                 for name, member in members.items():
-                    _write(opened, member, content, name)
-                if mounted.is_symlink():
-                    files.remove(mounted)
+                    _write(zip_file, member, content, name)
+                if mount_path.is_symlink():
+                    files.remove(mount_path)
                 elif is_in_place:
-                    _clear(archive, mounted, content, workspace)
+                    _clear(archive, mount_path, content, workspace)
     except _DAMAGE as error:
         raise _unusable(archive, printable(str(error))[:100] or "it is damaged") from error
 
 
-def _members(opened: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
-    listed = [member for member in opened.infolist() if not member.is_dir()]
-    members = {member.filename: member for member in listed if not member.filename.startswith("__MACOSX/")}
-    if not members or len(listed) > _MOST_FILES:
-        raise ValueError(f"it has {len(listed):,} files")
+def _members(zip_file: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
+    all_members = [member for member in zip_file.infolist() if not member.is_dir()]
+    members = {member.filename: member for member in all_members if not member.filename.startswith("__MACOSX/")}
+    if not members or len(all_members) > _MOST_FILES:
+        raise ValueError(f"it has {len(all_members):,} files")
     for name, member in members.items():
         if name.startswith("/") or "\\" in name or {"", ".", ".."} & set(name.split("/")):
             raise ValueError(f"{name[:60]!r} is no path inside of a folder")
@@ -212,61 +213,62 @@ def _members(opened: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
     return members
 
 
-def _require_same(archive: Path, mounted: Path, members: dict[str, zipfile.ZipInfo]) -> None:
+def _require_same(archive: Path, mount_path: Path, members: dict[str, zipfile.ZipInfo]) -> None:
     """Refuses to take other files for those of the archive."""
     for name, member in members.items():
-        path = mounted / name
+        path = mount_path / name
         if not path.is_file() or path.stat().st_size != member.file_size:
             raise CompetitionError(
-                f"{printable(str(archive))} cannot be unpacked to {printable(str(mounted))}: other files are there, "
+                f"{printable(str(archive))} cannot be unpacked to {printable(str(mount_path))}: other files are there, "
                 f"without the same {printable(name)}. Leave out --data to use what is there, or move it away."
             )
 
 
 def _check_space(archive: Path, workspace: Workspace, members: dict[str, zipfile.ZipInfo]) -> None:
-    needed = sum(member.file_size for member in members.values())
+    needed_bytes = sum(member.file_size for member in members.values())
     root = workspace.root.resolve()
     free = shutil.disk_usage(next(folder for folder in (root, *root.parents) if folder.exists())).free
-    if needed > free:
+    if needed_bytes > free:
         raise CompetitionError(
-            f"{printable(str(archive))} unpacks to {needed / 1e9:,.1f} GB, and {free / 1e9:,.1f} GB are free in "
+            f"{printable(str(archive))} unpacks to {needed_bytes / 1e9:,.1f} GB, and {free / 1e9:,.1f} GB are free in "
             f"{printable(str(root))}: make room, or use --workspace on another disk."
         )
 
 
-def _write(opened: zipfile.ZipFile, member: zipfile.ZipInfo, folder: Path, name: str) -> None:
+def _write(zip_file: zipfile.ZipFile, member: zipfile.ZipInfo, folder: Path, name: str) -> None:
     try:
-        path = contained(folder / name, root=folder)
+        path = resolve_inside(folder / name, root=folder)
     except PathOutsideError as error:
         raise ValueError(f"{name[:60]!r} leads out of the folder") from error
     path.parent.mkdir(parents=True, exist_ok=True)
-    with opened.open(member) as source, path.open("xb") as target:
-        if _copied(source, target, member.file_size) != member.file_size:
+    with zip_file.open(member) as source, path.open("xb") as target:
+        if _copy_file(source, target, member.file_size) != member.file_size:
             raise ValueError(f"{name[:60]!r} has another size than the archive says")
 
 
-def _copied(source: IO[bytes], target: IO[bytes], most: int) -> int:
+def _copy_file(source: IO[bytes], target: IO[bytes], most: int) -> int:
     """Copies a file until it has more bytes than it may have."""
-    copied = 0
-    while copied <= most and (chunk := source.read(_CHUNK)):
-        copied += len(chunk)
+    byte_count = 0
+    while byte_count <= most and (chunk := source.read(_CHUNK)):
+        byte_count += len(chunk)
         target.write(chunk)
-    return copied
+    return byte_count
 
 
-def _clear(archive: Path, mounted: Path, content: Path, workspace: Workspace) -> None:
+def _clear(archive: Path, mount_path: Path, content: Path, workspace: Workspace) -> None:
     """Makes room for the unpacked files: the archive moves beside its folder, hidden files stay with the data."""
-    kept = mounted.parent / archive.name
-    if kept.exists() or kept.is_symlink():
+    new_archive = mount_path.parent / archive.name
+    if new_archive.exists() or new_archive.is_symlink():
         raise CompetitionError(
-            f"{printable(str(archive))} cannot be moved out of the way: there is a {printable(str(kept))}. Remove one."
+            f"{printable(str(archive))} cannot be moved out of the way: there is a "
+            f"{printable(str(new_archive))}. Remove one."
         )
-    for entry in list(mounted.iterdir()):
+    for entry in list(mount_path.iterdir()):
         if entry.name == "__MACOSX":
             workspace.files.remove_tree(entry)
         elif entry.name != archive.name and not (content / entry.name).exists():
             workspace.files.move(entry, content / entry.name)
-    workspace.files.move(mounted / archive.name, kept)
+    workspace.files.move(mount_path / archive.name, new_archive)
 
 
 def _unusable(archive: Path, problem: str) -> CompetitionError:

@@ -15,11 +15,19 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from generator.competition.facts import Competition, Description
+from generator.competition.facts import Competition, CompetitionDescription
 from generator.errors import PairError, did_you_mean
-from generator.files import FileReadError, FileWriteError, UnsafePlaceError, contained, read_bytes, read_text, reason
+from generator.files import (
+    FileReadError,
+    FileWriteError,
+    UnsafePlaceError,
+    read_bytes,
+    read_text,
+    reason,
+    resolve_inside,
+)
 from generator.pair.cells import has_code_of, possible_file, read_own_cells
-from generator.pair.choices import Choices, parsed
+from generator.pair.choices import Choices, parse_choices
 from generator.pair.notebook import NotebookReadError, WrittenCell, written_cells
 from generator.pair.spec import frameworks
 from generator.pair.workspace import PairFolder, Role, Workspace
@@ -41,13 +49,13 @@ def handled_signals(handler: Callable[[int, FrameType | None], Any]) -> Iterator
     is_main = threading.current_thread() is threading.main_thread()
     previous = {number: signal.getsignal(number) for number in _SIGNALS if is_main}
     # A handler that was not set from Python is None, and cannot be put back.
-    replaced = {number: old for number, old in previous.items() if old not in (signal.SIG_IGN, None)}
-    for number in replaced:
+    old_handlers = {number: old for number, old in previous.items() if old not in (signal.SIG_IGN, None)}
+    for number in old_handlers:
         signal.signal(number, handler)
     try:
         yield
     finally:
-        for number, old in replaced.items():
+        for number, old in old_handlers.items():
             signal.signal(number, old)
 
 
@@ -58,15 +66,15 @@ def deferred_interrupts(on_first: Callable[[], None] | None = None) -> Iterator[
     Args:
         on_first: Called at the first one. With it, a second Ctrl-C raises KeyboardInterrupt in the block.
     """
-    received: list[int] = []
+    signal_numbers: list[int] = []
     first_at = 0.0
 
     def handle(number: int, _: FrameType | None) -> None:
         nonlocal first_at
-        received.append(number)
+        signal_numbers.append(number)
         if on_first is None:
             return
-        if len(received) == 1:
+        if len(signal_numbers) == 1:
             first_at = time.monotonic()
             on_first()
         # A terminal that closes sends several signals, and a program that passes Ctrl-C on sends it twice at once.
@@ -78,8 +86,8 @@ def deferred_interrupts(on_first: Callable[[], None] | None = None) -> Iterator[
         with handled_signals(handle):
             yield
     finally:
-        if received:
-            signal.raise_signal(received[0])
+        if signal_numbers:
+            signal.raise_signal(signal_numbers[0])
 
 
 # Replacing several files of a pair as one: all of them, or none.
@@ -112,7 +120,7 @@ def recover(folder: PairFolder) -> None:
     """
     folder.files.check(_stage(folder))
     if _stage(folder).is_dir():
-        with _locked(folder):
+        with _lock(folder):
             _recover(folder)
 
 
@@ -129,15 +137,15 @@ def commit(folder: PairFolder, files: Mapping[Path, bytes]) -> None:
         UnsafePlaceError: A folder of the pair, or a file, is a link.
     """
     targets = [folder.path / path for path in files]
-    created: list[Path] = []
+    new_folders: list[Path] = []
     is_complete = False
     try:
         for parent in (folder.state, *(target.parent for target in targets)):
-            created += folder.files.make_folder(parent)
-        with _locked(folder):
+            new_folders += folder.files.make_folder(parent)
+        with _lock(folder):
             _recover(folder)
             for path, content in files.items():
-                folder.files.append(_staged(folder, path), content, behind=0)
+                folder.files.append(_path_in_stage(folder, path), content, behind=0)
             _check_targets(folder, targets)
             with deferred_interrupts():
                 folder.files.append(_stage(folder) / _MARKER, b"")
@@ -145,7 +153,7 @@ def commit(folder: PairFolder, files: Mapping[Path, bytes]) -> None:
                 _put_in_place(folder)
     except BaseException as error:
         if not is_complete:
-            _undo(folder, created)
+            _undo(folder, new_folders)
         if isinstance(error, OSError):
             raise FileWriteError(path=folder.path, cause=error) from error
         raise
@@ -155,7 +163,7 @@ def _stage(folder: PairFolder) -> Path:
     return folder.state / "staged"
 
 
-def _staged(folder: PairFolder, path: Path) -> Path:
+def _path_in_stage(folder: PairFolder, path: Path) -> Path:
     return _stage(folder) / path.as_posix().replace("/", "--")
 
 
@@ -172,10 +180,10 @@ def _put_in_place(folder: PairFolder) -> None:
     try:
         for path in pair_files():
             for relative in (path, base_of(path)):
-                staged = _staged(folder, relative)
-                if staged.is_file():
+                staged_file = _path_in_stage(folder, relative)
+                if staged_file.is_file():
                     folder.files.make_folder((folder.path / relative).parent)
-                    folder.files.move(staged, folder.path / relative)
+                    folder.files.move(staged_file, folder.path / relative)
         # What is left of a stage when this fails is a marker without files, which the next recovery removes.
         _discard_stage(folder)
     except OSError as error:
@@ -200,14 +208,14 @@ def _check_targets(folder: PairFolder, targets: Iterable[Path]) -> None:
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(target.parent))
 
 
-def _undo(folder: PairFolder, created: list[Path]) -> None:
+def _undo(folder: PairFolder, new_folders: list[Path]) -> None:
     with suppress(UnsafePlaceError):  # what is not the kit's is left alone
         _discard_stage(folder)
-    folder.files.remove_empty(created)
+    folder.files.remove_empty(new_folders)
 
 
 @contextmanager
-def _locked(folder: PairFolder) -> Iterator[None]:
+def _lock(folder: PairFolder) -> Iterator[None]:
     """One process at a time: otherwise one would take the other's stage for an abandoned one."""
     with folder.files.handle_on(folder.state) as handle:
         fcntl.flock(handle, fcntl.LOCK_EX)
@@ -222,30 +230,30 @@ class Edits:
     """The differences of a file from another version of it.
 
     Attributes:
-        what: What the names are, such as `cells`.
-        changed: Names that both have, with other contents.
-        added: Names that only the file has.
-        removed: Names that only the other version has.
+        kind: What the names are, such as `cells`.
+        changed_names: Names that both have, with other contents.
+        added_names: Names that only the file has.
+        removed_names: Names that only the other version has.
         is_reordered: Both have the same names, in another order.
         problem: Why the file could not be compared; empty if it could be.
     """
 
-    what: str
-    changed: tuple[str, ...] = ()
-    added: tuple[str, ...] = ()
-    removed: tuple[str, ...] = ()
+    kind: str
+    changed_names: tuple[str, ...] = ()
+    added_names: tuple[str, ...] = ()
+    removed_names: tuple[str, ...] = ()
     is_reordered: bool = False
     problem: str = ""
 
     def __bool__(self) -> bool:
-        return bool(self.changed or self.added or self.removed or self.is_reordered or self.problem)
+        return bool(self.changed_names or self.added_names or self.removed_names or self.is_reordered or self.problem)
 
     def __str__(self) -> str:
         if self.problem:
             return self.problem
-        named = (("changed", self.changed), ("added", self.added), ("removed", self.removed))
-        parts = [f"{self.what} {verb}: {', '.join(map(printable, names))}" for verb, names in named if names]
-        return "; ".join([*parts, f"{self.what} in another order"] if self.is_reordered else parts)
+        names_by_verb = (("changed", self.changed_names), ("added", self.added_names), ("removed", self.removed_names))
+        parts = [f"{self.kind} {verb}: {', '.join(map(printable, names))}" for verb, names in names_by_verb if names]
+        return "; ".join([*parts, f"{self.kind} in another order"] if self.is_reordered else parts)
 
 
 def edits(path: Path, content: bytes, *, since: bytes) -> Edits:
@@ -259,19 +267,19 @@ def edits(path: Path, content: bytes, *, since: bytes) -> Edits:
         since: What it held before.
     """
     if content == since:
-        return Edits(what="")
+        return Edits(kind="")
     try:
         if path.suffix == ".ipynb":
-            both = [written_cells(each, path=path) for each in (content, since)]
-            return _compared("cells", *both, is_ordered=True)
+            versions = [written_cells(version, path=path) for version in (content, since)]
+            return _compare("cells", *versions, is_ordered=True)
         now, before = json.loads(content), json.loads(since)
     except NotebookReadError:
-        return Edits(what="cells", problem="no longer a notebook")
+        return Edits(kind="cells", problem="no longer a notebook")
     except (ValueError, RecursionError):
-        return Edits(what="fields", problem="no longer JSON")
+        return Edits(kind="fields", problem="no longer JSON")
     if not isinstance(now, dict) or not isinstance(before, dict):
-        return Edits(what="fields", problem="no longer a JSON object")
-    return _compared("fields", now, before, is_ordered=False)
+        return Edits(kind="fields", problem="no longer a JSON object")
+    return _compare("fields", now, before, is_ordered=False)
 
 
 def cell_edits(content: str, *, since: str) -> Edits:
@@ -289,38 +297,38 @@ def cell_edits(content: str, *, since: str) -> Edits:
             written_cells(text.encode("utf-8", "replace"), path=Path("notebook")) for text in (content, since)
         )
     except NotebookReadError:
-        return Edits(what="cells", problem="one of the two is no notebook")
-    return _compared("cells", _with_ids_of(before, now), before, is_ordered=True)
+        return Edits(kind="cells", problem="one of the two is no notebook")
+    return _compare("cells", _with_ids_of(before, now), before, is_ordered=True)
 
 
 def _with_ids_of(before: Mapping[str, WrittenCell], now: Mapping[str, WrittenCell]) -> dict[str, WrittenCell]:
     """The cells of `now`, under the ids that they have in `before` where they can be matched."""
     ids = {name: name for name in now if name in before}
-    unmatched = {name: cell for name, cell in before.items() if name not in now}
+    unmatched_cells = {name: cell for name, cell in before.items() if name not in now}
     by_content: dict[WrittenCell, list[str]] = {}
-    for name, cell in unmatched.items():
+    for name, cell in unmatched_cells.items():
         by_content.setdefault(cell, []).append(name)
     for name, cell in now.items():
         if name not in ids and by_content.get(cell):
             ids[name] = by_content[cell].pop(0)
-            del unmatched[ids[name]]
+            del unmatched_cells[ids[name]]
     following = dict(zip(["", *before], before, strict=False))
     previous = ""
     for name, cell in now.items():
         place = following.get(previous, "")
-        if name not in ids and place in unmatched and unmatched[place].kind == cell.kind:
+        if name not in ids and place in unmatched_cells and unmatched_cells[place].kind == cell.kind:
             ids[name] = place
-            del unmatched[place]
+            del unmatched_cells[place]
         previous = ids.get(name, previous)
     return {ids.get(name, name): cell for name, cell in now.items()}
 
 
-def _compared(what: str, now: Mapping[str, Any], before: Mapping[str, Any], *, is_ordered: bool) -> Edits:
+def _compare(kind: str, now: Mapping[str, Any], before: Mapping[str, Any], *, is_ordered: bool) -> Edits:
     return Edits(
-        what=what,
-        changed=tuple(name for name in now if name in before and now[name] != before[name]),
-        added=tuple(name for name in now if name not in before),
-        removed=tuple(name for name in before if name not in now),
+        kind=kind,
+        changed_names=tuple(name for name in now if name in before and now[name] != before[name]),
+        added_names=tuple(name for name in now if name not in before),
+        removed_names=tuple(name for name in before if name not in now),
         is_reordered=is_ordered and now.keys() == before.keys() and list(now) != list(before),
     )
 
@@ -337,7 +345,7 @@ def pair_folder(workspace: Workspace, name: str) -> PairFolder:
             f'"{printable(name)}" cannot be the name of a pair: use lower-case letters, digits and hyphens.'
         )
     folder = workspace.pair(name)
-    contained(folder.path, root=folder.path.parent)
+    resolve_inside(folder.path, root=folder.path.parent)
     recover(folder)
     return folder
 
@@ -350,13 +358,13 @@ def existing_pair(workspace: Workspace, name: str) -> PairFolder:
     """
     folder = pair_folder(workspace, name)
     if not folder.choices.is_file():
-        known = [pair.name for pair in workspace.pairs()]
+        pair_names = [pair.name for pair in workspace.pairs()]
         competition, _, framework = name.rpartition("-")
         options = f"{competition} --framework {framework}" if framework in frameworks() else name
-        there = f" Existing pairs: {', '.join(known)}.{did_you_mean(name, known)}" if known else ""
+        hint = f" Existing pairs: {', '.join(pair_names)}.{did_you_mean(name, pair_names)}" if pair_names else ""
         raise PairError(
             f'There is no pair "{name}" in {printable(str(folder.path.parent))}. '
-            f"Write one with `tandem generate --competition {options}`.{there}"
+            f"Write one with `tandem generate --competition {options}`.{hint}"
         )
     return folder
 
@@ -374,10 +382,10 @@ def read_choices(folder: PairFolder) -> Choices:
         return Choices()
     base = _content(folder.path / base_of(Path(folder.choices.name)))
     as_written = base.decode("utf-8", "replace") if base is not None else None
-    return parsed(read_text(folder.choices), path=folder.choices, as_written=as_written)
+    return parse_choices(read_text(folder.choices), path=folder.choices, as_written=as_written)
 
 
-def planned(
+def plan_write(
     folder: PairFolder,
     files: Mapping[Path, bytes],
     *,
@@ -399,67 +407,70 @@ def planned(
     Raises:
         PairError: Which cells and fields were edited; never with `force`.
     """
-    lost = {} if force else edited(folder, files, without_base=without_base)
-    if lost:
-        edits = "\n".join(f"  {path.as_posix()} ({changes})" for path, changes in lost.items())
+    lost_edits = {} if force else find_lost_edits(folder, files, without_base=without_base)
+    if lost_edits:
+        edits = "\n".join(f"  {path.as_posix()} ({changes})" for path, changes in lost_edits.items())
         raise PairError(
             f"{printable(str(folder.path))} has edits, so nothing was overwritten:\n{edits}\n"
-            f"{_ways_to_keep(folder, files, lost)}Write the pair under another name with --name, or overwrite the "
+            f"{_ways_to_keep(folder, files, lost_edits)}Write the pair under another name with "
+            "--name, or overwrite the "
             "edits with --force."
         )
-    return frozenset(path for path, rendered in files.items() if not _is_current(folder, path, rendered))
+    return frozenset(path for path, content in files.items() if not _is_current(folder, path, content))
 
 
-def edited(
+def find_lost_edits(
     folder: PairFolder, files: Mapping[Path, bytes], *, without_base: Callable[[], Mapping[Path, bytes]] = dict
 ) -> dict[Path, Edits]:
     """The edits that writing a pair would lose, by the path of the file inside of the folder.
 
     Args:
         folder: The pair.
-        files: As for `planned`.
-        without_base: As for `planned`.
+        files: As for `plan_write`.
+        without_base: As for `plan_write`.
     """
-    found: dict[Path, Edits] = {}
-    for path, rendered in files.items():
+    lost_edits: dict[Path, Edits] = {}
+    for path, content in files.items():
         existing = _content(folder.path / path)
-        if existing is None or path == Path(folder.choices.name) or _is_current(folder, path, rendered):
+        if existing is None or path == Path(folder.choices.name) or _is_current(folder, path, content):
             continue
         base = _content(folder.path / base_of(path))
-        changes = edits(path, existing, since=without_base().get(path, rendered) if base is None else base)
-        if changes := _without_kept(folder, path, changes, existing, rendered):
-            found[path] = changes
-    return found
+        changes = edits(path, existing, since=without_base().get(path, content) if base is None else base)
+        if changes := _without_kept(folder, path, changes, existing, content):
+            lost_edits[path] = changes
+    return lost_edits
 
 
-def _without_kept(folder: PairFolder, path: Path, changes: Edits, existing: bytes, rendered: bytes) -> Edits:
+def _without_kept(folder: PairFolder, path: Path, changes: Edits, existing: bytes, content: bytes) -> Edits:
     """The edits without those of cells whose code a file beside `pair.toml` has, so that it is rendered again."""
-    if path.suffix != ".ipynb" or not changes.changed:
+    if path.suffix != ".ipynb" or not changes.changed_names:
         return changes
     now = written_cells(existing, path=path)
-    then = {name: cell.source for name, cell in written_cells(rendered, path=path).items() if cell.kind == "code"}
-    own = read_own_cells(folder)
-    lost = tuple(
+    rendered_sources = {
+        name: cell.source for name, cell in written_cells(content, path=path).items() if cell.kind == "code"
+    }
+    user_files = read_own_cells(folder)
+    lost_names = tuple(
         name
-        for name in changes.changed
-        if now[name].kind != "code" or not has_code_of(name, now[name].source, then, own)
+        for name in changes.changed_names
+        if now[name].kind != "code" or not has_code_of(name, now[name].source, rendered_sources, user_files)
     )
-    return replace(changes, changed=lost)
+    return replace(changes, changed_names=lost_names)
 
 
-def _ways_to_keep(folder: PairFolder, files: Mapping[Path, bytes], lost: Mapping[Path, Edits]) -> str:
+def _ways_to_keep(folder: PairFolder, files: Mapping[Path, bytes], lost_edits: Mapping[Path, Edits]) -> str:
     """A sentence on the edited cells that files beside `pair.toml` would keep; "" if there are none."""
     notebooks = [written_cells(files[path], path=path) for path in files if path.suffix == ".ipynb"]
     ways = []
-    for name in dict.fromkeys(name for changes in lost.values() for name in changes.changed):
+    for name in dict.fromkeys(name for changes in lost_edits.values() for name in changes.changed_names):
         cells = {notebook[name] for notebook in notebooks if name in notebook}
         # A file is in both notebooks, so that a cell in which they differ cannot be one.
         if len(cells) == 1 and next(iter(cells)).kind == "code" and (file := possible_file(name)):
             ways.append(f"{printable(name)} as {file}")
     if not ways:
         return ""
-    where = printable(str(folder.path))
-    return f"To keep an edit, save the code of its cell in {where} ({', '.join(ways)}) and generate again. "
+    location = printable(str(folder.path))
+    return f"To keep an edit, save the code of its cell in {location} ({', '.join(ways)}) and generate again. "
 
 
 def write_pair(folder: PairFolder, files: Mapping[Path, bytes], stale: Collection[Path]) -> None:
@@ -467,27 +478,27 @@ def write_pair(folder: PairFolder, files: Mapping[Path, bytes], stale: Collectio
 
     Args:
         folder: The pair.
-        files: As for `planned`.
-        stale: Those to write, as `planned` says.
+        files: As for `plan_write`.
+        stale: Those to write, as `plan_write` says.
 
     Raises:
         FileWriteError: Nothing was changed.
         PairError: Everything is written, but not in place.
     """
     changes = {path: files[path] for path in stale}
-    for path, rendered in files.items():
-        if _content(folder.path / base_of(path)) != rendered:
-            changes[base_of(path)] = rendered
+    for path, content in files.items():
+        if _content(folder.path / base_of(path)) != content:
+            changes[base_of(path)] = content
     if changes:
         commit(folder, changes)
 
 
-def _is_current(folder: PairFolder, path: Path, rendered: bytes) -> bool:
+def _is_current(folder: PairFolder, path: Path, content: bytes) -> bool:
     """True if a file says what was rendered; the kit's copy of `pair.toml` is compared to the letter."""
     existing = _content(folder.path / path)
     if existing is None or path == Path(folder.choices.name):
-        return existing == rendered
-    return not edits(path, existing, since=rendered)
+        return existing == content
+    return not edits(path, existing, since=content)
 
 
 def _content(path: Path) -> bytes | None:
@@ -506,7 +517,7 @@ _NAME = "competition.json"
 _LONGEST_PAGE, _MOST_PAGES = 50_000, 50  # characters; a page that is longer says what matters before
 
 
-def keep_description(folder: PairFolder, description: Description) -> None:
+def keep_description(folder: PairFolder, description: CompetitionDescription) -> None:
     """Writes a description into the kit's own part of a pair's folder.
 
     Raises:
@@ -523,13 +534,13 @@ def keep_description(folder: PairFolder, description: Description) -> None:
     folder.files.write(folder.state / _NAME, json.dumps(content, indent=2).encode("utf-8", "replace"))
 
 
-def kept_description(folder: PairFolder, slug: str) -> Description | None:
+def kept_description(folder: PairFolder, slug: str) -> CompetitionDescription | None:
     """The description that was kept, if there is one of this competition that can be read."""
     try:
         content: Any = json.loads(read_bytes(folder.state / _NAME))
         if content["slug"] != slug:
             return None
-        return Description(
+        return CompetitionDescription(
             competition=Competition(slug, str(content["title"]), bool(content["is_code_competition"])),
             metric_text=str(content["metric_text"]),
             pages={str(name): str(text) for name, text in content["pages"].items()},

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from generator.accelerators import Service
 from generator.competition import builtin
-from generator.competition.facts import CannotAskError, Competition, Description, FactSource, Task, Value
+from generator.competition.facts import CannotAskError, Competition, CompetitionDescription, FactSource, Task, Value
 from generator.competition.metrics import metric_named
 from generator.competition.schema import (
     TYPE_NAMES,
@@ -22,7 +22,7 @@ from generator.competition.schema import (
     preset_of,
     value_from,
 )
-from generator.competition.tables.formats import TableFormat, format_of
+from generator.competition.tables.formats import TableFormat, table_format
 from generator.errors import CompetitionError, PairError, TandemError, did_you_mean
 from generator.files import read_bytes, read_text
 from generator.pair.cells import read_own_cells
@@ -33,26 +33,26 @@ from generator.pair.choices import (
     Knob,
     MadeBy,
     check_storable,
-    completed,
+    choices_toml,
     decisions,
+    fill_choices,
     find_owner,
     knobs_of,
-    merged,
-    model_of,
-    proposed,
-    text_of,
+    merge_choices,
+    model_summary,
+    propose_choices,
     unknown_owner,
 )
 from generator.pair.folder import (
     Edits,
     base_of,
     commit,
-    edited,
     edits,
+    find_lost_edits,
     keep_description,
     kept_description,
     pair_folder,
-    planned,
+    plan_write,
     read_choices,
     write_pair,
 )
@@ -60,10 +60,10 @@ from generator.pair.notebook import Cell, ParameterError, is_fixed, knob_name, p
 from generator.pair.rendering import default_parameters, kernel_files, metadata_text, render_kernels, rendered_cells
 from generator.pair.spec import (
     PairSpec,
-    check,
     check_offered,
+    check_spec,
     frameworks,
-    is_model,
+    is_model_handle,
     spec_of,
     untested_backbone,
     without_foreign_backbone,
@@ -93,7 +93,7 @@ class CompetitionFacts:
 
     slug: str
     survey: "Survey | None" = field(default=None, repr=False)
-    description: Description | None = field(default=None, repr=False)
+    description: CompetitionDescription | None = field(default=None, repr=False)
     folder: Path | None = None
 
 
@@ -102,28 +102,28 @@ def check_name(slug: str) -> None:
     if not is_slug(slug):
         raise CompetitionError(
             f'"{printable(slug)}" is no name of a competition: it has lower-case letters, digits and hyphens, as in '
-            f"its address, kaggle.com/competitions/NAME.{did_you_mean(slug, builtin.known())}"
+            f"its address, kaggle.com/competitions/NAME.{did_you_mean(slug, builtin.competition_slugs())}"
         )
 
 
 def gather_facts(  # noqa: PLR0913 - the places that facts may come from
     slug: str,
     *,
-    mounted: Path,
+    mount_path: Path,
     data: Path | None = None,
     ask: FactSource | None = None,
     asks_always: bool = False,
-    known: Description | None = None,
+    old_description: CompetitionDescription | None = None,
 ) -> CompetitionFacts:
     """Gather what is known of a competition.
 
     Args:
         slug: The competition.
-        mounted: Where its files are, if they are there.
+        mount_path: Where its files are, if they are there.
         data: The folder with its files that the user names; before anything else.
         ask: Who can be asked where there are no files; nobody, if None.
         asks_always: Whether to ask what the hosts say even where there are files.
-        known: What the hosts said when they were asked before.
+        old_description: What the hosts said when they were asked before.
 
     Raises:
         CompetitionError: There is nothing.
@@ -132,16 +132,16 @@ def gather_facts(  # noqa: PLR0913 - the places that facts may come from
     check_name(slug)
     if data is None and builtin.find(slug) is not None:
         return CompetitionFacts(slug)
-    folder = data or (mounted if mounted.is_dir() and any(mounted.iterdir()) else None)
+    folder = data or (mount_path if mount_path.is_dir() and any(mount_path.iterdir()) else None)
     if folder is None:
-        return CompetitionFacts(slug, *_asked(slug, mounted, ask))
+        return CompetitionFacts(slug, *_ask_for_facts(slug, mount_path, ask))
     from generator.competition.survey import survey_folder
 
-    description = ask.describe(slug) if ask is not None and asks_always else known
+    description = ask.describe(slug) if ask is not None and asks_always else old_description
     return CompetitionFacts(slug, survey_folder(folder), description, folder)
 
 
-def _asked(slug: str, mounted: Path, ask: FactSource | None) -> "tuple[Survey, Description]":
+def _ask_for_facts(slug: str, mount_path: Path, ask: FactSource | None) -> "tuple[Survey, CompetitionDescription]":
     """Asks for the facts of a competition whose files are not here."""
     reason = ""
     if ask is not None:
@@ -151,11 +151,12 @@ def _asked(slug: str, mounted: Path, ask: FactSource | None) -> "tuple[Survey, D
             return ask.survey(slug), description
         except CannotAskError as error:
             reason = error.message
-    known = builtin.known()
+    built_in_slugs = builtin.competition_slugs()
     raise CompetitionError(
-        f'There are no files of the competition "{printable(slug)}" in {printable(str(mounted))}. Put them there with '
-        f"Kaggle's layout, or name their folder with --data DIR. Built-in competitions: {', '.join(known)}."
-        f"{did_you_mean(slug, known)}{f' {reason}' if reason else ''}"
+        f'There are no files of the competition "{printable(slug)}" in {printable(str(mount_path))}. '
+        "Put them there with "
+        f"Kaggle's layout, or name their folder with --data DIR. Built-in competitions: {', '.join(built_in_slugs)}."
+        f"{did_you_mean(slug, built_in_slugs)}{f' {reason}' if reason else ''}"
     )
 
 
@@ -243,7 +244,7 @@ def _read(facts: CompetitionFacts, survey: "Survey", decisions: Mapping[str, Val
     hints, competition = Hints(slug=facts.slug, overrides=overrides, models=models), _nameless(facts.slug, survey)
     if description is not None:
         rules = read_rules(description.pages)
-        competition = _described(description, rules)
+        competition = _describe(description, rules)
         hints = replace(
             hints,
             metric_text=description.metric_text,
@@ -251,12 +252,12 @@ def _read(facts: CompetitionFacts, survey: "Survey", decisions: Mapping[str, Val
             file_name=rules.file_name,
         )
     reading = read_task(survey, hints)
-    said = description.source if description is not None else "what somebody said"
+    description_source = description.source if description is not None else "what somebody said"
     return Proposal(
         facts=facts,
         competition=competition,
         task=reading.task,
-        source=f"the files in {facts.folder}" if facts.folder is not None else said,
+        source=f"the files in {facts.folder}" if facts.folder is not None else description_source,
         findings=tuple(reading.findings.values()),
         unclear=tuple(reading.findings[key] for key in reading.unclear),
         warnings=(
@@ -277,16 +278,16 @@ def _beyond_the_templates(survey: "Survey", task: Task) -> Iterator[str]:
             f"inference notebook answers what {printable(str(lookup))} asks for: train with this "
             "pair, and write the server's predict() by hand."
         )
-    name, promised = task.submission_file, format_of(task.submission_file)
-    is_binary_archive = promised.format is TableFormat.PARQUET and promised.compression
-    is_json = promised.format in (TableFormat.JSON, TableFormat.JSON_LINES)
-    if promised.format is None or is_binary_archive or (is_json and promised.compression == ".zip"):
+    name, file_format = task.submission_file, table_format(task.submission_file)
+    is_binary_archive = file_format.format is TableFormat.PARQUET and file_format.compression
+    is_json = file_format.format in (TableFormat.JSON, TableFormat.JSON_LINES)
+    if file_format.format is None or is_binary_archive or (is_json and file_format.compression == ".zip"):
         yield (
             f"The submission has to be called {printable(name)}, and the inference notebook writes text with "
             "separators, JSON and Parquet: change its last cells by hand, or say --file-name if another is accepted "
             "as well."
         )
-    elif is_json and format_of(task.sample_submission).format is not promised.format:
+    elif is_json and table_format(task.sample_submission).format is not file_format.format:
         yield (
             f"{printable(name)} will have one JSON object a row, with the names of the sample's columns: compare it "
             "with what the evaluation page shows."
@@ -306,7 +307,7 @@ def _nameless(slug: str, survey: "Survey") -> Competition:
     )
 
 
-def _described(description: Description, rules: "Rules") -> Competition:
+def _describe(description: CompetitionDescription, rules: "Rules") -> Competition:
     """The competition with what its pages demand of a submitted notebook, which runs on a GPU."""
     evidence = dict.fromkeys(("title", "code_competition"), f"{description.source} says it")
     competition = description.competition
@@ -353,13 +354,13 @@ class Overrides:
     unknown: Sequence[str] = ()
 
 
-def parse_overrides(settings: Sequence[str], assignments: Sequence[str], kept: Choices) -> Overrides:
+def parse_overrides(settings: Sequence[str], assignments: Sequence[str], current_choices: Choices) -> Overrides:
     """Sorts the texts of a command line.
 
     Args:
         settings: What stood behind `--set`.
         assignments: What stood behind `-P`.
-        kept: The choices of the pair as it is; a knob that is a parameter there stays one.
+        current_choices: The choices of the pair as it is; a knob that is a parameter there stays one.
 
     Raises:
         SettingError: A value is of another kind than its key.
@@ -373,16 +374,16 @@ def parse_overrides(settings: Sequence[str], assignments: Sequence[str], kept: C
                 f"{printable(_key_of(text))} is no knob: by it the notebooks find their inputs and one another."
             )
     of_task = [text for text in assignments if _key_of(text).lower() in known_keys() and "=" in text]
-    of_task = [text for text in of_task if _key_of(text).isupper() and _key_of(text) not in kept.parameters]
+    of_task = [text for text in of_task if _key_of(text).isupper() and _key_of(text) not in current_choices.parameters]
     of_weights = [text for text in assignments if _key_of(text) == _PRETRAINED]
-    models = [text for text in of_weights if is_model(_text_of(text))]
+    models = [text for text in of_weights if is_model_handle(_text_of(text))]
     unknown = [text for text in settings if "=" in text and _key_of(text) not in known_keys()]
     task = dict(setting_of(text) for text in settings if text not in unknown)
     task |= dict(setting_of(text, option="-P") for text in of_task)
     task |= {"pretrained": _text_of(models[-1])} if models else {}
     knobs = [text for text in assignments if text not in (*of_task, *models)]
-    attached = kept.task.get("pretrained")
-    if len(of_weights) > len(models) and ((attached and attached.value) or not _text_of(of_weights[-1])):
+    model_choice = current_choices.task.get("pretrained")
+    if len(of_weights) > len(models) and ((model_choice and model_choice.value) or not _text_of(of_weights[-1])):
         task["pretrained"] = ""  # what the knob names, or nothing, takes its place
     return Overrides(task, knobs, unknown)
 
@@ -393,8 +394,8 @@ def _unknown(text: str, family: str, knobs: list[str]) -> SettingError:
     nearest = did_you_mean(key, [*knobs, *keys_of(family)])
     if any(f'"{name}"' in nearest for name in knobs):
         nearest += " That is a parameter of the notebooks: set it with -P NAME=VALUE."
-    few = f" Examples of its keys: {', '.join(_tuned(family))}. docs/knobs.md lists all."
-    problem = f'a task of the family {printable(family)} has no key "{printable(key)}".{nearest or few}'
+    examples = f" Examples of its keys: {', '.join(_tunable_keys(family))}. docs/knobs.md lists all."
+    problem = f'a task of the family {printable(family)} has no key "{printable(key)}".{nearest or examples}'
     return SettingError(text=text, problem=problem)
 
 
@@ -430,9 +431,11 @@ def with_knobs(choices: Choices, overrides: Overrides, cells: Mapping[Role, list
     if _PRETRAINED not in defaults and "pretrained" in keys_of(family):
         overrides = replace(overrides, knobs=[text for text in overrides.knobs if not _is_from_scratch(text, choices)])
     values = dict(parse_assignment(text, defaults) for text in overrides.knobs)
-    kept = {name: choice.value for name, choice in choices.parameters.items()}
-    flagged = {name: Choice(value, MadeBy.FLAG) for name, value in values.items() if kept.get(name) != value}
-    return replace(choices, parameters={**choices.parameters, **flagged})
+    current_values = {name: choice.value for name, choice in choices.parameters.items()}
+    flag_choices = {
+        name: Choice(value, MadeBy.FLAG) for name, value in values.items() if current_values.get(name) != value
+    }
+    return replace(choices, parameters={**choices.parameters, **flag_choices})
 
 
 def setting_of(text: str, *, option: str = "--set") -> tuple[str, Value]:
@@ -445,8 +448,8 @@ def setting_of(text: str, *, option: str = "--set") -> tuple[str, Value]:
     Raises:
         SettingError: It is no setting of a task, or its value is of another kind.
     """
-    given, equals, value = (part.strip() for part in text.partition("="))
-    key = given.lower() if option == "-P" else given
+    raw_key, equals, value = (part.strip() for part in text.partition("="))
+    key = raw_key.lower() if option == "-P" else raw_key
     rules = known_keys().get(key)
     if not equals:
         raise SettingError(text=text, problem="it sets nothing; write KEY=VALUE, such as epochs=3.")
@@ -458,12 +461,12 @@ def setting_of(text: str, *, option: str = "--set") -> tuple[str, Value]:
         if isinstance(setting, str):
             setting = value_from(setting, rules[0].type)
     except ValueError as error:
-        problem = f"{given} must be {TYPE_NAMES[rules[0].type]}."
+        problem = f"{raw_key} must be {TYPE_NAMES[rules[0].type]}."
         raise SettingError(text=text, problem=problem, option=option) from error
     if key == "metric":
         setting = metric_named(str(setting))
     if expected := expected_anywhere(rules, setting):
-        raise SettingError(text=text, problem=f"{given} must be {expected}.", option=option)
+        raise SettingError(text=text, problem=f"{raw_key} must be {expected}.", option=option)
     return key, setting
 
 
@@ -472,7 +475,7 @@ def _is_from_scratch(text: str, choices: Choices) -> bool:
     if _key_of(text) != _PRETRAINED:
         return False
     model = {"pretrained": Choice(_text_of(text), MadeBy.FLAG)}
-    check(spec_of(replace(choices, task={**choices.task, **model})))
+    check_spec(spec_of(replace(choices, task={**choices.task, **model})))
     return True
 
 
@@ -497,11 +500,11 @@ def _key_in_small_letters(key: str) -> str:
     return small if small in known_keys() else key
 
 
-def _tuned(family: str) -> list[str]:
+def _tunable_keys(family: str) -> list[str]:
     """The keys that people turn: what is chosen without looking at the data, what folds go by, and lists of columns."""
-    known = families()[family]
-    own = [key for key, rule in known.task.items() if rule.chosen_blindly or key.endswith("_columns")]
-    return [*own, *known.folds_by]
+    declaration = families()[family]
+    task_keys = [key for key, rule in declaration.task.items() if rule.chosen_blindly or key.endswith("_columns")]
+    return [*task_keys, *declaration.folds_by]
 
 
 DEFAULT_FRAMEWORK = "keras"
@@ -541,7 +544,7 @@ Ask = Callable[[GenerateOptions, Infer], GenerateOptions]
 
 
 @dataclass(frozen=True)
-class Draft:
+class PairDraft:
     """A pair that is rendered but not written.
 
     Attributes:
@@ -550,7 +553,7 @@ class Draft:
         proposal: What the kit would have chosen, and what it weighed.
         model: What the training notebook says its model is.
         knobs: What can be turned in it.
-        own: The files beside `pair.toml` that took the place of cells.
+        user_files: The files beside `pair.toml` that took the place of cells.
         files: The content of each file by its path inside of the folder.
         stale: Those that writing changes.
     """
@@ -560,12 +563,12 @@ class Draft:
     proposal: Proposal
     model: str
     knobs: Sequence[Knob]
-    own: Sequence[Path]
+    user_files: Sequence[Path]
     files: Mapping[Path, bytes]
     stale: frozenset[Path]
 
 
-def draft(workspace: Workspace, options: GenerateOptions, *, ask: Ask | None = None) -> Draft:
+def draft(workspace: Workspace, options: GenerateOptions, *, ask: Ask | None = None) -> PairDraft:
     """Infers, merges with what the user chose before, and renders. Nothing is written.
 
     Args:
@@ -578,45 +581,47 @@ def draft(workspace: Workspace, options: GenerateOptions, *, ask: Ask | None = N
         PairError: Its choices cannot be used or rendered, or writing them would lose edits.
     """
     folder = _folder_of(workspace, options)
-    kept = read_choices(folder)
+    current_choices = read_choices(folder)
     facts = gather_facts(
         options.competition,
-        mounted=workspace.competition_data(options.competition),
+        mount_path=workspace.competition_data(options.competition),
         data=options.data,
         ask=options.ask,
         asks_always=options.asks_always,
-        known=kept_description(folder, options.competition),
+        old_description=kept_description(folder, options.competition),
     )
-    infer = partial(_infer, facts, kept)
-    overrides = parse_overrides(options.settings, options.assignments, kept)
+    infer = partial(_infer, facts, current_choices)
+    overrides = parse_overrides(options.settings, options.assignments, current_choices)
     options = replace(options, task_flags={**options.task_flags, **overrides.task})
     options = ask(options, infer) if ask else options
     proposal = infer(options)
 
-    kept = _in_framework(kept, options.flags.get("framework"))
+    current_choices = _in_framework(current_choices, options.flags.get("framework"))
     flags = {"competition": options.competition, **options.flags}
-    if folder.name != options.competition and not kept.pair:
+    if folder.name != options.competition and not current_choices.pair:
         flags["name"] = folder.name
-    inferred = proposed(proposal.competition, proposal.task, framework=DEFAULT_FRAMEWORK, owner=find_owner())
-    choices = merged(inferred, kept, flags=flags, task_flags=options.task_flags)
+    proposed_choices = propose_choices(
+        proposal.competition, proposal.task, framework=DEFAULT_FRAMEWORK, owner=find_owner()
+    )
+    choices = merge_choices(proposed_choices, current_choices, flags=flags, task_flags=options.task_flags)
     source = "The command line" if {"family", "framework"} & set(options.flags) else str(folder.choices)
     _check_templates(choices, source=source)
     choices, cells = _rendered_with_knobs(choices, overrides, folder)
-    untested = untested_backbone(choices.parameters, str(choices.pair["framework"].value))
-    proposal = replace(proposal, warnings=(*proposal.warnings, *untested))
+    backbone_warnings = untested_backbone(choices.parameters, str(choices.pair["framework"].value))
+    proposal = replace(proposal, warnings=(*proposal.warnings, *backbone_warnings))
     existing = read_text(folder.choices) if folder.choices.exists() else None
-    text = text_of(choices, existing=existing, may_leave_open=proposal.is_built_in)
+    text = choices_toml(choices, existing=existing, may_leave_open=proposal.is_built_in)
     files = {Path(folder.choices.name): text.encode("utf-8"), **kernel_files(choices, cells)}
     before = partial(_as_it_says_now, folder)
-    return Draft(
+    return PairDraft(
         folder=folder,
         choices=choices,
         proposal=proposal,
-        model=model_of(cells[Role.TRAIN]),
+        model=model_summary(cells[Role.TRAIN]),
         knobs=knobs_of(choices, cells[Role.TRAIN]),
-        own=[*read_own_cells(folder)],
+        user_files=[*read_own_cells(folder)],
         files=files,
-        stale=planned(folder, files, force=options.force, without_base=before),
+        stale=plan_write(folder, files, force=options.force, without_base=before),
     )
 
 
@@ -626,12 +631,12 @@ def _folder_of(workspace: Workspace, options: GenerateOptions) -> PairFolder:
     framework = options.flags.get("framework")
     if options.name or not is_slug(str(framework)):
         return usual
-    written = read_choices(usual).pair.get("framework")
-    is_usual = framework == (DEFAULT_FRAMEWORK if written is None else written.value)
+    framework_choice = read_choices(usual).pair.get("framework")
+    is_usual = framework == (DEFAULT_FRAMEWORK if framework_choice is None else framework_choice.value)
     return usual if is_usual else pair_folder(workspace, f"{options.competition}-{framework}")
 
 
-def write(draft: Draft) -> None:
+def write(draft: PairDraft) -> None:
     """Writes a draft, as a whole or not at all.
 
     Raises:
@@ -654,14 +659,15 @@ def turn_knobs(folder: PairFolder, assignments: Sequence[str]) -> None:
         FileWriteError: Nothing was changed.
     """
     overrides = parse_overrides((), assignments, read_choices(folder))
-    kept = complete_choices(folder)
+    current_choices = complete_choices(folder)
     choices = replace(
-        kept, task={**kept.task, **{key: Choice(value, MadeBy.FLAG) for key, value in overrides.task.items()}}
+        current_choices,
+        task={**current_choices.task, **{key: Choice(value, MadeBy.FLAG) for key, value in overrides.task.items()}},
     )
     choices, cells = _rendered_with_knobs(choices, overrides, folder)
-    text = text_of(choices, existing=read_text(folder.choices))
+    text = choices_toml(choices, existing=read_text(folder.choices))
     files = {Path(folder.choices.name): text.encode("utf-8"), **kernel_files(choices, cells)}
-    stale = planned(folder, files, force=False, without_base=partial(_as_it_says_now, folder))
+    stale = plan_write(folder, files, force=False, without_base=partial(_as_it_says_now, folder))
     write_pair(folder, files, stale)
 
 
@@ -672,20 +678,20 @@ def complete_choices(folder: PairFolder) -> Choices:
         ChoicesError: The file cannot be used, or does not name the competition.
         CompetitionError: It leaves something open, and the competition is not a built-in one.
     """
-    written = read_choices(folder)
-    competition = written.pair.get("competition")
+    file_choices = read_choices(folder)
+    competition = file_choices.pair.get("competition")
     if competition is None:
         raise ChoicesError(
             f'{printable(str(folder.choices))}: "pair.competition" is missing; add it, or run `tandem generate` again.'
         )
-    if _is_complete(written):
-        return written
-    known = builtin.require(str(competition.value))
-    proposal = proposed(known.competition, known.task, framework=DEFAULT_FRAMEWORK, owner=unknown_owner())
-    return completed(written, proposal)
+    if _is_complete(file_choices):
+        return file_choices
+    built_in = builtin.require(str(competition.value))
+    proposal = propose_choices(built_in.competition, built_in.task, framework=DEFAULT_FRAMEWORK, owner=unknown_owner())
+    return fill_choices(file_choices, proposal)
 
 
-def read_pair(folder: PairFolder) -> PairSpec:
+def read_pair_spec(folder: PairFolder) -> PairSpec:
     """Reads the specification of an existing pair: its id, kernels, competition and task.
 
     Raises:
@@ -703,7 +709,7 @@ def render_again(folder: PairFolder) -> dict[Path, bytes]:
     """
     choices = complete_choices(folder)
     _check_templates(choices, source=str(folder.choices))
-    return render_kernels(choices, own=read_own_cells(folder))
+    return render_kernels(choices, user_files=read_own_cells(folder))
 
 
 def is_rendered(folder: PairFolder, role: Role) -> bool:
@@ -711,30 +717,30 @@ def is_rendered(folder: PairFolder, role: Role) -> bool:
     try:
         choices = complete_choices(folder)
         _check_templates(choices, source=str(folder.choices))
-        rendered = render_kernels(choices)
+        files = render_kernels(choices)
         content = read_text(folder.notebook(role)).encode()
     except TandemError:
         return False
     path = folder.notebook(role).relative_to(folder.path)
-    return not edits(path, content, since=rendered[path])
+    return not edits(path, content, since=files[path])
 
 
-def _in_framework(kept: Choices, framework: Value | None) -> Choices:
+def _in_framework(current_choices: Choices, framework: Value | None) -> Choices:
     """What stays of the choices of a pair that gets another framework, if it does."""
-    before = kept.pair.get("framework")
+    before = current_choices.pair.get("framework")
     if framework is None or before is None or framework == before.value:
-        return kept
-    return replace(kept, parameters=without_foreign_backbone(kept.parameters, str(framework)))
+        return current_choices
+    return replace(current_choices, parameters=without_foreign_backbone(current_choices.parameters, str(framework)))
 
 
-def _infer(facts: CompetitionFacts, kept: Choices, options: GenerateOptions) -> Proposal:
+def _infer(facts: CompetitionFacts, current_choices: Choices, options: GenerateOptions) -> Proposal:
     """What the kit makes of a competition, given what the user said now and before."""
-    chosen = {**{key: choice.value for key, choice in kept.pair.items()}, **options.flags}
-    framework = frameworks().get(str(chosen.get("framework", DEFAULT_FRAMEWORK)))
-    is_attached = chosen.get("platform", Service.KAGGLE) == Service.KAGGLE  # as Kaggle Models are nowhere else
+    pair_values = {**{key: choice.value for key, choice in current_choices.pair.items()}, **options.flags}
+    framework = frameworks().get(str(pair_values.get("framework", DEFAULT_FRAMEWORK)))
+    is_attached = pair_values.get("platform", Service.KAGGLE) == Service.KAGGLE  # as Kaggle Models are nowhere else
     return infer_task(
         facts,
-        decisions=decisions(kept, flags=options.flags, task_flags=options.task_flags),
+        decisions=decisions(current_choices, flags=options.flags, task_flags=options.task_flags),
         models=framework.models if framework and is_attached else (),
     )
 
@@ -744,10 +750,10 @@ def _rendered_with_knobs(
 ) -> tuple[Choices, dict[Role, list[Cell]]]:
     """The choices with the knobs that were set now, and the cells that they render to."""
     # Of all knobs, templates read only the accelerator, which has another name and other hours.
-    named = [text for text in overrides.knobs if "=" in text and _key_of(text) == "ACCELERATOR"]
-    accelerator = {_key_of(text): Choice(_text_of(text), MadeBy.FLAG) for text in named}
+    accelerator_texts = [text for text in overrides.knobs if "=" in text and _key_of(text) == "ACCELERATOR"]
+    accelerator = {_key_of(text): Choice(_text_of(text), MadeBy.FLAG) for text in accelerator_texts}
     with_accelerator = replace(choices, parameters={**choices.parameters, **accelerator})
-    cells = rendered_cells(with_accelerator, own=read_own_cells(folder))
+    cells = rendered_cells(with_accelerator, user_files=read_own_cells(folder))
     choices = with_knobs(choices, overrides, cells, path=folder.choices)
     check_storable(choices, path=folder.choices)
     return choices, cells
@@ -770,8 +776,8 @@ def _is_complete(choices: Choices) -> bool:
 
 def _check_templates(choices: Choices, *, source: str) -> None:
     family, framework = str(choices.pair["family"].value), str(choices.pair["framework"].value)
-    wanted = {key: str(choices.task[key].value) for key in ("target_kind", "submission") if key in choices.task}
-    check_offered(family=family, framework=framework, wanted=wanted, source=source)
+    requirements = {key: str(choices.task[key].value) for key in ("target_kind", "submission") if key in choices.task}
+    check_offered(family=family, framework=framework, requirements=requirements, source=source)
 
 
 # The pairs that a workspace keeps as reference: rendering them again, and checking that nothing drifted.
@@ -783,8 +789,8 @@ _ROOT_METADATA = Path("kernel-metadata.json")
 class EditedPairsError(PairError):
     """Files of some pairs were edited since they were rendered, so that writing all of them would lose the edits."""
 
-    def __init__(self, *, edited: Mapping[Path, Edits]) -> None:
-        files = "\n".join(f"  {printable(str(path))} ({changes})" for path, changes in edited.items())
+    def __init__(self, *, lost_edits: Mapping[Path, Edits]) -> None:
+        files = "\n".join(f"  {printable(str(path))} ({changes})" for path, changes in lost_edits.items())
         super().__init__(
             f"These were edited since they were rendered, so that `tandem generate --all` writes nothing:\n{files}\n"
             "Render the other pairs one by one with `tandem generate --competition X`, or overwrite these edits with "
@@ -792,7 +798,7 @@ class EditedPairsError(PairError):
         )
 
 
-def rendered(workspace: Workspace) -> dict[Path, bytes]:
+def render_pairs(workspace: Workspace) -> dict[Path, bytes]:
     """Renders every pair of a workspace purely from its `pair.toml`.
 
     The pair with `flagship = true` also gives the metadata at the workspace's root, so that Kaggle's own client pushes
@@ -824,7 +830,7 @@ def rendered(workspace: Workspace) -> dict[Path, bytes]:
     return files
 
 
-def differences(workspace: Workspace, files: Mapping[Path, bytes]) -> dict[Path, str]:
+def compare_files(workspace: Workspace, files: Mapping[Path, bytes]) -> dict[Path, str]:
     """Compares every file with what it should hold.
 
     Args:
@@ -852,16 +858,16 @@ def edits_of(workspace: Workspace, files: Mapping[Path, bytes]) -> dict[Path, Ed
     Returns:
         The edits in each file that has some, by its path inside of the workspace.
     """
-    found: dict[Path, Edits] = {}
+    lost_edits: dict[Path, Edits] = {}
     for pair, of_pair in _by_pair(workspace, files):
         relative = pair.path.relative_to(workspace.root)
-        found |= {relative / path: changes for path, changes in edited(pair, of_pair).items()}
+        lost_edits |= {relative / path: changes for path, changes in find_lost_edits(pair, of_pair).items()}
     existing = _existing(workspace.root / _ROOT_METADATA)
     if _ROOT_METADATA in files and existing is not None:
         changes = edits(_ROOT_METADATA, existing, since=files[_ROOT_METADATA])
         if changes and not _is_of_a_pair(workspace, existing):
-            found[_ROOT_METADATA] = changes
-    return found
+            lost_edits[_ROOT_METADATA] = changes
+    return lost_edits
 
 
 def write_reference_pairs(workspace: Workspace, *, force: bool = False) -> list[Path]:
@@ -880,10 +886,10 @@ def write_reference_pairs(workspace: Workspace, *, force: bool = False) -> list[
         EditedPairsError: Some were edited; nothing is written. Never with `force`.
         FileWriteError: The pair at hand is unchanged; those before it are written.
     """
-    files = rendered(workspace)
-    lost = {} if force else edits_of(workspace, files)
-    if lost:
-        raise EditedPairsError(edited=lost)
+    files = render_pairs(workspace)
+    lost_edits = {} if force else edits_of(workspace, files)
+    if lost_edits:
+        raise EditedPairsError(lost_edits=lost_edits)
     stale = {path: content for path, content in files.items() if _existing(workspace.root / path) != content}
     for pair, changes in _by_pair(workspace, stale):
         commit(pair, changes | {base_of(path): text for path, text in changes.items()})
@@ -907,7 +913,7 @@ def _is_flagship(pair: PairFolder) -> bool:
 
 def _root_metadata(workspace: Workspace, flagship: PairFolder) -> bytes:
     code_file = flagship.notebook(Role.TRAIN).relative_to(workspace.root).as_posix()
-    return metadata_text(read_pair(flagship), Role.TRAIN, code_file=code_file).encode("utf-8")
+    return metadata_text(read_pair_spec(flagship), Role.TRAIN, code_file=code_file).encode("utf-8")
 
 
 def _is_of_a_pair(workspace: Workspace, metadata: bytes) -> bool:

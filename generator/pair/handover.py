@@ -100,8 +100,8 @@ class HandOver:
     @property
     def folds(self) -> tuple[TrainedFold, ...]:
         """The folds that were trained; none of which it does not say a score."""
-        found = map(_trained_fold, self.fields.sections("folds"))
-        return tuple(fold for fold in found if fold is not None)
+        all_folds = map(_trained_fold, self.fields.sections("folds"))
+        return tuple(fold for fold in all_folds if fold is not None)
 
     @property
     def accelerator(self) -> str:
@@ -117,11 +117,11 @@ class HandOver:
 def _trained_fold(fields: JsonObject) -> TrainedFold | None:
     score, epochs = fields.number("score"), fields.sections("history")
     scores, losses = ([epoch.number(name) for epoch in epochs] for name in ("score", "loss"))
-    known = [[value for value in values if value is not None] for values in (scores, losses)]
+    series = [[value for value in values if value is not None] for values in (scores, losses)]
     if score is None:
         return None
-    is_whole = len(known[0]) == len(known[1]) == len(epochs)
-    return TrainedFold(score, *(tuple(values) if is_whole else () for values in known))
+    is_whole = len(series[0]) == len(series[1]) == len(epochs)
+    return TrainedFold(score, *(tuple(values) if is_whole else () for values in series))
 
 
 def read_handover(folder: Path) -> HandOver:
@@ -132,7 +132,7 @@ def read_handover(folder: Path) -> HandOver:
     """
     path = folder / FILE_NAME
     try:
-        return HandOver(json_object(path))
+        return HandOver(read_json_object(path))
     except FileNotFoundError:
         raise HandOverError(
             f"{printable(str(path))} does not exist, so there is no model to predict with. Run the training notebook "
@@ -144,7 +144,7 @@ def read_handover(folder: Path) -> HandOver:
         ) from error
 
 
-def json_object(path: Path) -> JsonObject:
+def read_json_object(path: Path) -> JsonObject:
     """Reads a file that a training notebook wrote.
 
     Raises:

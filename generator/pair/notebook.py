@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from generator.competition.facts import Value
-from generator.competition.schema import TYPE_NAMES, Setting, parameters
+from generator.competition.schema import TYPE_NAMES, Setting, all_parameters
 from generator.errors import PairError, did_you_mean
 from generator.text import JsonObject, printable, python_literal
 
@@ -45,8 +45,8 @@ class PercentError(PairError):
     """
 
     def __init__(self, *, line: int, text: str, problem: str, source: str = "") -> None:
-        where = source or f"line {line} of the rendered notebook"
-        super().__init__(f"{printable(where)}: {problem} (`{printable(text)}`).")
+        location = source or f"line {line} of the rendered notebook"
+        super().__init__(f"{printable(location)}: {problem} (`{printable(text)}`).")
         self.line = line
         self.text = text
         self.problem = problem
@@ -74,7 +74,7 @@ class Cell:
     part_of: str = ""
 
 
-def read_cells(text: str) -> list[Cell]:
+def parse_percent_cells(text: str) -> list[Cell]:
     r"""Splits py:percent text into cells.
 
     A cell opens with `# %% name="setup"`, `# %% name="parameters" tags=["parameters"]` or
@@ -91,20 +91,20 @@ def read_cells(text: str) -> list[Cell]:
         PercentError: Text before the first cell, a header that is not as above, a name that is missing, used twice
             or not of `[a-z0-9-]{1,64}`, or a line of Markdown that is not a comment.
     """
-    opened: list[tuple[Cell, list[str]]] = []
+    cell_bodies: list[tuple[Cell, list[str]]] = []
     for number, line in enumerate(text.split("\n"), start=1):
         marker = _MARKER.match(line)
         if marker is not None:
             cell = _empty_cell(number, line, marker["header"])
-            if any(cell.name == earlier.name for earlier, _ in opened):
+            if any(cell.name == earlier.name for earlier, _ in cell_bodies):
                 raise PercentError(line=number, text=line, problem=f'two cells have the name "{cell.name}"')
-            opened.append((cell, []))
-        elif opened:
-            cell, body = opened[-1]
+            cell_bodies.append((cell, []))
+        elif cell_bodies:
+            cell, body = cell_bodies[-1]
             body.append(_body_line(number, line, cell.kind))
         elif line.strip():
             raise PercentError(line=number, text=line, problem="text stands before the first cell")
-    return [replace(cell, source=_without_empty_ends(body)) for cell, body in opened]
+    return [replace(cell, source=_without_empty_ends(body)) for cell, body in cell_bodies]
 
 
 def _empty_cell(number: int, line: str, text: str) -> Cell:
@@ -131,18 +131,18 @@ def _empty_cell(number: int, line: str, text: str) -> Cell:
 
 def _options(text: str) -> dict[str, Any] | None:
     """The options of a cell by key, or None if the text is anything else."""
-    found = [(match["key"], match["value"]) for match in _OPTION.finditer(text)]
-    if _OPTION.sub("", text).strip() or len(dict(found)) < len(found):
+    pairs = [(match["key"], match["value"]) for match in _OPTION.finditer(text)]
+    if _OPTION.sub("", text).strip() or len(dict(pairs)) < len(pairs):
         return None
     try:
-        return {key: json.loads(value) for key, value in found}
+        return {key: json.loads(value) for key, value in pairs}
     except ValueError:
         return None
 
 
 def _without_empty_ends(lines: list[str]) -> str:
-    written = [at for at, line in enumerate(lines) if line.strip()]
-    return "\n".join(lines[written[0] : written[-1] + 1]) if written else ""
+    positions = [at for at, line in enumerate(lines) if line.strip()]
+    return "\n".join(lines[positions[0] : positions[-1] + 1]) if positions else ""
 
 
 def _body_line(number: int, line: str, kind: CellKind) -> str:
@@ -213,8 +213,8 @@ def check_syntax(cells: Iterable[Cell], *, notebook: str) -> None:
             except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
                 problem = printable(error.msg if isinstance(error, SyntaxError) else str(error))
                 place = f" in its line {error.lineno}" if isinstance(error, SyntaxError) and error.lineno else ""
-                which = f'The {notebook} notebook\'s cell "{cell.name}"'
-                raise PairError(f"{which} is not Python: {problem}{place}; mend its template.") from error
+                subject = f'The {notebook} notebook\'s cell "{cell.name}"'
+                raise PairError(f"{subject} is not Python: {problem}{place}; mend its template.") from error
 
 
 def written_cells(content: bytes, *, path: Path) -> dict[str, WrittenCell]:
@@ -242,7 +242,7 @@ def written_cells(content: bytes, *, path: Path) -> dict[str, WrittenCell]:
         name = cell.get("id")
         if not isinstance(name, str) or name in cells:
             name = f"#{position}"
-        cells[name] = WrittenCell(kind=str(cell.get("cell_type")), source=joined(cell.get("source")))
+        cells[name] = WrittenCell(kind=str(cell.get("cell_type")), source=join_lines(cell.get("source")))
     return cells
 
 
@@ -250,10 +250,10 @@ def digest_of_cells(text: str) -> str:
     """A digest of what the cells of a notebook say, whoever wrote the file; of the text itself if it is no notebook."""
     try:
         cells = json.loads(text)["cells"]
-        said = [[cell["cell_type"], joined(cell["source"])] for cell in cells]
+        contents = [[cell["cell_type"], join_lines(cell["source"])] for cell in cells]
     except (ValueError, KeyError, TypeError, RecursionError):
-        said = [["text", text]]
-    return hashlib.sha256(json.dumps(said).encode()).hexdigest()
+        contents = [["text", text]]
+    return hashlib.sha256(json.dumps(contents).encode()).hexdigest()
 
 
 def _cell(cell: Cell) -> dict[str, Any]:
@@ -277,7 +277,7 @@ def _cell_metadata(cell: Cell) -> dict[str, Any]:
     return metadata
 
 
-def joined(source: object) -> str:
+def join_lines(source: object) -> str:
     """The source of a cell as a text, which may stand in a file as a list of lines."""
     if isinstance(source, list):
         return "".join(str(line) for line in source)
@@ -306,27 +306,31 @@ class ParametersCellError(ParameterError):
 class UnknownParameterError(ParameterError):
     """A parameter that the notebook does not have."""
 
-    def __init__(self, *, name: str, known: Iterable[str], source: str = "") -> None:
-        names = [each for each in known if not is_fixed(each)]
-        first = [each for each, setting in parameters().items() if setting.group == "main" and each in names] or names
-        few = f" Examples of parameters: {', '.join(first)}. docs/knobs.md lists all."
+    def __init__(self, *, name: str, valid_names: Iterable[str], source: str = "") -> None:
+        names = [parameter for parameter in valid_names if not is_fixed(parameter)]
+        first = [
+            parameter
+            for parameter, setting in all_parameters().items()
+            if setting.group == "main" and parameter in names
+        ] or names
+        examples = f" Examples of parameters: {', '.join(first)}. docs/knobs.md lists all."
         synonym = usual_name(name)
         if synonym in names:
             nearest = f' Use "{synonym}".'
         else:
-            nearest = _without_backbone(names) if synonym == "BACKBONE" else did_you_mean(name, names) or few
+            nearest = _without_backbone(names) if synonym == "BACKBONE" else did_you_mean(name, names) or examples
         super().__init__(f'{source}The notebooks have no parameter "{printable(name)}".{nearest}')
 
 
 def _without_backbone(names: Collection[str]) -> str:
     """Why notebooks with these parameters have no backbone, and what has one."""
     if "IMAGE_SIZE" in names:
-        why = "images that are small or not in colour are learned from scratch"
+        reason = "images that are small or not in colour are learned from scratch"
         way = "; --set channels=3 and --set image_size=96 make photographs of them"
     else:
-        why = "the notebooks of this family have no backbone"
+        reason = "the notebooks of this family have no backbone"
         way = ", and what a text starts from, --set pretrained= says" if "SEQUENCE_LENGTH" in names else ""
-    return f" Here {why}. {HAVING_BACKBONES.capitalize()} have one{way}."
+    return f" Here {reason}. {HAVING_BACKBONES.capitalize()} have one{way}."
 
 
 def knob_name(text: str) -> str:
@@ -337,12 +341,12 @@ def knob_name(text: str) -> str:
 def usual_name(text: str) -> str:
     """The name of a parameter here, where the text is what people call it elsewhere."""
     name = knob_name(text)
-    return next((own for own, setting in parameters().items() if name in setting.aliases), name)
+    return next((parameter for parameter, setting in all_parameters().items() if name in setting.aliases), name)
 
 
 def is_fixed(name: str) -> bool:
     """True if only the kit sets a parameter."""
-    return name in parameters() and parameters()[name].group == "fixed"
+    return name in all_parameters() and all_parameters()[name].group == "fixed"
 
 
 def parameters_cell(cells: Iterable[Cell]) -> Cell | None:
@@ -403,7 +407,7 @@ def override(source: str, values: Mapping[str, Value]) -> str:
         lines[first : last + 1] = [lines[first][: node.col_offset] + literal + rest]
     for name in values:
         if name not in assignments:
-            raise UnknownParameterError(name=name, known=assignments)
+            raise UnknownParameterError(name=name, valid_names=assignments)
     return b"\n".join(lines).decode("utf-8")
 
 
@@ -413,11 +417,11 @@ def checked_value(name: str, value: Value, default: Value) -> Value:
     Raises:
         ParameterError: It is of another type than the default, out of the parameter's range, or none of its names.
     """
-    setting = parameters().get(name, Setting(object)).with_default(default)
+    setting = all_parameters().get(name, Setting(object)).with_default(default)
     if expected := setting.expected(value):
-        said = printable(python_literal(default))
+        default_text = printable(python_literal(default))
         raise ParameterError(
-            f"The parameter {printable(name)} must be {expected}, as its default {said} is, and not "
+            f"The parameter {printable(name)} must be {expected}, as its default {default_text} is, and not "
             f"{printable(repr(value))}.{did_you_mean(str(value), setting.options)}"
         )
     return float(value) if isinstance(default, float) and isinstance(value, int) else value
@@ -444,7 +448,7 @@ def parse_assignment(text: str, defaults: Mapping[str, Value]) -> tuple[str, Val
     if name not in defaults and knob_name(name) in defaults:
         name = knob_name(name)
     if name not in defaults:
-        raise UnknownParameterError(name=name, known=defaults)
+        raise UnknownParameterError(name=name, valid_names=defaults)
     default = defaults[name]
     return name, checked_value(name, value_of(value_text, default), default)
 
@@ -463,9 +467,9 @@ def value_of(text: str, default: Value) -> Value:
             return text
         return value if isinstance(value, list) else text
     # Underscores are what Python allows in its own numbers, too.
-    for read in (int, float):
+    for convert in (int, float):
         try:
-            return read(text)
+            return convert(text)
         except ValueError:
             continue
     return text
@@ -510,9 +514,9 @@ def with_parameters(text: str, values: Mapping[str, Value]) -> str:
     notebook = json.loads(text)
     for cell in notebook["cells"]:
         if has_parameters(cell):
-            source = joined(cell["source"])
-            known = read_parameters(source)
-            cell["source"] = override(source, {name: value for name, value in values.items() if name in known})
+            source = join_lines(cell["source"])
+            defaults = read_parameters(source)
+            cell["source"] = override(source, {name: value for name, value in values.items() if name in defaults})
     return json.dumps(notebook, ensure_ascii=False, indent=1)
 
 
@@ -520,8 +524,8 @@ def with_first_cell(text: str, *, name: str, source: str) -> str:
     """The notebook with a code cell before all other code."""
     notebook = json.loads(text)
     at = next((i for i, cell in enumerate(notebook["cells"]) if cell["cell_type"] == "code"), 0)
-    added: dict[str, Any] = {"cell_type": "code", "execution_count": None, "id": name, "metadata": {}, "outputs": []}
-    notebook["cells"].insert(at, {**added, "source": source})
+    new_cell: dict[str, Any] = {"cell_type": "code", "execution_count": None, "id": name, "metadata": {}, "outputs": []}
+    notebook["cells"].insert(at, {**new_cell, "source": source})
     return json.dumps(notebook, ensure_ascii=False, indent=1)
 
 

@@ -24,8 +24,8 @@ from generator.pair.cells import (
     check_own_cells,
     check_own_cells_suit,
     different_cells,
-    gathered,
-    joined,
+    gather_imports,
+    join_parts,
     with_own_cells,
     with_runtime,
 )
@@ -39,10 +39,10 @@ from generator.pair.notebook import (
     notebook_text,
     override,
     parameters_cell,
-    read_cells,
+    parse_percent_cells,
     read_parameters,
 )
-from generator.pair.spec import PairSpec, check, check_backbone, frameworks, spec_of
+from generator.pair.spec import PairSpec, check_backbone, check_spec, frameworks, spec_of
 from generator.pair.workspace import PairFolder, Role
 from generator.text import markdown, markdown_code, printable, python_literal
 
@@ -99,7 +99,7 @@ def _template_cells(spec: PairSpec, role: Role) -> list[Cell]:
     """Render the cells and parts of cells that the templates of one notebook have."""
     text = render_text(spec, role)
     try:
-        return read_cells(text)
+        return parse_percent_cells(text)
     except PercentError as error:
         source = _line_in_templates(error.text)
         raise PercentError(line=error.line, text=error.text, problem=error.problem, source=source) from error
@@ -113,7 +113,7 @@ def render_text(spec: PairSpec, role: Role) -> str:
     """
     top, folder = f"{role}.py.j2", template_folder()
     try:
-        template = environment(folder).get_template(top)
+        template = jinja_environment(folder).get_template(top)
         return template.render(
             pair=spec,
             competition=spec.competition,
@@ -123,15 +123,17 @@ def render_text(spec: PairSpec, role: Role) -> str:
             role=role,
         )
     except (jinja2.TemplateError, TypeError, ValueError) as error:
-        where = _place(error, folder) or top
-        raise PairError(f"The template {printable(where)} cannot be rendered: {printable(_problem(error))}.") from error
+        location = _place(error, folder) or top
+        raise PairError(
+            f"The template {printable(location)} cannot be rendered: {printable(_problem(error))}."
+        ) from error
 
 
 @cache
-def environment(templates: Path) -> jinja2.Environment:
+def jinja_environment(templates: Path) -> jinja2.Environment:
     """The Jinja environment of all templates: statements stand in Python comments, so a template is Python."""
     # The text becomes Python and Markdown; HTML escaping would corrupt both. Values pass the filters below.
-    made = jinja2.Environment(
+    jinja_environment = jinja2.Environment(
         loader=SectionLoader(templates),
         bytecode_cache=compiled_templates(),
         block_start_string="# {%",
@@ -144,10 +146,10 @@ def environment(templates: Path) -> jinja2.Environment:
         autoescape=False,  # noqa: S701
         keep_trailing_newline=True,
     )
-    made.filters.update(
+    jinja_environment.filters.update(
         py=_literal, md=lambda value: markdown(str(value)), code=lambda value: markdown_code(str(value))
     )
-    return made
+    return jinja_environment
 
 
 def _literal(value: object) -> str:
@@ -240,12 +242,12 @@ _RELATIVE = PairFolder(Path())
 _NAME = re.compile("`([A-Z][A-Z_]*)`")
 
 
-def render_kernels(choices: Choices, *, own: Mapping[Path, str] | None = None) -> dict[Path, bytes]:
+def render_kernels(choices: Choices, *, user_files: Mapping[Path, str] | None = None) -> dict[Path, bytes]:
     """Renders both notebooks of a pair with their metadata.
 
     Args:
         choices: A complete set of choices.
-        own: What stands in the place of cells, by the user's file that has it; see `read_own_cells`.
+        user_files: What stands in the place of cells, by the user's file that has it; see `read_own_cells`.
 
     Returns:
         The content of each file by its path inside of the pair's folder; the same choices always give the same bytes.
@@ -254,16 +256,18 @@ def render_kernels(choices: Choices, *, own: Mapping[Path, str] | None = None) -
         PairError: A template cannot be rendered, or a parameter that the user sets does not exist or fit, or a file of
             the user's has no cell whose place it can take.
     """
-    return kernel_files(choices, rendered_cells(choices, own=own))
+    return kernel_files(choices, rendered_cells(choices, user_files=user_files))
 
 
-def rendered_cells(choices: Choices, *, own: Mapping[Path, str] | None = None) -> dict[Role, list[Cell]]:
+def rendered_cells(choices: Choices, *, user_files: Mapping[Path, str] | None = None) -> dict[Role, list[Cell]]:
     """Render the cells of both notebooks as they are where the user sets no parameter.
 
     Raises:
         PairError: As for `rendered_parts`.
     """
-    notebooks = {role: joined(with_runtime(parts)) for role, parts in rendered_parts(choices, own=own).items()}
+    notebooks = {
+        role: join_parts(with_runtime(parts)) for role, parts in rendered_parts(choices, user_files=user_files).items()
+    }
     return notebooks | {Role.INFER: [_folded_copy(cell) for cell in notebooks[Role.INFER]]}
 
 
@@ -273,7 +277,7 @@ def _folded_copy(cell: Cell) -> Cell:
     return replace(cell, tags=(*cell.tags, FOLDED_TAG)) if is_copy else cell
 
 
-def rendered_parts(choices: Choices, *, own: Mapping[Path, str] | None = None) -> dict[Role, list[Cell]]:
+def rendered_parts(choices: Choices, *, user_files: Mapping[Path, str] | None = None) -> dict[Role, list[Cell]]:
     """Render the parts that the cells of both notebooks are joined of.
 
     Raises:
@@ -281,23 +285,23 @@ def rendered_parts(choices: Choices, *, own: Mapping[Path, str] | None = None) -
         OwnCellError: A file of the user's cannot take the place of a cell.
         PercentError: A template renders to no sequence of named cells; with its line if that is known.
     """
-    spec, own = spec_of(choices), own or {}
-    check(spec)
+    spec, user_files = spec_of(choices), user_files or {}
+    check_spec(spec)
     backend = spec.inference_backend
     cells = {role: _template_cells(spec, role) for role in Role}
-    if own:
-        without_own = [gathered(of_role) for of_role in cells.values()]
-        check_own_cells(without_own, own)
+    if user_files:
+        without_own = [gather_imports(of_role) for of_role in cells.values()]
+        check_own_cells(without_own, user_files)
         if backend != spec.framework:
-            check_own_cells_suit(backend, without_own, own)
-    parts = {role: gathered(with_own_cells(of_role, own)) for role, of_role in cells.items()}
+            check_own_cells_suit(backend, without_own, user_files)
+    parts = {role: gather_imports(with_own_cells(of_role, user_files)) for role, of_role in cells.items()}
     in_both = set.intersection(*({part.name for part in notebook} for notebook in parts.values()))
     if backend != spec.framework:
         in_both -= different_cells(parts.values())
-    return {role: [_marked(part, in_both) for part in notebook] for role, notebook in parts.items()}
+    return {role: [_drop_false_mark(part, in_both) for part in notebook] for role, notebook in parts.items()}
 
 
-def kernel_files(choices: Choices, rendered: Mapping[Role, list[Cell]]) -> dict[Path, bytes]:
+def kernel_files(choices: Choices, notebooks: Mapping[Role, list[Cell]]) -> dict[Path, bytes]:
     """Makes the files of both kernels of the cells that the choices render to, with the parameters that the user sets.
 
     Raises:
@@ -305,28 +309,28 @@ def kernel_files(choices: Choices, rendered: Mapping[Role, list[Cell]]) -> dict[
     """
     spec = spec_of(choices)
     overrides = {name: choice.value for name, choice in choices.parameters.items()}
-    known = default_parameters(rendered)
+    defaults = default_parameters(notebooks)
     for name in overrides:
-        if name not in known:
-            raise UnknownParameterError(name=name, known=known, source="pair.toml, section parameters: ")
-    check_backbone(spec, overrides, known)
+        if name not in defaults:
+            raise UnknownParameterError(name=name, valid_names=defaults, source="pair.toml, section parameters: ")
+    check_backbone(spec, overrides, defaults)
     files: dict[Path, bytes] = {}
-    for role, cells in rendered.items():
-        overridden = [_with_values(_overridden(cell, overrides), known | overrides) for cell in cells]
-        check_syntax(overridden, notebook=role)
-        files[_RELATIVE.notebook(role)] = notebook_text(overridden).encode("utf-8")
+    for role, cells in notebooks.items():
+        final_cells = [_with_values(_apply_overrides(cell, overrides), defaults | overrides) for cell in cells]
+        check_syntax(final_cells, notebook=role)
+        files[_RELATIVE.notebook(role)] = notebook_text(final_cells).encode("utf-8")
         files[_RELATIVE.metadata(role)] = metadata_text(spec, role).encode("utf-8")
     return files
 
 
-def default_parameters(rendered: Mapping[Role, list[Cell]]) -> dict[str, Value]:
+def default_parameters(notebooks: Mapping[Role, list[Cell]]) -> dict[str, Value]:
     """The parameters of both notebooks with their defaults; what both have is as in training."""
-    cells = [cell for role in Role if (cell := parameters_cell(rendered[role]))]
+    cells = [cell for role in Role if (cell := parameters_cell(notebooks[role]))]
     train_last = [read_parameters(cell.source) for cell in reversed(cells)]
     return {name: value for parameters in train_last for name, value in parameters.items()}
 
 
-def _marked(cell: Cell, in_both: set[str]) -> Cell:
+def _drop_false_mark(cell: Cell, in_both: set[str]) -> Cell:
     """The cell; one that the other notebook lacks, or has otherwise, does not say that it is the same in both."""
     if cell.name in in_both:
         return cell
@@ -338,17 +342,17 @@ def _with_values(cell: Cell, parameters: Mapping[str, Value]) -> Cell:
     if cell.name != "title":
         return cell
 
-    def value(found: re.Match[str]) -> str:
-        name = found.group(1)
-        return markdown(str(parameters[name])) if name in parameters else found.group()
+    def value(match: re.Match[str]) -> str:
+        name = match.group(1)
+        return markdown(str(parameters[name])) if name in parameters else match.group()
 
     rows = [_NAME.sub(value, line) if line.startswith("|") else line for line in cell.source.split("\n")]
     return replace(cell, source="\n".join(rows))
 
 
-def _overridden(cell: Cell, overrides: Mapping[str, Value]) -> Cell:
+def _apply_overrides(cell: Cell, overrides: Mapping[str, Value]) -> Cell:
     """The cell with the user's values, where it is a parameters cell that has such parameters."""
     if not overrides or parameters_cell([cell]) is None:
         return cell
-    here = {name: value for name, value in overrides.items() if name in read_parameters(cell.source)}
-    return replace(cell, source=override(cell.source, here))
+    cell_values = {name: value for name, value in overrides.items() if name in read_parameters(cell.source)}
+    return replace(cell, source=override(cell.source, cell_values))

@@ -31,7 +31,7 @@ from generator.competition.schema import (
     task_of,
     values_of,
 )
-from generator.competition.tables.formats import TableFormat, format_of
+from generator.competition.tables.formats import TableFormat, table_format
 from generator.errors import PairError, did_you_mean
 from generator.kit_files import SUFFIX, template_folder
 from generator.pair.choices import Choice, Choices
@@ -82,54 +82,55 @@ def frameworks() -> dict[str, Framework]:
     Raises:
         SchemaError: A description is broken.
     """
-    described = {
+    declarations = {
         path.parent.name: read_declaration(path) for path in template_folder().glob("frameworks/*/framework.toml")
     }
-    extended = {name: described[parent] for name, parent in extended_names().items() if name in described}
+    parent_values = {name: declarations[parent] for name, parent in extended_names().items() if name in declarations}
     return {
-        name: Framework(name, **({"streams_with": name} | extended.get(name, {}) | said))
-        for name, said in sorted(described.items())
+        name: Framework(name, **({"streams_with": name} | parent_values.get(name, {}) | own_values))
+        for name, own_values in sorted(declarations.items())
     }
 
 
-def check_offered(*, family: str, framework: str, wanted: Mapping[str, str], source: str) -> None:
+def check_offered(*, family: str, framework: str, requirements: Mapping[str, str], source: str) -> None:
     """Makes sure that there are templates for a family in a framework, and for what the task wants of it.
 
     Args:
         family: A family's name.
         framework: A framework's name.
-        wanted: The task's `target_kind` and `submission`, as far as they are known.
+        requirements: The task's `target_kind` and `submission`, as far as they are known.
         source: Where the names come from, for messages: a file, or an option of the command line.
 
     Raises:
         PairError: There is no such family, or no such framework at all; or the family does not come in this framework,
             or has nothing for this kind of target; or nothing is there for the submission.
     """
-    offered = families()
-    names = {"family": (family, list(offered)), "framework": (framework, list(frameworks()))}
-    for what, (name, there) in names.items():
-        if name not in there:
+    all_families = families()
+    names = {"family": (family, list(all_families)), "framework": (framework, list(frameworks()))}
+    for kind, (name, options) in names.items():
+        if name not in options:
             raise PairError(
-                f'{printable(source)}: there is no {what} "{printable(name)}"; the kit has: '
-                f"{', '.join(there) or 'none'}.{did_you_mean(name, there)}"
+                f'{printable(source)}: there is no {kind} "{printable(name)}"; the kit has: '
+                f"{', '.join(options) or 'none'}.{did_you_mean(name, options)}"
             )
-    of_family = offered[family].frameworks
+    of_family = all_families[family].frameworks
     if framework not in of_family:
         raise PairError(
             f'{printable(source)}: the family "{family}" has no templates for the framework "{framework}"; it has: '
             f"{', '.join(of_family)}."
         )
     kinds = {
-        "target_kind": list(map(str, offered[family].targets)),
+        "target_kind": list(map(str, all_families[family].targets)),
         "submission": sorted(
             path.name.removesuffix(SUFFIX) for path in template_folder().glob(f"submissions/*{SUFFIX}")
         ),
     }
-    for what, known in kinds.items():
-        if known and wanted.get(what, known[0]) not in known:
+    for kind, valid_names in kinds.items():
+        if valid_names and requirements.get(kind, valid_names[0]) not in valid_names:
             raise PairError(
-                f'{printable(source)}: the family "{printable(family)}" has no templates for the {what} '
-                f'"{printable(wanted[what])}"; there are some for: {", ".join(known)}. Another family or {what} may '
+                f'{printable(source)}: the family "{printable(family)}" has no templates for the {kind} '
+                f'"{printable(requirements[kind])}"; there are some for: {", ".join(valid_names)}. '
+                f"Another family or {kind} may "
                 "fit: `tandem generate --list` shows them."
             )
 
@@ -145,15 +146,15 @@ def is_handle(name: str) -> bool:
     return _HANDLE.fullmatch(name) is not None
 
 
-def is_model(name: str) -> bool:
+def is_model_handle(name: str) -> bool:
     """True if a name is that of a model to attach: a handle, or the short name of a suggested one of some family."""
     return is_handle(name) or any(name in presets_of(family) for family in families())
 
 
 def suggested_models(family: str, framework: str) -> Mapping[str, Preset]:
     """Return the suggested models of a family that a framework reads, by short name."""
-    known = frameworks().get(framework)
-    kinds = known.models if known else ()
+    declaration = frameworks().get(framework)
+    kinds = declaration.models if declaration else ()
     return {name: preset for name, preset in presets_of(family).items() if preset.kind in kinds}
 
 
@@ -193,7 +194,7 @@ class TaskFiles:
         """The format of the sample submission: "csv", "json", "json lines" or "parquet"; "" if there is none."""
         if not self.task.sample_submission:
             return ""
-        is_lines = format_of(self.task.sample_submission).format is TableFormat.JSON_LINES
+        is_lines = table_format(self.task.sample_submission).format is TableFormat.JSON_LINES
         return "json lines" if is_lines else _format_of_table(self.task.sample_submission)
 
     @property
@@ -224,7 +225,7 @@ class TaskFiles:
     @property
     def has_json_lines(self) -> bool:
         """True if the name of the training table promises an object on each line."""
-        return format_of(self.task.train_table).format is TableFormat.JSON_LINES
+        return table_format(self.task.train_table).format is TableFormat.JSON_LINES
 
     @property
     def has_plain_csv(self) -> bool:
@@ -237,26 +238,26 @@ class TaskFiles:
     @property
     def submission_separator(self) -> str:
         """The separator of the submission's cells, where it is a text: what its name says, else the task."""
-        said = format_of(self.task.submission_file).separator
-        return said or str(self.values["submission_separator"])
+        separator = table_format(self.task.submission_file).separator
+        return separator or str(self.values["submission_separator"])
 
     @property
     def sample_separator(self) -> str:
         """The separator of the sample submission's cells, where it is a text: the tables may have another."""
-        said = format_of(self.task.sample_submission).separator
-        return said or str(self.values["submission_separator"])
+        separator = table_format(self.task.sample_submission).separator
+        return separator or str(self.values["submission_separator"])
 
     @property
     def submission_writer(self) -> str:
         """The file of the cells that write the submission, by what its name promises."""
-        promised = format_of(self.task.submission_file)
-        if promised.format is TableFormat.PARQUET:
+        file_format = table_format(self.task.submission_file)
+        if file_format.format is TableFormat.PARQUET:
             return "parquet"
-        if promised.format in (TableFormat.JSON, TableFormat.JSON_LINES):
+        if file_format.format in (TableFormat.JSON, TableFormat.JSON_LINES):
             return "json"
-        if promised.compression == ".zip":
+        if file_format.compression == ".zip":
             return "zip"
-        return "separated" if promised.compression or self.submission_separator != "," else "csv"
+        return "separated" if file_format.compression or self.submission_separator != "," else "csv"
 
     @property
     def has_typed_sample(self) -> bool:
@@ -271,14 +272,14 @@ class TaskFiles:
     @property
     def writes_json_lines(self) -> bool:
         """True if the submission has an object on each line."""
-        return format_of(self.task.submission_file).format is TableFormat.JSON_LINES
+        return table_format(self.task.submission_file).format is TableFormat.JSON_LINES
 
 
 def _format_of_table(name: str) -> str:
-    promised = format_of(name).format
-    if promised is TableFormat.PARQUET:
+    declared_format = table_format(name).format
+    if declared_format is TableFormat.PARQUET:
         return "parquet"
-    return "json" if promised in (TableFormat.JSON, TableFormat.JSON_LINES) else "csv"
+    return "json" if declared_format in (TableFormat.JSON, TableFormat.JSON_LINES) else "csv"
 
 
 # The properties of a task that decide which cells of the templates a pair of notebooks has.
@@ -315,12 +316,12 @@ class TaskProperties:
     @property
     def metric(self) -> metrics.MetricFacts:
         """The facts of the metric, whose name is that of the file of its cell: "map_at_k" for "map@5"."""
-        return metrics.parsed(self.task.metric)[0]
+        return metrics.parse_metric(self.task.metric)[0]
 
     @property
     def metric_parameter(self) -> float | None:
         """The number in a metric's name, such as 5 in "map@5"."""
-        return metrics.parsed(self.task.metric)[1]
+        return metrics.parse_metric(self.task.metric)[1]
 
     @property
     def decision(self) -> str:
@@ -405,9 +406,9 @@ class TaskProperties:
     def file_column(self) -> str:
         """The column that names the files of examples, "" where that is the one of the ids."""
         details = self.task.details
-        named = "" if details.get("mask_rows") in ("id", "column") else details.get("image_column", "")
-        named = str(named or details.get("audio_column", ""))
-        return "" if named == self.task.id_column else named
+        column = "" if details.get("mask_rows") in ("id", "column") else details.get("image_column", "")
+        column = str(column or details.get("audio_column", ""))
+        return "" if column == self.task.id_column else column
 
     @property
     def looks_up(self) -> bool:
@@ -520,7 +521,7 @@ class TaskProperties:
     @property
     def quantile(self) -> float:
         """The quantile that the pinball loss aims at; the median where the metric names none."""
-        facts, parameter = metrics.parsed(self.task.metric)
+        facts, parameter = metrics.parse_metric(self.task.metric)
         return parameter if facts.loss == "pinball" and parameter is not None else 0.5
 
     @property
@@ -571,8 +572,8 @@ class TaskProperties:
     @property
     def task_sentence(self) -> str:
         """A sentence on what is predicted, for the table at the top of the notebooks; untrusted text."""
-        predicted = _PREDICTED[self.task.target_kind]
-        return f"{predicted}: predict {', '.join(self.task.targets)} for each {self.task.id_column}"
+        task_name = _PREDICTED[self.task.target_kind]
+        return f"{task_name}: predict {', '.join(self.task.targets)} for each {self.task.id_column}"
 
     @property
     def task_values(self) -> dict[str, Value]:
@@ -627,9 +628,16 @@ class PairSpec(TaskProperties):
     @property
     def training_accelerator(self) -> Accelerator:
         """What the training notebook asks its platform for."""
-        known = catalog()
-        offered = (known.training, *(each for each in known.everything if each.status is Status.OFFERED))
-        return next(each for each in offered if (each.kind, each.service) == (self.accelerator, self.platform))
+        accelerator_catalog = catalog()
+        offers = (
+            accelerator_catalog.training,
+            *(candidate for candidate in accelerator_catalog.all_accelerators if candidate.status is Status.OFFERED),
+        )
+        return next(
+            candidate
+            for candidate in offers
+            if (candidate.kind, candidate.service) == (self.accelerator, self.platform)
+        )
 
     @property
     def handover_dataset(self) -> str:
@@ -673,7 +681,7 @@ class PairSpec(TaskProperties):
         return self.train if role is Role.TRAIN else self.infer
 
 
-def check(spec: PairSpec) -> None:
+def check_spec(spec: PairSpec) -> None:
     """Make sure that the framework can do what the pair asks of it.
 
     Raises:
@@ -682,14 +690,14 @@ def check(spec: PairSpec) -> None:
     """
     _check_model(spec)
     _check_backend(spec)
-    known = frameworks()
-    able = [name for name, framework in known.items() if framework.several_hosts]
+    all_frameworks = frameworks()
+    able = [name for name, framework in all_frameworks.items() if framework.several_hosts]
     if spec.task_values.get("several_hosts") and spec.framework not in able:
         raise PairError(
             f"several_hosts is true, and the framework {spec.framework} trains on one host: set it to false "
             f"(--set several_hosts=false), or take another framework (--framework {' or '.join(able)})."
         )
-    able = [name for name, framework in known.items() if spec.platform in framework.tpu]
+    able = [name for name, framework in all_frameworks.items() if spec.platform in framework.tpu]
     if spec.accelerator is AcceleratorKind.TPU and spec.framework not in able:
         raise PairError(
             f"The framework {spec.framework} cannot use the TPU of {spec.platform_name}, whose TPU runtime does not "
@@ -699,23 +707,23 @@ def check(spec: PairSpec) -> None:
 
 def _check_model(spec: PairSpec) -> None:
     """Make sure that the pretrained model can be attached, that the framework reads it, and that images can use it."""
-    handle, framework, known = spec.handle, spec.framework, frameworks()
-    suggested = suggested_models(spec.family, framework)
+    handle, framework, all_frameworks = spec.handle, spec.framework, frameworks()
+    suggestions = suggested_models(spec.family, framework)
     if handle and not is_handle(handle):
-        names = f"{', '.join(suggested)}, or " if suggested else ""
+        names = f"{', '.join(suggestions)}, or " if suggestions else ""
         raise PairError(
             f'pretrained is "{printable(handle)}", which is no Kaggle Model: it takes {names}'
             "owner/model/framework/variation/version, such as keras/bert/keras/bert_small_en_uncased/3."
-            f"{did_you_mean(handle, suggested)}"
+            f"{did_you_mean(handle, suggestions)}"
         )
-    if spec.preset is not None and spec.preset.kind not in known[framework].models:
-        readers = [name for name, each in known.items() if spec.preset.kind in each.models]
-        readers = readers or [name for name, each in known.items() if each.models]
-        others = f"Leave pretrained out, or choose a framework that reads it: {', '.join(readers)}."
-        if suggested:
-            others = f"It reads {', '.join(suggested)}, and others that Kaggle has for the same library."
+    if spec.preset is not None and spec.preset.kind not in all_frameworks[framework].models:
+        readers = [name for name, candidate in all_frameworks.items() if spec.preset.kind in candidate.models]
+        readers = readers or [name for name, candidate in all_frameworks.items() if candidate.models]
+        advice = f"Leave pretrained out, or choose a framework that reads it: {', '.join(readers)}."
+        if suggestions:
+            advice = f"It reads {', '.join(suggestions)}, and others that Kaggle has for the same library."
         raise PairError(
-            f'pretrained is "{printable(handle)}", which the framework "{framework}" does not read. {others}'
+            f'pretrained is "{printable(handle)}", which the framework "{framework}" does not read. {advice}'
         )
     if handle and "image_size" in spec.task.details and not spec.has_backbone:
         raise PairError(
@@ -731,8 +739,8 @@ def _check_backend(spec: PairSpec) -> None:
     """
     framework, backend = spec.framework, spec.inference_backend
     converters = template_folder().glob(f"frameworks/{framework}/*{SUFFIX}") if backend != framework else ()
-    converted = {path.name.removesuffix(SUFFIX) for path in converters}
-    able = [framework, *sorted(converted & set(families()[spec.family].frameworks))]
+    converter_names = {path.name.removesuffix(SUFFIX) for path in converters}
+    able = [framework, *sorted(converter_names & set(families()[spec.family].frameworks))]
     if backend not in able:
         raise PairError(
             f'INFERENCE_BACKEND is "{printable(backend)}", and what the family {printable(spec.family)} trained in '
@@ -746,64 +754,64 @@ def spec_of(choices: Choices) -> PairSpec:
     Raises:
         KeyError: The choices are not complete, see `generator.pair.choices.completed`.
     """
-    chosen: dict[str, Any] = {key: choice.value for key, choice in choices.pair.items()}
+    pair_values: dict[str, Any] = {key: choice.value for key, choice in choices.pair.items()}
     competition = Competition(
-        slug=chosen["competition"],
-        title=chosen["title"],
-        is_code_competition=chosen["code_competition"],
-        inference_hours=chosen.get("inference_hours"),
-        internet=chosen.get("internet"),
+        slug=pair_values["competition"],
+        title=pair_values["title"],
+        is_code_competition=pair_values["code_competition"],
+        inference_hours=pair_values.get("inference_hours"),
+        internet=pair_values.get("internet"),
     )
-    keys = keys_of(chosen["family"])
+    keys = keys_of(pair_values["family"])
     values: dict[str, Any] = {
         key: choices.task[key].value if key in choices.task or rule.default is None else rule.default
         for key, rule in keys.items()
     }
     evidence = {key: choice.evidence for key, choice in choices.task.items() if choice.evidence}
     evidence["family"] = choices.pair["family"].evidence
-    shared = {key: values[key] for key, rule in keys.items() if not rule.scope}
+    shared_values = {key: values[key] for key, rule in keys.items() if not rule.scope}
     return PairSpec(
-        pair_id=_pair_id(chosen, shared),
-        framework=chosen["framework"],
-        train=kernel_name(chosen, Role.TRAIN),
-        infer=kernel_name(chosen, Role.INFER),
+        pair_id=_pair_id(pair_values, shared_values),
+        framework=pair_values["framework"],
+        train=kernel_name(pair_values, Role.TRAIN),
+        infer=kernel_name(pair_values, Role.INFER),
         competition=competition,
-        task=task_of(chosen["family"], values, evidence),
+        task=task_of(pair_values["family"], values, evidence),
         accelerator=_accelerator(choices),
-        platform=_platform(str(chosen.get("platform", Service.KAGGLE))),
-        continues=chosen.get("continues") is True,
+        platform=_platform(str(pair_values.get("platform", Service.KAGGLE))),
+        continues=pair_values.get("continues") is True,
     )
 
 
 def _accelerator(choices: Choices) -> AcceleratorKind:
-    said = choices.parameters.get("ACCELERATOR")
-    if said is None:
+    choice = choices.parameters.get("ACCELERATOR")
+    if choice is None:
         return catalog().training.kind
     try:
-        return AcceleratorKind(str(said.value))
+        return AcceleratorKind(str(choice.value))
     except ValueError:
-        value, known = str(said.value), ", ".join(f'"{kind}"' for kind in AcceleratorKind)
+        value, kind_names = str(choice.value), ", ".join(f'"{kind}"' for kind in AcceleratorKind)
         nearest = did_you_mean(value, AcceleratorKind)
-        raise PairError(f'ACCELERATOR is "{printable(value)}", and notebooks know {known}.{nearest}') from None
+        raise PairError(f'ACCELERATOR is "{printable(value)}", and notebooks know {kind_names}.{nearest}') from None
 
 
 def _platform(name: str) -> Service:
     if name not in (Service.KAGGLE, Service.COLAB):
-        known = [str(Service.KAGGLE), str(Service.COLAB)]
-        nearest = did_you_mean(name, known)
-        raise PairError(f'The platform is "{printable(name)}", and training runs on {" or ".join(known)}.{nearest}')
+        platforms = [str(Service.KAGGLE), str(Service.COLAB)]
+        nearest = did_you_mean(name, platforms)
+        raise PairError(f'The platform is "{printable(name)}", and training runs on {" or ".join(platforms)}.{nearest}')
     return Service(name)
 
 
-def _pair_id(chosen: dict[str, Any], task: dict[str, Any]) -> str:
-    shared = {
-        "competition": chosen["competition"],
-        "family": chosen["family"],
-        "framework": chosen["framework"],
+def _pair_id(pair_values: dict[str, Any], task: dict[str, Any]) -> str:
+    identity = {
+        "competition": pair_values["competition"],
+        "family": pair_values["family"],
+        "framework": pair_values["framework"],
         **task,
     }
-    digest = hashlib.sha256(json.dumps(shared, sort_keys=True).encode()).hexdigest()[:8]
-    return f"{chosen['competition']}-{chosen['framework']}-{digest}"
+    digest = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:8]
+    return f"{pair_values['competition']}-{pair_values['framework']}-{digest}"
 
 
 # The names of backbones that a framework has, as far as they are known without it.
@@ -826,20 +834,20 @@ def check_backbone(spec: PairSpec, knobs: Mapping[str, Value], defaults: Mapping
     if KNOB not in knobs or KNOB not in defaults:
         return
     name, of_photographs, of_others = str(knobs[KNOB]), *_names_in(spec.framework)
-    known = of_photographs if spec.has_backbone else of_others
+    backbones = of_photographs if spec.has_backbone else of_others
     if not spec.has_backbone and spec.task.target_kind not in (TargetKind.MASK, TargetKind.IMAGE):
-        known = (*of_others, *of_photographs)  # of sounds
-    if not _is_possible(name, known):
+        backbones = (*of_others, *of_photographs)  # of sounds
+    if not _is_possible(name, backbones):
         raise PairError(
             f'BACKBONE is "{printable(name)}", which the framework {spec.framework} does not have here.'
-            f"{_nearest(name, known, default=str(defaults[KNOB]))}{_reason(name, spec, of_photographs)}"
+            f"{_nearest(name, backbones, default=str(defaults[KNOB]))}{_reason(name, spec, of_photographs)}"
         )
 
 
 def untested_backbone(knobs: Mapping[str, Choice], framework: str) -> tuple[str, ...]:
     """Returns a sentence on what is not known of the backbone that the user chose; nothing of the others."""
-    name, known = str(knobs[KNOB].value) if KNOB in knobs else "", frameworks().get(framework)
-    if known is None or not name.startswith(tuple(known.untested)):
+    name, declaration = str(knobs[KNOB].value) if KNOB in knobs else "", frameworks().get(framework)
+    if declaration is None or not name.startswith(tuple(declaration.untested)):
         return ()
     unknown = f"{printable(name)} is not tested here: its memory, its time and its LEARNING_RATE are not known"
     return (f"{unknown}; `tandem plan` measures a step.",)
@@ -848,18 +856,22 @@ def untested_backbone(knobs: Mapping[str, Choice], framework: str) -> tuple[str,
 def without_foreign_backbone(knobs: Mapping[str, Choice], framework: str) -> dict[str, Choice]:
     """Returns the knobs that a pair keeps in another framework: all but a backbone that this one does not have."""
     of_photographs, of_others = _names_in(framework)
-    known = (*of_photographs, *of_others)
-    return {name: each for name, each in knobs.items() if name != KNOB or _is_possible(str(each.value), known)}
+    backbones = (*of_photographs, *of_others)
+    return {
+        name: choice for name, choice in knobs.items() if name != KNOB or _is_possible(str(choice.value), backbones)
+    }
 
 
 def _names_in(framework: str) -> tuple[Collection[str], Collection[str]]:
-    found = frameworks().get(framework)
-    return (found.backbones, found.encoders) if found else ((), ())
+    declaration = frameworks().get(framework)
+    return (declaration.backbones, declaration.encoders) if declaration else ((), ())
 
 
 def _reason(name: str, spec: PairSpec, of_photographs: Collection[str]) -> str:
     """Why there is no such backbone, as a sentence; nothing where the name is unknown altogether."""
-    having = [each.title for each in frameworks().values() if name in (*each.backbones, *each.encoders)]
+    having = [
+        framework.title for framework in frameworks().values() if name in (*framework.backbones, *framework.encoders)
+    ]
     if not of_photographs:
         return " It takes the models of timm, whose names are in lower case."
     if name in of_photographs:
@@ -869,16 +881,16 @@ def _reason(name: str, spec: PairSpec, of_photographs: Collection[str]) -> str:
     return ""
 
 
-def _nearest(name: str, known: Collection[str], *, default: str) -> str:
+def _nearest(name: str, backbones: Collection[str], *, default: str) -> str:
     """The nearest names, for the end of the message."""
-    by_letters = {each.lower().replace("_", ""): each for each in known}
+    by_letters = {candidate.lower().replace("_", ""): candidate for candidate in backbones}
     letters = name[:100].lower().replace("_", "").replace("-", "")
     near = [letters] if letters in by_letters else get_close_matches(letters, by_letters, n=3)
     if not near:
         return f' Take another, such as "{printable(default)}".'
-    return " Did you mean {}?".format(" or ".join(f'"{by_letters[each]}"' for each in near))
+    return " Did you mean {}?".format(" or ".join(f'"{by_letters[candidate]}"' for candidate in near))
 
 
-def _is_possible(name: str, known: Collection[str]) -> bool:
+def _is_possible(name: str, backbones: Collection[str]) -> bool:
     """True unless the name is known to be wrong: timm, which has many, writes all of its own in lower case."""
-    return name in known if known else name.islower() or bool(set("/:") & set(name))
+    return name in backbones if backbones else name.islower() or bool(set("/:") & set(name))

@@ -115,16 +115,16 @@ class KernelName:
         return f"{self.owner}/{self.slug}"
 
 
-def kernel_name(chosen: Mapping[str, Any], role: Role) -> KernelName:
+def kernel_name(pair_values: Mapping[str, Any], role: Role) -> KernelName:
     """The name of one of the two kernels, from the choices of a pair by their keys."""
-    ending = f"{chosen['framework']}-{role}".replace("_", "-")
+    ending = f"{pair_values['framework']}-{role}".replace("_", "-")
     # Another pair of the same competition has a name of its own, so that the two do not write into the same kernels.
-    name = str(chosen.get("name") or chosen["competition"])
+    name = str(pair_values.get("name") or pair_values["competition"])
     # One that `generate --framework` put beside the usual pair is called after its framework already.
-    name = name.removesuffix(f"-{chosen['framework']}") or name
-    stem = _shortened(name, _LONGEST_TITLE - len(ending) - 1)
+    name = name.removesuffix(f"-{pair_values['framework']}") or name
+    stem = _shorten_slug(name, _LONGEST_TITLE - len(ending) - 1)
     title = f"{stem}-{ending}".replace("-", " ")
-    return KernelName(title=title[0].upper() + title[1:], owner=chosen["owner"])
+    return KernelName(title=title[0].upper() + title[1:], owner=pair_values["owner"])
 
 
 def dataset_beside(kernel: str, ending: str) -> str:
@@ -133,7 +133,7 @@ def dataset_beside(kernel: str, ending: str) -> str:
     return f"{owner}/{slug[: _LONGEST_DATASET - len(ending)].strip('-')}{ending}"
 
 
-def _shortened(slug: str, room: int) -> str:
+def _shorten_slug(slug: str, room: int) -> str:
     """Cuts a slug at a hyphen, and adds four digits of its hash so that two long ones do not become the same."""
     slug = slug_of(slug)
     if len(slug) <= room:

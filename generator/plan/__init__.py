@@ -30,10 +30,10 @@ from generator.errors import RunError
 from generator.files import read_json
 from generator.kit_files import PageTemplates
 from generator.pair.folder import existing_pair
-from generator.pair.generation import read_pair
+from generator.pair.generation import read_pair_spec
 from generator.pair.workspace import Role, Workspace
 from generator.plan import probe
-from generator.run.execution import Execution, Listener, read_notebook, read_notebook_parameters, set_parameters
+from generator.run.execution import Execution, Listener, load_notebook_v4, read_notebook_parameters, set_parameters
 from generator.run.input_mounts import lay_out, mounts, read_sources
 from generator.run.kernel import KernelSetup, private_folder, require_packages
 from generator.text import JsonObject, duration, milliseconds, operations, printable
@@ -86,7 +86,7 @@ class PlanOptions:
 
 
 @dataclass(frozen=True)
-class Machine:
+class MachineRates:
     """The peak rates of this machine's processors: operations and bytes a second, and how many cores there are."""
 
     flops: float
@@ -139,7 +139,7 @@ class Measurement:
     follows_root: bool
     ready_seconds: float
     loop_seconds: float
-    machine: Machine
+    machine: MachineRates
     step: CpuStep | None
     step_seconds: float | None
     is_specimen: bool
@@ -155,35 +155,35 @@ def measure(options: PlanOptions, listener: Listener) -> Measurement:
     require_packages()
     with private_folder() as private:
         # Any notebook could have written the probe's answer in its place.
-        said = read_json(_executed(options, private, listener), most=_LONGEST_ANSWER)
-    if not said:
+        answer = read_json(_execute_probe(options, private, listener), most=_LONGEST_ANSWER)
+    if not answer:
         raise MeasurementError(pair=options.pair, problem="it ended before its first epoch")
-    return _measurement(said, options)
+    return _measurement(answer, options)
 
 
-def _executed(options: PlanOptions, private: Path, listener: Listener) -> Path:
+def _execute_probe(options: PlanOptions, private: Path, listener: Listener) -> Path:
     """Executes the cells in a private folder, and returns the file that the probe writes there."""
     from generator.run.engine import execute
 
     pair = existing_pair(options.workspace, options.pair)
     notebook = pair.notebook(Role.TRAIN)
     parameters = set_parameters({Role.TRAIN: read_notebook_parameters(notebook)}, options.assignments, smoke=False)
-    wanted = mounts(read_sources(pair, Role.TRAIN), options.workspace, outputs={}, specimen=options.specimen)
+    mount_points = mounts(read_sources(pair, Role.TRAIN), options.workspace, outputs={}, specimen=options.specimen)
     working, input_root, copy = private / "working", private / "input", private / "measured.ipynb"
     copy.write_text(_with_probe(notebook, options), encoding="utf-8")
     working.mkdir()
-    lay_out(wanted, input_root)
+    lay_out(mount_points, input_root)
     execution = Execution(
         title=f"{options.pair}/{notebook.name}",
         source=copy,
         saved_as=private / "executed.ipynb",
         parameters=parameters[Role.TRAIN].with_roots(input_root=input_root, working_root=working).values,
-        kernel=KernelSetup(private, working, (input_root, *(mount.source for mount in wanted))),
-        mounted={input_root / mount.at: mount.source for mount in wanted},
+        kernel=KernelSetup(private, working, (input_root, *(mount.source for mount in mount_points))),
+        mount_sources={input_root / mount.at: mount.source for mount in mount_points},
     )
-    executed = execute(execution, listener)
-    if executed.failure is not None:
-        raise executed.failure
+    result = execute(execution, listener)
+    if result.failure is not None:
+        raise result.failure
     return working / "probe.json"
 
 
@@ -192,40 +192,40 @@ def _with_probe(notebook: Path, options: PlanOptions) -> str:
     import nbformat
 
     v4: Any = nbformat.v4
-    measured = read_notebook(notebook)
-    names = [cell.get("id", "") for cell in measured.cells]
+    content = load_notebook_v4(notebook)
+    names = [cell.get("id", "") for cell in content.cells]
     if TRAIN_CELL not in names:
         raise MeasurementError(pair=options.pair, problem=f'its notebook has no cell called "{TRAIN_CELL}"')
     at = names.index(TRAIN_CELL)
     source = f"{getsource(probe)}\n\ninstall(globals(), timed_steps={options.timed_steps})\n"
-    measured.cells[at:] = [v4.new_code_cell(source, id="probe"), measured.cells[at]]
-    return str(v4.writes(measured))
+    content.cells[at:] = [v4.new_code_cell(source, id="probe"), content.cells[at]]
+    return str(v4.writes(content))
 
 
-def _measurement(said: JsonObject, options: PlanOptions) -> Measurement:
+def _measurement(answer: JsonObject, options: PlanOptions) -> Measurement:
     """The answer of the notebook's process, which ran a stranger's code: only numbers are taken from it."""
-    cost, pipeline, machine = said.section("cost"), said.section("input"), said.section("machine")
-    counts = {name: _count(said, name) for name in ("epochs", "folds", "batch", "parameters", "held_out")}
-    examples, steps = _count(pipeline, "examples"), _count(said, "steps_per_epoch")
-    rates = Machine(_positive(machine, "flops"), _positive(machine, "bytes"), os.cpu_count() or 1)
+    cost, pipeline, machine = answer.section("cost"), answer.section("input"), answer.section("machine")
+    counts = {name: _count(answer, name) for name in ("epochs", "folds", "batch", "parameters", "held_out")}
+    examples, steps = _count(pipeline, "examples"), _count(answer, "steps_per_epoch")
+    rates = MachineRates(_positive(machine, "flops"), _positive(machine, "bytes"), os.cpu_count() or 1)
     figures = [_positive(cost, name) for name in ("flops", "bytes", "memory", "compile_seconds")]
-    is_compiled, taken = min(figures[:2]) > 0, _positive(said, "step_seconds")
-    needed = (counts["epochs"], counts["folds"], counts["batch"], examples, steps, rates.flops, rates.bandwidth)
-    if min(needed) <= 0 or not (is_compiled or taken):
+    is_compiled, step_seconds = min(figures[:2]) > 0, _positive(answer, "step_seconds")
+    quantities = (counts["epochs"], counts["folds"], counts["batch"], examples, steps, rates.flops, rates.bandwidth)
+    if min(quantities) <= 0 or not (is_compiled or step_seconds):
         raise MeasurementError(pair=options.pair, problem="what it says of itself is no training")
-    learning_rate, base = _positive(said, "learning_rate"), _positive(said, "base_rate")
+    learning_rate, base = _positive(answer, "learning_rate"), _positive(answer, "base_rate")
     return Measurement(
         input_seconds=_positive(pipeline, "processor_seconds") / examples,
         examples=steps * counts["batch"],
         **counts,
-        example_bytes=_positive(said, "batch_bytes") / counts["batch"],
+        example_bytes=_positive(answer, "batch_bytes") / counts["batch"],
         learning_rate=learning_rate,
         follows_root=learning_rate > _ABOVE_LINE * base * counts["batch"] / REFERENCE_BATCH,
-        ready_seconds=_positive(said, "ready_seconds"),
-        loop_seconds=_positive(said, "loop_seconds"),
+        ready_seconds=_positive(answer, "ready_seconds"),
+        loop_seconds=_positive(answer, "loop_seconds"),
         machine=rates,
         step=CpuStep(*figures) if is_compiled else None,
-        step_seconds=taken or None,
+        step_seconds=step_seconds or None,
         is_specimen=options.specimen,
     )
 
@@ -250,20 +250,20 @@ _LARGE_BATCH = 128
 
 
 @dataclass(frozen=True)
-class Compiled:
+class StepCosts:
     """The costs of the training step for a TPU, at one batch or several; or why there are none."""
 
     costs: tuple[StepCost, ...]
     missing: str = ""
 
 
-def compiled_steps(options: PlanOptions, batch: int, tell: Callable[[str], None]) -> Compiled:
+def compiled_steps(options: PlanOptions, batch: int, tell: Callable[[str], None]) -> StepCosts:
     """Compiles the training step at the pair's own batch and at a large one, as neither tells of the other.
 
     A TPU lays out a small batch with padding, which a large one need not have.
     """
     if find_spec("libtpu") is None:
-        return Compiled((), "Google's TPU compiler is not installed")
+        return StepCosts((), "Google's TPU compiler is not installed")
     from generator.tpu_compiler.compilation import compile_steps, pair_notebook
 
     costs: list[StepCost] = []
@@ -272,8 +272,8 @@ def compiled_steps(options: PlanOptions, batch: int, tell: Callable[[str], None]
         tell(f"Compiling the step for a TPU, {size} examples a core")
         report = compile_steps(target, CompileOptions(batch_per_core=size), progress=tell)
         costs += [cost for cost in report.steps if cost.what == "train" and cost.topology != "cpu"]
-        said = [problem.sentence for problem in report.problems if problem.is_error]
-    return Compiled(tuple(costs), "" if costs else printable((said or ["it did not compile the step"])[0]))
+        errors = [problem.sentence for problem in report.problems if problem.is_error]
+    return StepCosts(tuple(costs), "" if costs else printable((errors or ["it did not compile the step"])[0]))
 
 
 # A training to be planned, made of what was measured here and of what a compiler said of its step.
@@ -282,52 +282,52 @@ def compiled_steps(options: PlanOptions, batch: int, tell: Callable[[str], None]
 _CHIPS = {"v5e": "TPU v5e", "v6e": "TPU v6e", "v3": "TPU v3", "v2": "TPU v2"}
 
 
-def workload_of(measured: Measurement, costs: Sequence[StepCost] = (), *, examples: int | None = None) -> Workload:
+def workload_of(measurement: Measurement, costs: Sequence[StepCost] = (), *, examples: int | None = None) -> Workload:
     """Returns the training that was measured.
 
     Args:
-        measured: The measurement.
+        measurement: The measurement.
         costs: What a TPU's compiler said of its training step, at one batch or several; none if it was not asked.
         examples: The examples of an epoch, where those that were measured are not the competition's.
     """
-    step, rates = measured.step, measured.machine
-    flops, moved, memory, seconds = (
-        (step.flops, step.bytes_moved, step.memory, step.compile_seconds) if step else _guessed(measured)
+    step, rates = measurement.step, measurement.machine
+    flops, bytes_moved, memory, seconds = (
+        (step.flops, step.bytes_moved, step.memory, step.compile_seconds) if step else _estimate_step(measurement)
     )
-    grown = 1.0 if examples is None else examples / measured.examples
+    scale = 1.0 if examples is None else examples / measurement.examples
     return Workload(
-        examples=round(measured.examples * grown),
-        held_out=round(measured.held_out * grown),
-        epochs=measured.epochs,
-        folds=measured.folds,
-        parameters=measured.parameters,
-        input_seconds=measured.input_seconds,
-        ready_seconds=measured.ready_seconds,
-        loop_seconds=measured.loop_seconds or catalog().experience.loop_seconds,
+        examples=round(measurement.examples * scale),
+        held_out=round(measurement.held_out * scale),
+        epochs=measurement.epochs,
+        folds=measurement.folds,
+        parameters=measurement.parameters,
+        input_seconds=measurement.input_seconds,
+        ready_seconds=measurement.ready_seconds,
+        loop_seconds=measurement.loop_seconds or catalog().experience.loop_seconds,
         processor=Processor(rates.flops / rates.cores, rates.bandwidth / rates.cores),
-        cpu_step=CompiledStep(measured.batch, flops, moved, memory, seconds),
-        steps=tuple(_compiled(cost) for cost in costs if cost.topology != "cpu" and cost.batch_per_core),
+        cpu_step=CompiledStep(measurement.batch, flops, bytes_moved, memory, seconds),
+        steps=tuple(_to_compiled_step(cost) for cost in costs if cost.topology != "cpu" and cost.batch_per_core),
     )
 
 
-def this_machine(measured: Measurement) -> Accelerator:
+def this_machine(measurement: Measurement) -> Accelerator:
     """Returns the machine that was measured on, as an accelerator without limits."""
     nobody = replace(catalog().accelerators[""], service=Service.HERE, name="this machine", status=Status.OFFERED)
-    return replace(nobody, kind=AcceleratorKind.CPU, cores=measured.machine.cores, host_memory_gib=None)
+    return replace(nobody, kind=AcceleratorKind.CPU, cores=measurement.machine.cores, host_memory_gib=None)
 
 
-def _guessed(measured: Measurement) -> tuple[float, float, float, float]:
+def _estimate_step(measurement: Measurement) -> tuple[float, float, float, float]:
     """The figures of a step that no compiler told: of what it took here, half is arithmetic and half is traffic."""
-    half = (measured.step_seconds or 0.0) * catalog().experience.cpu_attainable / 2
+    half = (measurement.step_seconds or 0.0) * catalog().experience.cpu_attainable / 2
     return (
-        half * measured.machine.flops,
-        half * measured.machine.bandwidth,
-        float(STATE_BYTES * measured.parameters),
+        half * measurement.machine.flops,
+        half * measurement.machine.bandwidth,
+        float(STATE_BYTES * measurement.parameters),
         0.0,
     )
 
 
-def _compiled(cost: StepCost) -> CompiledStep:
+def _to_compiled_step(cost: StepCost) -> CompiledStep:
     return CompiledStep(
         batch=cost.batch_per_core,
         flops=plausible(cost.flops),
@@ -357,7 +357,7 @@ class Plan:
         workload: The training.
         predictions: One for each accelerator that everybody can have, with the batch to use there.
         unknown: The accelerators of which too little is known.
-        recommended: The one to take.
+        recommendation: The one to take.
         reason: Why.
         lessons: What the figures show beside, a sentence each.
     """
@@ -365,7 +365,7 @@ class Plan:
     workload: Workload
     predictions: tuple[Prediction, ...]
     unknown: tuple[Accelerator, ...]
-    recommended: Prediction
+    recommendation: Prediction
     reason: str
     lessons: tuple[str, ...]
 
@@ -378,14 +378,17 @@ def plan_training(work: Workload, *, batch: int, sees_tpu: bool = True) -> Plan:
         batch: The examples a device that the pair takes now.
         sees_tpu: Whether its framework can use the TPU of Kaggle's image.
     """
-    offered = [each for each in catalog().everything if each.status is Status.OFFERED]
-    made = {each.title: best_batch(work, each, _candidates(work, each, batch)) for each in offered}
-    predictions = tuple(found for found in made.values() if found is not None)
-    ours = [found for found in predictions if found.accelerator.service is Service.KAGGLE]
-    usable = [found for found in ours if sees_tpu or found.accelerator.kind is not AcceleratorKind.TPU]
-    recommended, reason = _recommended(usable)
-    unknown = tuple(each for each in offered if made[each.title] is None)
-    return Plan(work, predictions, unknown, recommended, reason, tuple(_lessons(work, predictions, recommended)))
+    accelerators = [accelerator for accelerator in catalog().all_accelerators if accelerator.status is Status.OFFERED]
+    best_by_title = {
+        accelerator.title: best_batch(work, accelerator, _candidates(work, accelerator, batch))
+        for accelerator in accelerators
+    }
+    predictions = tuple(prediction for prediction in best_by_title.values() if prediction is not None)
+    ours = [prediction for prediction in predictions if prediction.accelerator.service is Service.KAGGLE]
+    usable = [prediction for prediction in ours if sees_tpu or prediction.accelerator.kind is not AcceleratorKind.TPU]
+    recommendation, reason = _recommend(usable)
+    unknown = tuple(accelerator for accelerator in accelerators if best_by_title[accelerator.title] is None)
+    return Plan(work, predictions, unknown, recommendation, reason, tuple(_lessons(work, predictions, recommendation)))
 
 
 def _candidates(work: Workload, accelerator: Accelerator, batch: int) -> list[int]:
@@ -393,19 +396,25 @@ def _candidates(work: Workload, accelerator: Accelerator, batch: int) -> list[in
     most = work.examples // (_FEWEST_STEPS * accelerator.devices)
     if accelerator.kind is AcceleratorKind.CPU or work.is_rough:
         return [batch]
-    return [each for each in _BATCHES if each <= most] or [_BATCHES[0]]
+    return [candidate for candidate in _BATCHES if candidate <= most] or [_BATCHES[0]]
 
 
-def _recommended(predictions: Sequence[Prediction]) -> tuple[Prediction, str]:
-    fitting = [each for each in predictions if each.fits] or list(predictions)
-    fastest = min(fitting, key=lambda each: each.total)
-    frugal = next((each for each in fitting if each.weekly_share is None and each.session_share < 1), None)
+def _recommend(predictions: Sequence[Prediction]) -> tuple[Prediction, str]:
+    fitting = [prediction for prediction in predictions if prediction.fits] or list(predictions)
+    fastest = min(fitting, key=lambda prediction: prediction.total)
+    frugal = next(
+        (prediction for prediction in fitting if prediction.weekly_share is None and prediction.session_share < 1), None
+    )
     if frugal is fastest:
         return frugal, "It is the fastest, and costs no quota."
     if frugal is not None and (frugal.total < _SOON or frugal.total < _PATIENCE * fastest.total):
         times = f"{duration(frugal.total)}, against {duration(fastest.total)} on {fastest.accelerator.title}"
         return frugal, f"It takes {times}, and costs no quota."
-    second = min((each for each in fitting if each is not fastest), key=lambda each: each.total, default=None)
+    second = min(
+        (prediction for prediction in fitting if prediction is not fastest),
+        key=lambda prediction: prediction.total,
+        default=None,
+    )
     slower = f", {second.total / fastest.total:.1f} times as fast as {second.accelerator.title}" if second else ""
     sessions = (
         "" if fastest.session_share < 1 else f" It takes {fastest.session_share:.1f} sessions, one after the other."
@@ -413,20 +422,24 @@ def _recommended(predictions: Sequence[Prediction]) -> tuple[Prediction, str]:
     return fastest, f"It is the fastest{slower}.{sessions}"
 
 
-def _lessons(work: Workload, predictions: Sequence[Prediction], recommended: Prediction) -> list[str]:
+def _lessons(work: Workload, predictions: Sequence[Prediction], recommendation: Prediction) -> list[str]:
     """What people learn the hard way, where this training shows it."""
     lessons = []
-    starved = [each for each in predictions if each.bound is Bound.INPUT and each.accelerator.chip is not None]
-    for each in starved[:1]:
-        loss = each.step / max(each.device, 1e-9)
-        times = f"{milliseconds(each.host)} of them and {milliseconds(each.device)} of the device"
-        cores = f"{each.accelerator.cores} cores starve {each.accelerator.title}"
+    starved_predictions = [
+        prediction
+        for prediction in predictions
+        if prediction.bound is Bound.INPUT and prediction.accelerator.chip is not None
+    ]
+    for prediction in starved_predictions[:1]:
+        loss = prediction.step / max(prediction.device, 1e-9)
+        times = f"{milliseconds(prediction.host)} of them and {milliseconds(prediction.device)} of the device"
+        cores = f"{prediction.accelerator.cores} cores starve {prediction.accelerator.title}"
         lessons.append(f"{cores}: a batch takes {times}, which could use {loss:.1f} times as many.")
-    lessons += [lesson for each in predictions if (lesson := _largest_host(work, each))]
-    tpu = next((each for each in predictions if each.accelerator == catalog().training), None)
+    lessons += [lesson for prediction in predictions if (lesson := _largest_host(work, prediction))]
+    tpu = next((prediction for prediction in predictions if prediction.accelerator == catalog().training), None)
     if tpu is not None:
         lessons += _batches(work, tpu)
-        if recommended.accelerator.kind is AcceleratorKind.CPU and recommended.total < tpu.total:
+        if recommendation.accelerator.kind is AcceleratorKind.CPU and recommendation.total < tpu.total:
             computing = f"its chips would compute for {_computing(work, tpu):.1f} s"
             lessons.append(f"Small model, small data: of {duration(tpu.total)} on {tpu.accelerator.title} {computing}.")
     return lessons
@@ -436,7 +449,9 @@ def _batches(work: Workload, tpu: Prediction) -> list[str]:
     small, large = (predict(work, tpu.accelerator, batch) for batch in (_BATCHES[0], _BATCHES[-1]))
     if small is None or large is None or large.examples_per_second < _WORTH_SAYING * small.examples_per_second:
         return []
-    rates = " and ".join(f"{each.examples_per_second:,.0f} with {each.batch} a device" for each in (small, large))
+    rates = " and ".join(
+        f"{prediction.examples_per_second:,.0f} with {prediction.batch} a device" for prediction in (small, large)
+    )
     return [f"{tpu.accelerator.title} wants large batches, in multiples of 8: examples a second are {rates}."]
 
 
@@ -445,17 +460,17 @@ def _largest_host(work: Workload, prediction: Prediction) -> str:
     accelerator = prediction.accelerator
     if accelerator.max_cores is None:
         return ""
-    other = predict(work, replace(accelerator, cores=accelerator.max_cores), prediction.batch)
-    if other is None or prediction.total < _WORTH_SAYING * other.total:
+    alternative = predict(work, replace(accelerator, cores=accelerator.max_cores), prediction.batch)
+    if alternative is None or prediction.total < _WORTH_SAYING * alternative.total:
         return ""
     hosts = f"{accelerator.title} has hosts of {accelerator.cores} and of {accelerator.max_cores} cores"
-    times = f"{duration(prediction.total)} on the smaller, {duration(other.total)} on the larger"
+    times = f"{duration(prediction.total)} on the smaller, {duration(alternative.total)} on the larger"
     return f"{hosts}, and this training waits for its input: {times}."
 
 
-def _computing(work: Workload, made: Prediction) -> float:
-    steps = work.examples // (made.batch * made.accelerator.devices)
-    return steps * made.device * work.epochs * work.folds
+def _computing(work: Workload, prediction: Prediction) -> float:
+    steps = work.examples // (prediction.batch * prediction.accelerator.devices)
+    return steps * prediction.device * work.epochs * work.folds
 
 
 # The picture of a plan, as SVG: the roofs of the accelerators, with the training's point below each.
@@ -486,35 +501,35 @@ class _Scale:
         return list(range(math.ceil(math.log10(self.low)), math.floor(math.log10(self.high)) + 1))
 
 
-def roofline_picture(plan: Plan, *, title: str, here: Prediction | None = None) -> str:
+def roofline_picture(plan: Plan, *, title: str, local_prediction: Prediction | None = None) -> str:
     """Draws the roofs of what Kaggle lends, and of this machine.
 
     Args:
         plan: The plan.
         title: What is planned.
-        here: The training on this machine.
+        local_prediction: The training on this machine.
 
     Returns:
         The SVG, a file of its own.
     """
-    shown = [each for each in plan.predictions if each.accelerator.service is Service.KAGGLE]
-    shown += [here] if here else []
-    found = [(each, roofline_of(plan.workload, each.accelerator)) for each in shown]
-    drawn = [(made, roof) for made, roof in found if roof is not None]
-    across, up = _scales(drawn)
+    predictions = [prediction for prediction in plan.predictions if prediction.accelerator.service is Service.KAGGLE]
+    predictions += [local_prediction] if local_prediction else []
+    pairs = [(prediction, roofline_of(plan.workload, prediction.accelerator)) for prediction in predictions]
+    rooflines = [(point, roof) for point, roof in pairs if roof is not None]
+    across, up = _scales(rooflines)
     return PageTemplates(Path(__file__).parent, operations=operations).render(
         "roofline.html.j2",
         title=printable(title),
         across=across,
         up=up,
-        drawn=[(*each, _COLOURS[place % len(_COLOURS)]) for place, each in enumerate(drawn)],
-        recommended=plan.recommended,
+        drawn=[(*entry, _COLOURS[place % len(_COLOURS)]) for place, entry in enumerate(rooflines)],
+        recommended=plan.recommendation,
     )
 
 
-def _scales(drawn: Sequence[tuple[Prediction, Roofline]]) -> tuple[_Scale, _Scale]:
-    intensities = [value for made, roof in drawn for value in (made.intensity, roof.ridge) if value > 0] or [1.0]
-    rates = [value for made, roof in drawn for value in (made.rate, roof.flops) if value > 0] or [1e9]
+def _scales(rooflines: Sequence[tuple[Prediction, Roofline]]) -> tuple[_Scale, _Scale]:
+    intensities = [value for point, roof in rooflines for value in (point.intensity, roof.ridge) if value > 0] or [1.0]
+    rates = [value for point, roof in rooflines for value in (point.rate, roof.flops) if value > 0] or [1e9]
     across = _Scale(min(intensities) / 3, max(intensities) * 6, _LEFT, _RIGHT)
     return across, _Scale(min(rates) / 5, max(rates) * 3, _BOTTOM, _TOP)
 
@@ -527,38 +542,38 @@ class PlannedPair:
         name: The pair.
         framework: What its notebooks are written in.
         measurement: What was measured here.
-        compiled: What a TPU's compiler said.
+        compilation: What a TPU's compiler said.
         plan: The plan.
-        here: The training on this machine, or None.
+        local_prediction: The training on this machine, or None.
     """
 
     name: str
     framework: str
     measurement: Measurement
-    compiled: Compiled
+    compilation: StepCosts
     plan: Plan
-    here: Prediction | None
+    local_prediction: Prediction | None
 
     @property
     def assignments(self) -> tuple[str, ...]:
         """What `generate -P` would have to be told for the recommendation."""
-        made = self.plan.recommended
-        return (f"ACCELERATOR={made.accelerator.kind}", f"BATCH_SIZE={made.batch}")
+        prediction = self.plan.recommendation
+        return (f"ACCELERATOR={prediction.accelerator.kind}", f"BATCH_SIZE={prediction.batch}")
 
-    def learning_rate(self, made: Prediction) -> float:
+    def learning_rate(self, prediction: Prediction) -> float:
         """The highest rate of the schedule with the batch of a prediction, which the notebook works out itself."""
-        measured = self.measurement
-        follows = _root if measured.follows_root else _line_then_root
-        batches = made.batch * made.accelerator.devices
-        return measured.learning_rate * follows(batches) / follows(measured.batch)
+        measurement = self.measurement
+        follows = _root if measurement.follows_root else _line_then_root
+        batches = prediction.batch * prediction.accelerator.devices
+        return measurement.learning_rate * follows(batches) / follows(measurement.batch)
 
-    def steps_per_execution(self, made: Prediction) -> int:
+    def steps_per_execution(self, prediction: Prediction) -> int:
         """How many steps should be handed over at once: Keras on JAX takes them one by one whatever it is told."""
-        if self.framework != "tensorflow" or made.step <= 0:
+        if self.framework != "tensorflow" or prediction.step <= 0:
             return 1
-        per_epoch = max(1, self.plan.workload.examples // (made.batch * made.accelerator.devices))
-        wanted = 10 * made.loop / max(made.device, made.host, 1e-6)
-        return int(max(1, min(per_epoch, 64, wanted)))
+        per_epoch = max(1, self.plan.workload.examples // (prediction.batch * prediction.accelerator.devices))
+        target_steps = 10 * prediction.loop / max(prediction.device, prediction.host, 1e-6)
+        return int(max(1, min(per_epoch, 64, target_steps)))
 
 
 def plan_pair(options: PlanOptions, listener: Listener, tell: Callable[[str], None]) -> PlannedPair:
@@ -572,15 +587,15 @@ def plan_pair(options: PlanOptions, listener: Listener, tell: Callable[[str], No
     Raises:
         TandemError: The pair, its data or its packages are missing, or its notebook fails.
     """
-    spec = read_pair(existing_pair(options.workspace, options.pair))
-    measured = measure(options, listener)
-    compiled = Compiled((), "it was not asked")
+    spec = read_pair_spec(existing_pair(options.workspace, options.pair))
+    measurement = measure(options, listener)
+    compilation = StepCosts((), "it was not asked")
     if options.asks_compiler:
-        compiled = compiled_steps(options, measured.batch, tell)
-    work = workload_of(measured, compiled.costs, examples=options.examples)
-    plan = plan_training(work, batch=measured.batch, sees_tpu=spec.framework != "tensorflow")
-    here = predict(work, this_machine(measured), measured.batch)
-    return PlannedPair(options.pair, spec.framework, measured, compiled, plan, here)
+        compilation = compiled_steps(options, measurement.batch, tell)
+    work = workload_of(measurement, compilation.costs, examples=options.examples)
+    plan = plan_training(work, batch=measurement.batch, sees_tpu=spec.framework != "tensorflow")
+    local_prediction = predict(work, this_machine(measurement), measurement.batch)
+    return PlannedPair(options.pair, spec.framework, measurement, compilation, plan, local_prediction)
 
 
 def _root(batch: int) -> float:

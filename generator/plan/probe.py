@@ -32,32 +32,32 @@ def install(notebook: dict[str, Any], timed_steps: int) -> None:
     train_epoch = notebook["train_epoch"]
 
     def measure(model: Any, batches: Any) -> None:
-        def epoch(few: Any) -> None:
+        def epoch(subset: Any) -> None:
             if hasattr(model, "optimizer"):  # the schedule of learning rates ends with the training
                 model.optimizer.iterations.assign(0)
-            train_epoch(model, few)
+            train_epoch(model, subset)
 
         machine = _Machine()
         for _ in range(_REPEATS):
             machine.sample()
-        measured, batches = _measured(notebook, model, batches, most=timed_steps or _STEPS_WITHOUT_COST)
-        steps = min(measured["steps_per_epoch"], timed_steps or (0 if measured["cost"] else _STEPS_WITHOUT_COST))
+        measurement, batches = _measure_setup(notebook, model, batches, most=timed_steps or _STEPS_WITHOUT_COST)
+        steps = min(measurement["steps_per_epoch"], timed_steps or (0 if measurement["cost"] else _STEPS_WITHOUT_COST))
         if steps:
-            most = measured["steps_per_epoch"] * measured["epochs"]
+            most = measurement["steps_per_epoch"] * measurement["epochs"]
             times = {"steps": steps, "most": most, "machine": machine}
-            measured["step_seconds"] = _step_seconds(epoch, batches, **times)
-        measured |= {
+            measurement["step_seconds"] = _step_seconds(epoch, batches, **times)
+        measurement |= {
             "machine": machine.rates(),
             "loop_seconds": _loop_seconds(notebook, len(_weights(notebook, model))),
         }
-        (notebook["run"].output / "probe.json").write_text(json.dumps(measured))
+        (notebook["run"].output / "probe.json").write_text(json.dumps(measurement))
         warnings.simplefilter("ignore")  # IPython's, on how to leave it
         raise SystemExit
 
     notebook["train_epoch"] = measure
 
 
-def _measured(notebook: dict[str, Any], model: Any, batches: Any, most: int) -> tuple[dict[str, Any], Any]:
+def _measure_setup(notebook: dict[str, Any], model: Any, batches: Any, most: int) -> tuple[dict[str, Any], Any]:
     """What is measured before a step is taken; and the batches, the first of them where they come only once."""
     import jax
     import numpy as np
@@ -65,16 +65,16 @@ def _measured(notebook: dict[str, Any], model: Any, batches: Any, most: int) -> 
     ready = time.monotonic() - notebook["session_start"]
     comes_once = iter(batches) is batches
     first = [] if comes_once else [next(iter(batches))]
-    pipeline, taken = _input(batches, most)
-    batches = taken if comes_once else batches
-    batch = jax.tree.map(np.asarray, (first or taken)[0])
+    pipeline, sampled_batches = _input(batches, most)
+    batches = sampled_batches if comes_once else batches
+    batch = jax.tree.map(np.asarray, (first or sampled_batches)[0])
     arrays = jax.tree.leaves(batch)
-    measured = {
+    measurement = {
         "ready_seconds": ready,
         "input": pipeline,
         "batch": len(arrays[0]),
         "batch_bytes": sum(array.nbytes for array in arrays),
-        "parameters": sum(int(np.prod(each.shape)) for each in _weights(notebook, model)),
+        "parameters": sum(int(np.prod(weight.shape)) for weight in _weights(notebook, model)),
         "steps_per_epoch": int(notebook["steps_per_epoch"]),
         "epochs": int(notebook["epochs"]),
         "folds": len(notebook["folds"]),
@@ -84,10 +84,10 @@ def _measured(notebook: dict[str, Any], model: Any, batches: Any, most: int) -> 
         "cost": {},
     }
     try:
-        measured["cost"] = _cost(notebook, model, batch)
+        measurement["cost"] = _cost(notebook, model, batch)
     except Exception as error:  # noqa: BLE001 - Keras' own step is private, and a notebook need not have one
-        measured["cost_failed"] = f"{type(error).__name__}: {error}"[:300]
-    return measured, batches
+        measurement["cost_failed"] = f"{type(error).__name__}: {error}"[:300]
+    return measurement, batches
 
 
 def _input(batches: Iterable[Any], most: int) -> tuple[dict[str, float], list[Any]]:
@@ -95,13 +95,13 @@ def _input(batches: Iterable[Any], most: int) -> tuple[dict[str, float], list[An
     import jax
 
     first: list[Any] = []
-    examples, started, processors = 0, time.perf_counter(), time.process_time()
+    examples, start_time, processors = 0, time.perf_counter(), time.process_time()
     for batch in batches:
         examples += len(jax.tree.leaves(batch)[0])
         first += [batch] if len(first) < most else []
-        if time.perf_counter() - started > _INPUT_SECONDS:
+        if time.perf_counter() - start_time > _INPUT_SECONDS:
             break
-    seconds = time.perf_counter() - started
+    seconds = time.perf_counter() - start_time
     return {
         "processor_seconds": time.process_time() - processors,
         "seconds": seconds,
@@ -127,12 +127,12 @@ class _Machine:
         """Takes the time of a product and of a copy."""
         import numpy as np
 
-        started = time.perf_counter()
+        start_time = time.perf_counter()
         self._product(self._matrix).block_until_ready()
-        between = time.perf_counter()
+        middle_time = time.perf_counter()
         np.copyto(self._copy, self._source)
-        self._products.append(between - started)
-        self._copies.append(time.perf_counter() - between)
+        self._products.append(middle_time - start_time)
+        self._copies.append(time.perf_counter() - middle_time)
 
     def rates(self) -> dict[str, float]:
         """The operations and bytes a second of the median sample."""
@@ -151,7 +151,7 @@ def _weights(notebook: dict[str, Any], model: Any) -> list[Any]:
     return list(jax.tree.leaves(nnx.state(model["network"], nnx.Param)))
 
 
-def _lowered(notebook: dict[str, Any], model: Any, batch: Any) -> Any:
+def _lower_step(notebook: dict[str, Any], model: Any, batch: Any) -> Any:
     """The notebook's own training step, or Keras', as XLA takes it."""
     import jax
 
@@ -169,14 +169,14 @@ def _lowered(notebook: dict[str, Any], model: Any, batch: Any) -> Any:
 
 def _cost(notebook: dict[str, Any], model: Any, batch: Any) -> dict[str, float]:
     """The cost of a training step, as XLA tells it on this machine's processors."""
-    lowered = _lowered(notebook, model, batch)
+    lowered_step = _lower_step(notebook, model, batch)
     # Before it is optimised, a convolution has the operations that it has; afterwards a depthwise one has many more.
-    asked, started = lowered.cost_analysis() or {}, time.perf_counter()
-    compiled: Any = lowered.compile()
-    seconds, memory = time.perf_counter() - started, compiled.memory_analysis()
+    analysis, start_time = lowered_step.cost_analysis() or {}, time.perf_counter()
+    executable: Any = lowered_step.compile()
+    seconds, memory = time.perf_counter() - start_time, executable.memory_analysis()
     return {
-        "flops": asked["flops"],
-        "bytes": compiled.cost_analysis()["bytes accessed"],
+        "flops": analysis["flops"],
+        "bytes": executable.cost_analysis()["bytes accessed"],
         "memory": memory.argument_size_in_bytes + memory.temp_size_in_bytes,
         "compile_seconds": seconds,
     }
@@ -188,38 +188,38 @@ def _loop_seconds(notebook: dict[str, Any], variables: int) -> float:
 
     if not {"keras", "tf"} <= notebook.keys():
         return 0.0
-    keras, nothing = notebook["keras"], np.zeros((_EMPTY_STEPS, 8, 1), "float32")
+    keras, zeros = notebook["keras"], np.zeros((_EMPTY_STEPS, 8, 1), "float32")
     keras.config.set_dtype_policy("float32")
     layers = [keras.layers.Dense(1) for _ in range(min(_MOST_LAYERS, variables // 2 + 1))]
     model = keras.Sequential([keras.Input((1,)), *layers])
     model.compile(optimizer="adamw", loss="mse")
-    batches = notebook["tf"].data.Dataset.from_tensor_slices((nothing, nothing))
+    batches = notebook["tf"].data.Dataset.from_tensor_slices((zeros, zeros))
     seconds = []
     for _ in range(_REPEATS):
-        started = time.perf_counter()
+        start_time = time.perf_counter()
         model.fit(batches, verbose=0)
-        seconds.append(time.perf_counter() - started)
+        seconds.append(time.perf_counter() - start_time)
     return median(seconds) / _EMPTY_STEPS
 
 
 def _step_seconds(epoch: Any, batches: Any, *, steps: int, most: int, machine: _Machine) -> float:
     """The seconds of a training step whose batches are there already, once it is compiled; `most` the schedule has."""
-    few = list(itertools.islice(batches, steps))
+    subset = list(itertools.islice(batches, steps))
     if hasattr(batches, "take"):
-        few = batches.take(steps).cache()
-        for _ in few:
+        subset = batches.take(steps).cache()
+        for _ in subset:
             pass
-    epoch(few)
-    started = time.perf_counter()
-    epoch(few)
-    if time.perf_counter() - started < _SHORT and hasattr(few, "repeat"):
+    epoch(subset)
+    start_time = time.perf_counter()
+    epoch(subset)
+    if time.perf_counter() - start_time < _SHORT and hasattr(subset, "repeat"):
         # An epoch of few short steps would be its beginning and its end.
         rounds = max(1, min(_EMPTY_STEPS, most) // steps)
-        few, steps = few.repeat(rounds), steps * rounds
+        subset, steps = subset.repeat(rounds), steps * rounds
     seconds = []
     for _ in range(_REPEATS):
         machine.sample()
-        started = time.perf_counter()
-        epoch(few)
-        seconds.append(time.perf_counter() - started)
+        start_time = time.perf_counter()
+        epoch(subset)
+        seconds.append(time.perf_counter() - start_time)
     return median(seconds) / steps

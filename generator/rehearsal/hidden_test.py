@@ -16,25 +16,25 @@ from typing import cast
 
 from generator.competition.facts import Task
 from generator.competition.specimen.tables import table_file
-from generator.competition.specimen.values import format_of
-from generator.competition.submission import read_table
+from generator.competition.specimen.values import id_format
+from generator.competition.submission import submission_table
 from generator.competition.survey.facts import Column, ColumnKind, Survey, Table
 from generator.competition.tables.formats import (
     NotRecordsError,
     TableFormat,
     UnreadableTableError,
     Values,
-    example_of,
     features_of,
     first_records,
     record_file,
     require_no_lzma,
+    tf_example,
 )
 from generator.competition.tables.readers import table_rows
 from generator.errors import RunError
-from generator.files import PathOutsideError, contained, open_file
-from generator.sessions.sandbox import remove_tree
-from generator.text import quoted
+from generator.files import PathOutsideError, open_file, resolve_inside
+from generator.sessions.sandbox import remove_session_tree
+from generator.text import quote_text
 
 # The test set of a competition as data: its examples, each with its rows, its answers in the sample and its files.
 
@@ -45,9 +45,9 @@ Row = tuple[str, ...]
 class NoTestSetError(RunError):
     """A test set of a form that is not understood well enough to be changed; `why` is a sentence."""
 
-    def __init__(self, *, why: str) -> None:
-        self.why = why
-        super().__init__(f"No hidden test can be made of the data: {why}")
+    def __init__(self, *, reason: str) -> None:
+        self.reason = reason
+        super().__init__(f"No hidden test can be made of the data: {reason}")
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ class TestSet:
         record_id: The feature of the records with the id, "" where there are none.
         first_id: The id of the first row where ids count the rows, else None.
         has_given_ids: Whether ids can be changed: those that are paths cannot.
-        taken: Every file of the test, chosen or not, by its path: none of them is part of the rest of the data.
+        test_files: Every file of the test, chosen or not, by its path: none of them is part of the rest of the data.
     """
 
     __test__ = False  # no test of pytest's
@@ -120,7 +120,7 @@ class TestSet:
     record_id: str = ""
     first_id: int | None = None
     has_given_ids: bool = True
-    taken: frozenset[str] = field(default_factory=frozenset)
+    test_files: frozenset[str] = field(default_factory=frozenset)
 
     @property
     def id_place(self) -> int | None:
@@ -134,19 +134,21 @@ class TestSet:
     def kinds(self) -> Mapping[str, Sequence[str]]:
         """The different values of each column of the test table, in their order."""
         return {
-            name: list(dict.fromkeys(row[place] for each in self.examples for row in each.rows))
+            name: list(dict.fromkeys(row[place] for example in self.examples for row in example.rows))
             for place, name in enumerate(self.columns)
         }
 
     def with_examples(self, examples: Sequence[Example]) -> "TestSet":
         """The same with other examples, numbered anew where ids count the rows."""
-        numbered = tuple(examples)
+        new_examples = tuple(examples)
         if self.first_id is not None:
             keys = (str(self.first_id + place) for place in range(len(examples)))
-            numbered = tuple(self._renamed_answers(each, key) for each, key in zip(examples, keys, strict=True))
-        return replace(self, examples=numbered, answers=tuple(range(len(numbered))))
+            new_examples = tuple(
+                self._renamed_answers(example, key) for example, key in zip(examples, keys, strict=True)
+            )
+        return replace(self, examples=new_examples, answers=tuple(range(len(new_examples))))
 
-    def renamed(self, example: Example, key: str, group: Mapping[str, str]) -> Example:
+    def rename_example(self, example: Example, key: str, group: Mapping[str, str]) -> Example:
         """An example under another id, in its rows, its answers, its files and its record."""
         rows = tuple(self._renamed_row(row, example.key, key, group) for row in example.rows)
         files = tuple(replace(file, target=_renamed_path(file.target, example.key, key)) for file in example.files)
@@ -219,7 +221,7 @@ class _Reader:
 
     def read(self) -> TestSet:
         if self._text("lookup_table"):
-            raise NoTestSetError(why="the rows of its submission are looked up in another table.")
+            raise NoTestSetError(reason="the rows of its submission are looked up in another table.")
         table, sample = (self._table(path) for path in (self.task.test_table, self.task.sample_submission))
         files = list(self._files())
         records = dict(self._records(files)) if self._text("labels_from") == "records" else {}
@@ -229,14 +231,18 @@ class _Reader:
         else:
             self.keys = dict.fromkeys(records) if records else self._keys_of_files(sample, files)
         answers = self._answers(sample)
-        chosen = dict.fromkeys(islice(answers or self.keys, self.most))
-        rows: dict[str, list[Row]] = {} if table is not None else {key: [] for key in chosen}
+        chosen_keys = dict.fromkeys(islice(answers or self.keys, self.most))
+        rows: dict[str, list[Row]] = {} if table is not None else {key: [] for key in chosen_keys}
         for key, row in self._keyed_rows(table) if table is not None else ():
-            if key in chosen:
+            if key in chosen_keys:
                 rows.setdefault(key, []).append(row)
-        if not chosen or (absent := chosen.keys() - rows.keys()):
-            why = f"the sample has the id {quoted(min(absent))}, which no example has." if chosen else "it is empty."
-            raise NoTestSetError(why=why)
+        if not chosen_keys or (absent := chosen_keys.keys() - rows.keys()):
+            reason = (
+                f"the sample has the id {quote_text(min(absent))}, which no example has."
+                if chosen_keys
+                else "it is empty."
+            )
+            raise NoTestSetError(reason=reason)
         by_name = self._by_name([] if records else files)
         examples = [
             Example(
@@ -244,22 +250,22 @@ class _Reader:
                 origin=key,
                 rows=tuple(of_example),
                 answers=tuple(answers.get(key, ())),
-                files=tuple(TestFile(path, path) for path in self._named(key, of_example, names, by_name)),
+                files=tuple(TestFile(path, path) for path in self._example_files(key, of_example, names, by_name)),
                 record=records.get(key, b""),
             )
             for key, of_example in rows.items()
         ]
-        where = {example.key: place for place, example in enumerate(examples)}
+        places = {example.key: place for place, example in enumerate(examples)}
         made_of, group = self._texts("id_columns"), self._text("group_column")
         return TestSet(
             examples=tuple(examples),
-            answers=tuple(where[key] for key in chosen),
+            answers=tuple(places[key] for key in chosen_keys),
             table=table,
             columns=names,
             sample=sample,
             record_id=self._text("record_id") if records else "",
-            has_given_ids=not any("/" in key for key in chosen),
-            taken=frozenset(self._taken(files, by_name, is_records=bool(records))),
+            has_given_ids=not any("/" in key for key in chosen_keys),
+            test_files=frozenset(self._test_files(files, by_name, is_records=bool(records))),
             id_column=self.task.id_column,
             key_columns=tuple(dict.fromkeys([self.task.id_column, *self._media(names)])),
             id_columns=tuple(made_of),
@@ -288,9 +294,9 @@ class _Reader:
         table, root = self.survey.table(path), self.folder.resolve()
         is_there = (self.folder / path).is_file() and (self.folder / path).resolve().is_relative_to(root)
         if table is None or not is_there:
-            raise NoTestSetError(why=f"{quoted(path)} is not there, or in an archive that is not called .zip.")
+            raise NoTestSetError(reason=f"{quote_text(path)} is not there, or in an archive that is not called .zip.")
         if table.separator in _REGEX_SEPARATORS or len(set(table.column_names)) < len(table.columns):
-            raise NoTestSetError(why=f"{quoted(path)} could not be written as it is.")
+            raise NoTestSetError(reason=f"{quote_text(path)} could not be written as it is.")
         return table
 
     def _rows(self, table: Table) -> Iterator[Row]:
@@ -301,10 +307,12 @@ class _Reader:
             for row in rows:
                 cells = row[:width] if table.has_trailing_separator else row
                 if len(cells) != width:
-                    raise NoTestSetError(why=f"a row of {quoted(table.path)} has {len(cells)} of {width} cells.")
+                    raise NoTestSetError(reason=f"a row of {quote_text(table.path)} has {len(cells)} of {width} cells.")
                 yield tuple(cells)
         except (UnreadableTableError, OSError, ValueError, csv.Error) as error:
-            raise NoTestSetError(why=f"{quoted(table.path)} cannot be read: {quoted(str(error))}.") from error
+            raise NoTestSetError(
+                reason=f"{quote_text(table.path)} cannot be read: {quote_text(str(error))}."
+            ) from error
 
     def _keyed_rows(self, table: Table) -> Iterator[tuple[str, Row]]:
         """The rows of the test table, each with the id of the example that it is of."""
@@ -322,7 +330,7 @@ class _Reader:
             return lambda row, _: separator.join(row[at] for at in places)
         first = self._first_id(names)
         if first is None:
-            raise NoTestSetError(why=f"the test table has no column {quoted(self.task.id_column)}.")
+            raise NoTestSetError(reason=f"the test table has no column {quote_text(self.task.id_column)}.")
         return lambda _, at: str(first + at)
 
     def _first_id(self, names: tuple[str, ...]) -> int | None:
@@ -332,8 +340,8 @@ class _Reader:
         first, sample = self.task.details.get("first_id"), self._table(self.task.sample_submission)
         if first is None and sample is not None:
             place = self._id_place(sample)
-            said = next((row[place] for row in self._rows(sample)), "") if place is not None else "0"
-            first = int(said) if said.isdecimal() else None
+            id_text = next((row[place] for row in self._rows(sample)), "") if place is not None else "0"
+            first = int(id_text) if id_text.isdecimal() else None
         return first if isinstance(first, int) else None
 
     def _answers(self, sample: Table | None) -> Mapping[str, list[Row]]:
@@ -341,23 +349,23 @@ class _Reader:
         if sample is None:
             return {}
         place = self._id_place(sample)
-        found: dict[str, list[Row]] = {}
+        answers: dict[str, list[Row]] = {}
         for position, row in enumerate(self._rows(sample)):
             name = row[place] if place is not None else str(position)
             key = _longest_known(name, self.keys)
             if key is None:
-                raise NoTestSetError(why=f"the sample has the id {quoted(name)}, which no example has.")
-            if key not in found and len(found) == self.most:
+                raise NoTestSetError(reason=f"the sample has the id {quote_text(name)}, which no example has.")
+            if key not in answers and len(answers) == self.most:
                 break
-            found.setdefault(key, []).append(row)
-        return found
+            answers.setdefault(key, []).append(row)
+        return answers
 
     def _id_place(self, sample: Table) -> int | None:
         """The position of the ids in the rows of the sample; None where the rows are in the order of the test's."""
         if self.task.id_column in sample.column_names:
             return sample.column_names.index(self.task.id_column)
         if self.task.details.get("has_sample_ids", True) or self._texts("id_columns"):
-            raise NoTestSetError(why=f"the sample has no column {quoted(self.task.id_column)}.")
+            raise NoTestSetError(reason=f"the sample has no column {quote_text(self.task.id_column)}.")
         return None
 
     def _files(self) -> Iterator[str]:
@@ -366,7 +374,7 @@ class _Reader:
         if not at:
             return
         if not (self.folder / at).is_dir():
-            raise NoTestSetError(why=f"{quoted(at)} is no folder here.")
+            raise NoTestSetError(reason=f"{quote_text(at)} is no folder here.")
         root = self.folder.resolve()
         # A link that leads out of the data may lead to any file of the user's.
         paths = (
@@ -385,8 +393,8 @@ class _Reader:
         if ids.keys() & set(names):
             return dict.fromkeys(names)
         # Several files of an example begin with its id.
-        begun = set() if ids.keys() & set(stems) else {_longest_known(stem, ids) for stem in stems}
-        return ids if begun == ids.keys() else dict.fromkeys(stems)
+        stem_ids = set() if ids.keys() & set(stems) else {_longest_known(stem, ids) for stem in stems}
+        return ids if stem_ids == ids.keys() else dict.fromkeys(stems)
 
     def _records(self, files: Iterable[str]) -> Iterator[tuple[str, bytes]]:
         """The records of the test by their ids, until there are enough."""
@@ -394,27 +402,27 @@ class _Reader:
         for path in files:
             try:
                 with (self.folder / path).open("rb") as file:
-                    found = first_records(file, min(left, _MOST_RECORDS))
-                for record in found:
+                    records = first_records(file, min(left, _MOST_RECORDS))
+                for record in records:
                     values = features_of(record)[self._text("record_id")].values
                     yield _as_text(values[0]), record
             except (NotRecordsError, KeyError, IndexError, OSError) as error:
-                raise NoTestSetError(why=f"{quoted(path)} has no records with ids.") from error
-            left -= len(found)
+                raise NoTestSetError(reason=f"{quote_text(path)} has no records with ids.") from error
+            left -= len(records)
             if left <= 0:
                 break
 
     def _by_name(self, files: Iterable[str]) -> Mapping[str, list[str]]:
         """The files of the test by their names, with and without endings, and by the ids that they begin with."""
-        found: dict[str, list[str]] = defaultdict(list)
+        files_by_name: dict[str, list[str]] = defaultdict(list)
         for path in files:
             name = PurePosixPath(path).name
-            known = _longest_known(PurePosixPath(name).stem, self.keys)
-            for each in dict.fromkeys(part for part in (name, PurePosixPath(name).stem, known) if part):
-                found[each].append(path)
-        return found
+            example_id = _longest_known(PurePosixPath(name).stem, self.keys)
+            for key in dict.fromkeys(part for part in (name, PurePosixPath(name).stem, example_id) if part):
+                files_by_name[key].append(path)
+        return files_by_name
 
-    def _named(
+    def _example_files(
         self, key: str, rows: list[Row], names: tuple[str, ...], by_name: Mapping[str, list[str]]
     ) -> Iterable[str]:
         """The files of an example: those that its rows name, or those that its id does."""
@@ -422,7 +430,7 @@ class _Reader:
         cells = [PurePosixPath(row[place]).name for row in rows for place in places]
         return dict.fromkeys(path for name in cells or [key] for path in by_name.get(name, ()))
 
-    def _taken(self, files: list[str], by_name: Mapping[str, list[str]], *, is_records: bool) -> Iterator[str]:
+    def _test_files(self, files: list[str], by_name: Mapping[str, list[str]], *, is_records: bool) -> Iterator[str]:
         """The files that belong to some example of the test: all of a folder that has only such."""
         is_own = self._text("test_folder") != self._text("train_folder")
         if is_own or is_records:
@@ -441,11 +449,11 @@ def _cells_of(path: Path, table: Table) -> Iterator[list[str]]:
         yield from (cells for _, cells in table_rows(path, separator=table.separator))
 
 
-def _longest_known(text: str, known: Mapping[str, object]) -> str | None:
+def _longest_known(text: str, ids: Mapping[str, object]) -> str | None:
     """The known id that a text is, or begins with before a sign that is neither a letter nor a digit."""
     for end in range(len(text), 0, -1):
         is_end = end == len(text) or not text[end].isalnum()
-        if is_end and text[:end] in known:
+        if is_end and text[:end] in ids:
             return text[:end]
     return None
 
@@ -468,19 +476,19 @@ _MOST_KINDS = 0.5  # of the rows: what has more different values is no category
 
 
 @dataclass(frozen=True)
-class Variation:
+class HiddenTest:
     """A hidden test.
 
     Attributes:
         name: In a few words.
-        tried: What is different in it, as a sentence.
+        description: What is different in it, as a sentence.
         vary: Makes it; None if there is nothing in this test that could be different so.
         keeps_answers: Whether an example must have the answer that it has in the test as it is.
         may_stop: Whether a notebook may refuse it with a reason: nobody knows if Kaggle's test is so.
     """
 
     name: str
-    tried: str
+    description: str
     vary: Callable[[TestSet], TestSet | None]
     keeps_answers: bool = True
     may_stop: bool = False
@@ -499,10 +507,10 @@ def in_another_order(test: TestSet) -> TestSet | None:
     examples = list(test.examples)
     if test.first_id is None:
         source.shuffle(examples)
-    shuffled = test.with_examples(examples)
-    answers = list(shuffled.answers)
+    shuffled_test = test.with_examples(examples)
+    answers = list(shuffled_test.answers)
     source.shuffle(answers)
-    return replace(shuffled, answers=tuple(answers)) if len(examples) > 1 and test.id_place is not None else None
+    return replace(shuffled_test, answers=tuple(answers)) if len(examples) > 1 and test.id_place is not None else None
 
 
 def with_unseen_ids(test: TestSet) -> TestSet | None:
@@ -515,8 +523,8 @@ def with_more_columns(test: TestSet) -> TestSet | None:
     if test.table is None:
         return None
     front, end = _NEW_COLUMNS
-    changed = _with_rows(test, lambda row: (f"{len(row)}", *row, "x"))
-    return replace(changed, columns=(front, *test.columns, end))
+    wider_test = _with_rows(test, lambda row: (f"{len(row)}", *row, "x"))
+    return replace(wider_test, columns=(front, *test.columns, end))
 
 
 def with_missing_values(test: TestSet) -> TestSet | None:
@@ -526,11 +534,11 @@ def with_missing_values(test: TestSet) -> TestSet | None:
         return None
     source, first = _random("missing"), test.examples[0].rows[0]
 
-    def emptied(row: Row) -> Row:
-        gone = {place for place in places if row is first or source.random() < _EMPTIED}
-        return tuple("" if place in gone else cell for place, cell in enumerate(row))
+    def clear_cells(row: Row) -> Row:
+        cleared_places = {place for place in places if row is first or source.random() < _EMPTIED}
+        return tuple("" if place in cleared_places else cell for place, cell in enumerate(row))
 
-    return _with_rows(test, emptied)
+    return _with_rows(test, clear_cells)
 
 
 def with_a_new_category(test: TestSet) -> TestSet | None:
@@ -539,11 +547,11 @@ def with_a_new_category(test: TestSet) -> TestSet | None:
     if not categories:
         return None
 
-    def renewed(row: Row) -> Row:
+    def add_category(row: Row) -> Row:
         is_new = source.random() < _EMPTIED or row is test.examples[0].rows[0]
         return tuple(categories.get(place, cell) if is_new else cell for place, cell in enumerate(row))
 
-    return _with_rows(test, renewed)
+    return _with_rows(test, add_category)
 
 
 def with_a_damaged_file(test: TestSet) -> TestSet | None:
@@ -552,8 +560,8 @@ def with_a_damaged_file(test: TestSet) -> TestSet | None:
     if position is None:
         return None
     examples = list(test.examples)
-    first, *others = examples[position].files
-    examples[position] = replace(examples[position], files=(replace(first, is_damaged=True), *others))
+    first, *other_files = examples[position].files
+    examples[position] = replace(examples[position], files=(replace(first, is_damaged=True), *other_files))
     return test.with_examples(examples)
 
 
@@ -572,20 +580,20 @@ def of_none(test: TestSet) -> TestSet:
 
 
 VARIATIONS = (
-    Variation("as it is", "The test as everybody sees it.", lambda test: test),
-    Variation(f"{LARGER} times larger", f"{LARGER} times as many examples, under ids of their own.", larger),
-    Variation("another order", "The rows of the test shuffled, and those of the sample in yet another order.",
+    HiddenTest("as it is", "The test as everybody sees it.", lambda test: test),
+    HiddenTest(f"{LARGER} times larger", f"{LARGER} times as many examples, under ids of their own.", larger),
+    HiddenTest("another order", "The rows of the test shuffled, and those of the sample in yet another order.",
               in_another_order),
-    Variation("unseen ids", "The same examples under ids that nobody has seen.", with_unseen_ids),
-    Variation("one row", "A test of a single example.", of_one),
-    Variation("more columns", "A column more in front of the test table, and one at its end.", with_more_columns),
-    Variation("missing values", "Every third cell of the test table empty, and all of one row.", with_missing_values,
+    HiddenTest("unseen ids", "The same examples under ids that nobody has seen.", with_unseen_ids),
+    HiddenTest("one row", "A test of a single example.", of_one),
+    HiddenTest("more columns", "A column more in front of the test table, and one at its end.", with_more_columns),
+    HiddenTest("missing values", "Every third cell of the test table empty, and all of one row.", with_missing_values,
               keeps_answers=False, may_stop=True),
-    Variation("a new category", "A value in every column of categories that training has never seen.",
+    HiddenTest("a new category", "A value in every column of categories that training has never seen.",
               with_a_new_category, keeps_answers=False, may_stop=True),
-    Variation("a damaged file", "One file of the test that ends in the middle and cannot be decoded.",
+    HiddenTest("a damaged file", "One file of the test that ends in the middle and cannot be decoded.",
               with_a_damaged_file, keeps_answers=False, may_stop=True),
-    Variation("empty", "A test without a single row.", of_none, keeps_answers=False, may_stop=True),
+    HiddenTest("empty", "A test without a single row.", of_none, keeps_answers=False, may_stop=True),
 )  # fmt: skip
 
 
@@ -601,15 +609,15 @@ def _copies(test: TestSet, count: int) -> Iterator[Example]:
         group = dict(zip(values, groups[copy * len(values) :], strict=False))
         for place, example in enumerate(test.examples):
             key = keys[copy * size + place] if keys else test.made_id(example, group)
-            yield test.renamed(example, key, group)
+            yield test.rename_example(example, key, group)
 
 
-def _fresh(known: Sequence[str], wanted: int, name: str) -> tuple[str, ...]:
+def _fresh(ids: Sequence[str], count: int, name: str) -> tuple[str, ...]:
     """So many ids like the known ones, and none of them; numbers go on behind the largest."""
-    if all(value.isdecimal() and str(int(value)) == value for value in known):
-        first = max(map(int, known)) + 1
-        return tuple(str(first + place) for place in range(wanted))
-    return format_of(known).fresh(wanted, _random(name), avoid=known)
+    if all(value.isdecimal() and str(int(value)) == value for value in ids):
+        first = max(map(int, ids)) + 1
+        return tuple(str(first + place) for place in range(count))
+    return id_format(ids).fresh(count, _random(name), avoid=ids)
 
 
 def _with_rows(test: TestSet, change: Callable[[Row], Row]) -> TestSet:
@@ -648,31 +656,31 @@ _TOLERANCE = 1e-3
 _MOST_DIFFERENT, _MOST_DIFFERENT_TEXTS = 0.02, 0.2  # of the rows
 
 
-def read_answers(submission: Path, test: TestSet) -> Answers:
+def submission_rows(submission: Path, test: TestSet) -> Answers:
     """The rows of a submission by their ids, which may stand there more than once."""
-    found: dict[str, list[list[str]]] = defaultdict(list)
-    rows = (cells for _, cells in read_table(submission))
+    answers: dict[str, list[list[str]]] = defaultdict(list)
+    rows = (cells for _, cells in submission_table(submission))
     next(rows, None)
     place = test.id_place
     for position, cells in enumerate(rows):
         if place is None:
-            found[test.examples[test.answers[position]].key].append(cells)
+            answers[test.examples[test.answers[position]].key].append(cells)
         else:
-            found[cells[place]].append([*cells[:place], *cells[place + 1 :]])
-    return found
+            answers[cells[place]].append([*cells[:place], *cells[place + 1 :]])
+    return answers
 
 
-def difference(test: TestSet, answers: Answers, known: Answers, *, are_texts: bool = False) -> str:
+def difference(test: TestSet, answers: Answers, reference_answers: Answers, *, are_texts: bool = False) -> str:
     """What is wrong with the answers to a test, as a sentence; "" where they are those that the examples had before.
 
     Args:
         test: The test that was answered.
         answers: The answers to it.
-        known: Those to the test as it is.
+        reference_answers: Those to the test as it is.
         are_texts: Whether an answer is a text of many numbers or names, such as the code of a mask.
     """
     pairs = list(_pairs(test))
-    different = [ids for ids in pairs if not _are_alike(answers.get(ids[0], []), known.get(ids[1], []))]
+    different = [ids for ids in pairs if not _are_alike(answers.get(ids[0], []), reference_answers.get(ids[1], []))]
     if len(different) <= (_MOST_DIFFERENT_TEXTS if are_texts else _MOST_DIFFERENT) * len(pairs):
         return ""
     return (
@@ -689,15 +697,15 @@ def _pairs(test: TestSet) -> Iterator[tuple[str, str]]:
             yield key, example.origin + key.removeprefix(example.key)
 
 
-def _are_alike(some: list[list[str]], others: list[list[str]]) -> bool:
-    return len(some) == len(others) and all(map(_is_alike, chain(*some), chain(*others)))
+def _are_alike(rows: list[list[str]], other_rows: list[list[str]]) -> bool:
+    return len(rows) == len(other_rows) and all(map(_is_alike, chain(*rows), chain(*other_rows)))
 
 
-def _is_alike(one: str, other: str) -> bool:
-    if one == other:
+def _is_alike(cell: str, other_cell: str) -> bool:
+    if cell == other_cell:
         return True
     try:
-        return math.isclose(float(one), float(other), rel_tol=_TOLERANCE, abs_tol=_TOLERANCE)
+        return math.isclose(float(cell), float(other_cell), rel_tol=_TOLERANCE, abs_tol=_TOLERANCE)
     except ValueError:
         return False
 
@@ -722,13 +730,13 @@ def write_folder(data: Path, test: TestSet, folder: Path) -> None:
     """
     data = data.resolve()
     tables = {table.path for table in (test.table, test.sample) if table is not None}
-    for path in files_below(data):
-        if path not in tables and path not in test.taken:
+    for path in relative_paths(data):
+        if path not in tables and path not in test.test_files:
             link(data, path, folder / path)
     (folder / test.folder).mkdir(parents=True, exist_ok=True)
     for example in test.examples:
         for file in example.files:
-            target = contained(folder / file.target, root=folder)
+            target = resolve_inside(folder / file.target, root=folder)
             if file.is_damaged:
                 _write_half(data, file.source, target)
             elif not target.exists():
@@ -744,7 +752,7 @@ def write_folder(data: Path, test: TestSet, folder: Path) -> None:
 
 def _write_half(data: Path, path: str, target: Path) -> None:
     try:
-        with open_file(contained(data / path, root=data)) as file:
+        with open_file(resolve_inside(data / path, root=data)) as file:
             content = file.read(min(_MOST_OF_HALF, os.fstat(file.fileno()).st_size // 2))
     except (OSError, PathOutsideError):
         return
@@ -752,7 +760,7 @@ def _write_half(data: Path, path: str, target: Path) -> None:
     target.write_bytes(content)
 
 
-def files_below(data: Path) -> Iterator[str]:
+def relative_paths(data: Path) -> Iterator[str]:
     """Yields the paths of all files below a folder, relative to it."""
     for at, _, names in os.walk(data):
         yield from ((Path(at) / name).relative_to(data).as_posix() for name in names)
@@ -765,7 +773,7 @@ def link(data: Path, path: str, target: Path) -> None:
     are a link to nothing and what is no file.
     """
     try:
-        source = contained(data / path, root=data)
+        source = resolve_inside(data / path, root=data)
     except PathOutsideError:
         return
     if not source.is_file():
@@ -798,7 +806,7 @@ def _records(test: TestSet) -> Iterator[bytes]:
         }
         kind, _ = features[test.record_id]
         key: list[bytes] | list[int] = [example.key.encode()] if kind == "bytes" else [int(float(example.key))]
-        yield example_of({**features, test.record_id: (kind, key)})
+        yield tf_example({**features, test.record_id: (kind, key)})
 
 
 # Zip archives that a test lies in: unpacked for the test to be read and changed, and packed again.
@@ -825,17 +833,17 @@ def unpack_archives(data: Path, archives: Iterable[str], folder: Path) -> None:
         NoTestSetError: An archive is missing, damaged, hostile, or larger than there is room for.
         OSError: The folder cannot be written.
     """
-    packed = set(archives)
-    for path in files_below(data):
-        if path not in packed:
+    archive_paths = set(archives)
+    for path in relative_paths(data):
+        if path not in archive_paths:
             link(data, path, folder / path)
-    for path in packed:
+    for path in archive_paths:
         try:
-            with zipfile.ZipFile(contained(data / path, root=data)) as archive:
+            with zipfile.ZipFile(resolve_inside(data / path, root=data)) as archive:
                 _check(path, archive.infolist(), shutil.disk_usage(folder).free)
                 archive.extractall(folder / path)
         except (*_UNREADABLE, PathOutsideError) as error:
-            raise NoTestSetError(why=f"{quoted(path)} cannot be unpacked: {quoted(str(error))}.") from error
+            raise NoTestSetError(reason=f"{quote_text(path)} cannot be unpacked: {quote_text(str(error))}.") from error
 
 
 def require_room(data: Path, archives: Sequence[str], test: TestSet) -> None:
@@ -849,13 +857,13 @@ def require_room(data: Path, archives: Sequence[str], test: TestSet) -> None:
     Raises:
         NoTestSetError: They would.
     """
-    chosen = {file.source for example in test.examples for file in example.files}
+    example_files = {file.source for example in test.examples for file in example.files}
     inside = tuple(f"{archive}/" for archive in archives)
-    paths = [path for path in files_below(data) if path.startswith(inside)]
-    size = sum((data / path).stat().st_size for path in paths if path in chosen or path not in test.taken)
+    paths = [path for path in relative_paths(data) if path.startswith(inside)]
+    size = sum((data / path).stat().st_size for path in paths if path in example_files or path not in test.test_files)
     if _COPIES * size > shutil.disk_usage(data).free // 2:
-        much = f"{_COPIES * size / 2**30:,.1f} GB"
-        raise NoTestSetError(why=f"its archives, packed anew for each, would take {much} of the disk.")
+        amount = f"{_COPIES * size / 2**30:,.1f} GB"
+        raise NoTestSetError(reason=f"its archives, packed anew for each, would take {amount} of the disk.")
 
 
 def pack_archives(folder: Path, archives: Iterable[str]) -> None:
@@ -869,7 +877,7 @@ def pack_archives(folder: Path, archives: Iterable[str]) -> None:
         with zipfile.ZipFile(whole, "w", strict_timestamps=False) as archive:
             for member in sorted((folder / path).rglob("*")):
                 archive.write(member, member.relative_to(folder / path))
-        remove_tree(folder / path)
+        remove_session_tree(folder / path)
         whole.rename(folder / path)
 
 
@@ -877,10 +885,10 @@ def _check(path: str, members: list[zipfile.ZipInfo], free: int) -> None:
     """Refuses what a notebook refuses as well, and what no disk or stack would hold."""
     size = sum(member.file_size for member in members)
     if len(members) > _MOST_MEMBERS or size > min(_MOST_BYTES, free // 4):
-        much = f"{len(members):,} files of {size / 2**30:,.1f} GB"
-        raise NoTestSetError(why=f"{quoted(path)} has {much}, too much to unpack here.")
+        amount = f"{len(members):,} files of {size / 2**30:,.1f} GB"
+        raise NoTestSetError(reason=f"{quote_text(path)} has {amount}, too much to unpack here.")
     for member in members:
         require_no_lzma(member)
         parts = PurePosixPath(member.filename.replace("\\", "/")).parts
         if ".." in parts or member.filename.startswith(("/", "\\")) or len(parts) > _MOST_LEVELS:
-            raise NoTestSetError(why=f"{quoted(path)} would write outside of its folder, or too deep.")
+            raise NoTestSetError(reason=f"{quote_text(path)} would write outside of its folder, or too deep.")

@@ -22,9 +22,9 @@ from generator.rehearsal.hidden_test import VARIATIONS
 from generator.rehearsal.sessions import (
     FEW_EPOCHS,
     RERUN,
+    FinishedSession,
     InferenceWish,
     Rehearsal,
-    Session,
     Sessions,
     Trial,
     Verdict,
@@ -35,8 +35,8 @@ from generator.rehearsal.sessions import (
     training_trials,
 )
 from generator.run.input_mounts import SOURCE_KINDS, mounts, read_sources
-from generator.run.pair_run import CheckedPair
-from generator.run.report import duration
+from generator.run.pair_run import RunnablePair
+from generator.run.report import exact_duration
 from generator.sessions.sandbox import SessionOrder
 from generator.text import JsonObject, printable
 
@@ -55,16 +55,16 @@ def cells_of(folder: PairFolder) -> str:
     Raises:
         TandemError: One of the files cannot be read.
     """
-    said = [[digest_of_cells(read_text(folder.notebook(role))), *_session(folder, role)] for role in Role]
-    return hashlib.sha256(json.dumps(said).encode()).hexdigest()
+    contents = [[digest_of_cells(read_text(folder.notebook(role))), *_session(folder, role)] for role in Role]
+    return hashlib.sha256(json.dumps(contents).encode()).hexdigest()
 
 
 def _session(folder: PairFolder, role: Role) -> list[object]:
     """What the metadata give a kernel's session, whoever it belongs to."""
-    wanted = read_sources(folder, role)
-    owner = wanted.ref.partition("/")[0]
-    refs = [[ref.removeprefix(f"{owner}/") for ref in found] for found in wanted.sources.values()]
-    return [wanted.internet, refs]
+    kernel_sources = read_sources(folder, role)
+    owner = kernel_sources.ref.partition("/")[0]
+    refs = [[ref.removeprefix(f"{owner}/") for ref in source_refs] for source_refs in kernel_sources.sources.values()]
+    return [kernel_sources.internet, refs]
 
 
 def as_fields(rehearsal: Rehearsal) -> dict[str, object]:
@@ -95,7 +95,7 @@ def write_page(rehearsal: Rehearsal, files: WorkspaceFiles) -> None:
     Raises:
         FileWriteError: It could not be written.
     """
-    page = PageTemplates(Path(__file__).parent, duration=duration).render(
+    page = PageTemplates(Path(__file__).parent, duration=exact_duration).render(
         "rehearsal.html.j2",
         rehearsal=rehearsal,
         written=f"{datetime.now():%Y-%m-%d %H:%M}",
@@ -119,10 +119,12 @@ def check_rehearsed(workspace: Workspace, pair: str, *, specimen: bool = False) 
     Raises:
         TandemError: There is no such pair, or it has not, or not with these cells.
     """
-    why = _what_lacks(existing_pair(workspace, pair), read_json(workspace.output(pair) / RECORD), specimen=specimen)
-    if why:
+    problem = _what_lacks(existing_pair(workspace, pair), read_json(workspace.output(pair) / RECORD), specimen=specimen)
+    if problem:
         name = printable(pair)
-        raise RunError(f"The pair {name} {why}: run `tandem rehearse {name}` first, or push it without --rehearsed.")
+        raise RunError(
+            f"The pair {name} {problem}: run `tandem rehearse {name}` first, or push it without --rehearsed."
+        )
 
 
 def _what_lacks(folder: PairFolder, record: JsonObject, *, specimen: bool) -> str:
@@ -184,9 +186,9 @@ def rehearse_pair(options: RehearsalOptions, listener: Listener) -> Rehearsal:
         TandemError: The pair cannot be tried at all. What fails in its notebooks is in the result.
         KeyboardInterrupt: A signal asked for the end; neither page nor record is written.
     """
-    started = time.monotonic()
-    image, few = find_image(options.gpu_image), {"EPOCHS": FEW_EPOCHS, "N_FOLDS": 1}
-    pair = CheckedPair.of(options.workspace, options.pair, options.assignments, at_most=few)
+    start_time = time.monotonic()
+    image, parameter_caps = find_image(options.gpu_image), {"EPOCHS": FEW_EPOCHS, "N_FOLDS": 1}
+    pair = RunnablePair.of(options.workspace, options.pair, options.assignments, at_most=parameter_caps)
     cells, files = cells_of(pair.folder), options.workspace.files
     for role in Role:
         files.check(pair.folder.notebook(role))
@@ -209,7 +211,7 @@ def rehearse_pair(options: RehearsalOptions, listener: Listener) -> Rehearsal:
     ):
         result.isolation = running.isolation
         _Rehearsing(options, pair, image, stage, running, listener, result).execute()
-    result.seconds = time.monotonic() - started
+    result.seconds = time.monotonic() - start_time
     write_page(result, files)
     write_record(result, cells, files)
     return result
@@ -220,7 +222,7 @@ class _Rehearsing:
     """A rehearsal below a folder that nothing is left of; `result` is filled in as it gets on."""
 
     options: RehearsalOptions
-    pair: CheckedPair
+    pair: RunnablePair
     image: Path | None
     stage: Path
     sessions: Sessions
@@ -232,14 +234,14 @@ class _Rehearsing:
         # What inference reads besides the training is looked for now, and not after minutes of training.
         self._mounts(Role.INFER, {self.pair.sources[Role.TRAIN].ref: self.stage})
         self.listener("training on 8 devices, and on one")
-        trained = self._train()
+        train_session = self._train()
         handed_over = [trial for trial in self.result.training if trial.name == _HANDED_OVER]
         if handed_over and handed_over[0].verdict is Verdict.PASSED:
-            self._infer(trained)
+            self._infer(train_session)
             return
-        for each in VARIATIONS:
-            why = "There is no model: the training handed over none."
-            self._tell(Trial(each.name, each.tried, Verdict.SKIPPED, why), self.result.hidden_test)
+        for variation in VARIATIONS:
+            reason = "There is no model: the training handed over none."
+            self._tell(Trial(variation.name, variation.description, Verdict.SKIPPED, reason), self.result.hidden_test)
 
     def _tell(self, trial: Trial, part: list[Trial]) -> None:
         part.append(trial)
@@ -248,19 +250,21 @@ class _Rehearsing:
     def _say(self, trial: Trial) -> None:
         self.listener(f"{trial.name}: {trial.verdict}")
 
-    def _train(self) -> Session:
-        started = start_trainings(self.sessions, self.pair, self._mounts(Role.TRAIN, {}), self.stage)
-        eight, *one = [each.result() for each in started]
-        for trial in training_trials(self.pair.spec.framework, eight, one[0] if one else None):
+    def _train(self) -> FinishedSession:
+        trainings = start_trainings(self.sessions, self.pair, self._mounts(Role.TRAIN, {}), self.stage)
+        eight, *single_sessions = [future.result() for future in trainings]
+        for trial in training_trials(self.pair.spec.framework, eight, single_sessions[0] if single_sessions else None):
             self._tell(trial, self.result.training)
         return eight
 
-    def _infer(self, trained: Session) -> None:
+    def _infer(self, train_session: FinishedSession) -> None:
         spec, sources = self.pair.spec, self.pair.sources
-        mounted = self._mounts(Role.INFER, {sources[Role.TRAIN].ref: trained.files.working})
+        mount_paths = self._mounts(Role.INFER, {sources[Role.TRAIN].ref: train_session.files.working})
         place = PurePosixPath(SOURCE_KINDS[0].folder, spec.competition.slug)
-        data = mounted[place]
-        machine = next(each for each in catalog().accelerators.values() if each.kind is AcceleratorKind.GPU)
+        data = mount_paths[place]
+        machine = next(
+            accelerator for accelerator in catalog().accelerators.values() if accelerator.kind is AcceleratorKind.GPU
+        )
         memory = round(machine.host_memory_gib * _GIB) if machine.host_memory_gib else SessionOrder.memory_limit
         # In a rerun an inference server waits for Kaggle's gateway, and here nobody would come: the competition's own
         # local gateway asks instead.
@@ -269,7 +273,7 @@ class _Rehearsing:
             title="infer",
             notebook=self.pair.folder.notebook(Role.INFER),
             files=self.sessions.files("infer"),
-            mounts=mounted,
+            mounts=mount_paths,
             parameters=self.pair.parameters[Role.INFER].values,
             environment={} if is_served else RERUN,
             accelerator=AcceleratorKind.GPU,
@@ -286,13 +290,13 @@ class _Rehearsing:
     def _mounts(self, role: Role, outputs: Mapping[str, Path]) -> dict[PurePosixPath, Path]:
         workspace, specimen, preset = self.options.workspace, self.options.specimen, self.pair.spec.preset
         data = self.options.data
-        named = {} if data is None else {self.pair.spec.competition.slug: data}
-        wanted = mounts(
+        user_data = {} if data is None else {self.pair.spec.competition.slug: data}
+        input_mounts = mounts(
             self.pair.sources[role],
             workspace,
-            outputs={**outputs, **named},
+            outputs={**outputs, **user_data},
             specimen=specimen,
             stand_ins=[preset.handle] if preset and specimen else [],
             through_links=False,
         )
-        return {mount.at: mount.source for mount in wanted}
+        return {mount.at: mount.source for mount in input_mounts}

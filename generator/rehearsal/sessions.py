@@ -28,23 +28,23 @@ from generator.pair.workspace import Role
 from generator.rehearsal.hidden_test import (
     VARIATIONS,
     Answers,
+    HiddenTest,
     NoTestSetError,
     TestSet,
-    Variation,
     archives_of,
     difference,
     of_none,
     pack_archives,
-    read_answers,
     read_test_set,
     require_room,
+    submission_rows,
     unpack_archives,
     write_folder,
 )
-from generator.run.execution import plan, read_notebook, strip_ansi
-from generator.run.pair_run import CheckedPair
+from generator.run.execution import list_cells, load_notebook_v4, strip_ansi
+from generator.run.pair_run import RunnablePair
 from generator.sessions.notebook_runner import NotebookRunner, read_all
-from generator.sessions.sandbox import SessionEnd, SessionFolder, SessionOrder, path_of, remove_tree
+from generator.sessions.sandbox import SessionEnd, SessionFolder, SessionOrder, path_of, remove_session_tree
 from generator.text import JsonObject, printable
 
 # The result of a rehearsal: a verdict on each thing that was tried, filled in as it gets on.
@@ -139,7 +139,7 @@ class Rehearsal:
     @property
     def is_passed(self) -> bool:
         """True if both notebooks were tried and nothing failed."""
-        return not self.failed and not self._untried
+        return not self.failed and not self._skipped_parts
 
     @property
     def rerun(self) -> str:
@@ -154,17 +154,17 @@ class Rehearsal:
     @property
     def conclusion(self) -> str:
         """The verdict on the pair, as a sentence that agrees with `is_passed` and with the verdicts of the trials."""
-        tried = sum(trial.verdict is not Verdict.SKIPPED for trial in self.trials())
-        warned = len(self.warnings)
-        warnings = f", with {warned} warning{'s' if warned > 1 else ''}" if warned else ""
+        trial_count = sum(trial.verdict is not Verdict.SKIPPED for trial in self.trials())
+        warning_count = len(self.warnings)
+        warnings = f", with {warning_count} warning{'s' if warning_count > 1 else ''}" if warning_count else ""
         if self.failed:
-            return f"Not passed: {len(self.failed)} of {tried} trials would have failed on Kaggle{warnings}."
-        if self._untried:
-            return f"Not passed: {' and '.join(self._untried)} could not be tried{warnings}."
-        return f"Passed: none of {tried} trials would have failed on Kaggle{warnings}."
+            return f"Not passed: {len(self.failed)} of {trial_count} trials would have failed on Kaggle{warnings}."
+        if self._skipped_parts:
+            return f"Not passed: {' and '.join(self._skipped_parts)} could not be tried{warnings}."
+        return f"Passed: none of {trial_count} trials would have failed on Kaggle{warnings}."
 
     @property
-    def _untried(self) -> list[str]:
+    def _skipped_parts(self) -> list[str]:
         parts = {"training": self.training, "inference": self.hidden_test}
         return [name for name, part in parts.items() if all(trial.verdict is Verdict.SKIPPED for trial in part)]
 
@@ -184,13 +184,14 @@ def find_image(folder: Path | None) -> Path | None:
     usual = Path(generator.__file__).resolve().parent.parent / _USUAL
     if folder is None and not (usual / _STAMP).is_file():
         return None
-    found = (folder or usual).absolute()
-    python, version = found / "bin" / "python", f"python{sys.version_info.major}.{sys.version_info.minor}"
-    if python.is_file() and (found / "lib" / version).is_dir():
+    environment = (folder or usual).absolute()
+    python, version = environment / "bin" / "python", f"python{sys.version_info.major}.{sys.version_info.minor}"
+    if python.is_file() and (environment / "lib" / version).is_dir():
         return python
     problem = f"has another Python version than this one, {version}" if python.is_file() else "has no bin/python"
     raise RunError(
-        f"{printable(str(found))} {problem}: name a virtual environment with the packages of Kaggle's GPU image, or "
+        f"{printable(str(environment))} {problem}: name a virtual environment with the packages of "
+        "Kaggle's GPU image, or "
         "leave --gpu-image out to infer with the versions that are here."
     )
 
@@ -239,25 +240,25 @@ def size_trial(trials: Sequence[Trial], session: SessionOrder, *, rows: int) -> 
         session: A session with the limits of those on Kaggle.
         rows: How many rows the real test is taken to have.
     """
-    name, tried = "time and memory", f"What they would be for {rows:,} rows, from what they were for fewer."
-    done = [trial for trial in trials if trial.verdict is Verdict.PASSED and trial.rows and trial.seconds]
-    if len({trial.rows for trial in done}) < 2:  # noqa: PLR2004 - a line
-        return Trial(name, tried, Verdict.SKIPPED, "It takes two tests of different sizes that were answered.")
-    sizes = [trial.rows for trial in done]
-    time = line_through(sizes, [trial.seconds for trial in done])
-    memory = line_through(sizes, [trial.peak_memory for trial in done])
+    name, description = "time and memory", f"What they would be for {rows:,} rows, from what they were for fewer."
+    passed_trials = [trial for trial in trials if trial.verdict is Verdict.PASSED and trial.rows and trial.seconds]
+    if len({trial.rows for trial in passed_trials}) < 2:  # noqa: PLR2004 - a line
+        return Trial(name, description, Verdict.SKIPPED, "It takes two tests of different sizes that were answered.")
+    sizes = [trial.rows for trial in passed_trials]
+    time = line_through(sizes, [trial.seconds for trial in passed_trials])
+    memory = line_through(sizes, [trial.peak_memory for trial in passed_trials])
     seconds, peak, longest = time.at(rows), memory.at(rows), session.time_limit.total_seconds()
     fits = min(time.rows_within(longest), memory.rows_within(session.memory_limit))
-    room = "No number of rows comes near a limit." if fits == _MOST else f"About {_rounded(fits):,} rows would fit."
-    taken = f"{peak / _GIB:.1f} of {session.memory_limit / _GIB:.0f} GiB"
-    what = f"About {_hours(seconds)} of {_hours(longest)}, and {taken}. {room}"
-    trial = Trial(name, tried, Verdict.PASSED, what, rows=rows)
+    room = "No number of rows comes near a limit." if fits == _MOST else f"About {_round_rows(fits):,} rows would fit."
+    memory_use = f"{peak / _GIB:.1f} of {session.memory_limit / _GIB:.0f} GiB"
+    finding = f"About {_hours(seconds)} of {_hours(longest)}, and {memory_use}. {room}"
+    trial = Trial(name, description, Verdict.PASSED, finding, rows=rows)
     if seconds <= longest and peak <= session.memory_limit:
         return trial
     is_slow = time.rows_within(longest) < memory.rows_within(session.memory_limit)
     word = "Notebook Timeout" if is_slow else "Notebook Exceeded Allowed Compute"
-    when = f"after {_hours(longest)}" if is_slow else "when its memory is full"
-    return Trial(name, tried, Verdict.FAILED, what, when, on_kaggle=f"{word}.", rows=rows)
+    stop_point = f"after {_hours(longest)}" if is_slow else "when its memory is full"
+    return Trial(name, description, Verdict.FAILED, finding, stop_point, on_kaggle=f"{word}.", rows=rows)
 
 
 def _hours(seconds: float) -> str:
@@ -266,7 +267,7 @@ def _hours(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds < 7_200 else f"{seconds / 3_600:.1f} h"  # noqa: PLR2004 - two hours
 
 
-def _rounded(rows: int) -> int:
+def _round_rows(rows: int) -> int:
     """The number with two digits that say something."""
     unit: int = 10 ** max(0, len(str(rows)) - 2)
     return rows // unit * unit
@@ -357,13 +358,13 @@ class Seen:
 
     Attributes:
         devices: On how many devices values were at once.
-        compiled: How often each function was compiled, by its name.
+        compile_counts: How often each function was compiled, by its name.
         shapes: For how many different shapes of its inputs.
         steps: How many steps were taken, 0 if that is not known.
     """
 
     devices: int
-    compiled: Mapping[str, int]
+    compile_counts: Mapping[str, int]
     shapes: Mapping[str, int]
     steps: int
 
@@ -380,22 +381,22 @@ def write_watched(notebook: Path, *, framework: str, devices: int) -> str:
 def seen_in(lines: Iterable[str]) -> Seen:
     """Puts together what the cell printed in the course of a notebook."""
     devices, sizes = 0, {"steps_per_epoch": 0, "epochs": 0}
-    compiled: Counter[str] = Counter()
+    compile_counts: Counter[str] = Counter()
     shapes: dict[str, set[str]] = {}
     for line in lines:
-        told = JsonObject.parsed(line) if _MARK in line else JsonObject()
-        if not told.flag(_MARK):
+        message = JsonObject.parse(line) if _MARK in line else JsonObject()
+        if not message.flag(_MARK):
             continue
-        devices = max(devices, told.count("devices"))
-        sizes = {name: told.count(name) or known for name, known in sizes.items()}
-        pairs = told.get("compiled")
+        devices = max(devices, message.count("devices"))
+        sizes = {name: message.count(name) or size for name, size in sizes.items()}
+        pairs = message.get("compiled")
         for pair in pairs if isinstance(pairs, list) else ():
-            if isinstance(pair, list) and len(pair) == 2 and len(compiled) < _MOST_NAMES:  # noqa: PLR2004 - a pair
+            if isinstance(pair, list) and len(pair) == 2 and len(compile_counts) < _MOST_NAMES:  # noqa: PLR2004 - a pair
                 name = printable(str(pair[0]))[:100]
-                compiled[name] += 1
+                compile_counts[name] += 1
                 shapes.setdefault(name, set()).add(str(pair[1]))
     steps = sizes["steps_per_epoch"] * sizes["epochs"]
-    return Seen(devices, compiled, {name: len(found) for name, found in shapes.items()}, steps)
+    return Seen(devices, compile_counts, {name: len(name_shapes) for name, name_shapes in shapes.items()}, steps)
 
 
 _LONGEST_REASON = 1_000
@@ -406,7 +407,7 @@ _FRAME = re.compile(
 
 
 @dataclass(frozen=True)
-class Stop:
+class NotebookStop:
     """Why a notebook ended early, and in which cell; `is_own` says that it did so by a `raise` there, with a reason.
 
     `line` is the last one of a cell that was reached, where the reason does not say enough.
@@ -420,7 +421,7 @@ class Stop:
 
 
 @dataclass(frozen=True)
-class Session:
+class FinishedSession:
     """A session that is over; everything in its folder is a stranger's word.
 
     Attributes:
@@ -431,7 +432,7 @@ class Session:
 
     end: SessionEnd
     files: SessionFolder
-    stop: Stop
+    stop: NotebookStop
 
     @property
     def is_done(self) -> bool:
@@ -439,7 +440,7 @@ class Session:
         return not self.end.failure
 
     @property
-    def when(self) -> str:
+    def stop_point(self) -> str:
         """The place where it ended, in words."""
         place = f", in the cell {self.stop.cell}" if self.stop.cell else ""
         section = f" ({self.stop.section})" if place and self.stop.section else ""
@@ -473,43 +474,43 @@ class Sessions:
         """The files of the session of this name."""
         return SessionFolder(self._folder, name)
 
-    def start(self, order: SessionOrder) -> "Future[Session]":
+    def start(self, order: SessionOrder) -> "Future[FinishedSession]":
         """Starts a session as soon as there is room for it."""
         return self._pool.submit(self.run, order)
 
-    def run(self, order: SessionOrder) -> Session:
+    def run(self, order: SessionOrder) -> FinishedSession:
         """Runs a session to its end."""
         order.files.make()
         end = self._runner.run(order, stop=self._stop)
-        stopped = _stop(order.files.executed) if end.failure else None
-        return Session(end, order.files, stopped or Stop(printable(end.failure)))
+        stop = _stop(order.files.executed_notebook) if end.failure else None
+        return FinishedSession(end, order.files, stop or NotebookStop(printable(end.failure)))
 
 
-def _stop(executed: Path) -> Stop | None:
+def _stop(notebook: Path) -> NotebookStop | None:
     """The place where an executed notebook ended, from its first error."""
     try:
-        cells = plan(read_notebook(executed))
+        cells = list_cells(load_notebook_v4(notebook))
     except TandemError:
         return None
-    for planned in cells:
-        for output in planned.cell.outputs:
+    for planned_cell in cells:
+        for output in planned_cell.cell.outputs:
             if output.output_type == "error":
-                return _stop_at(planned, output)
+                return _stop_at(planned_cell, output)
     return None
 
 
-def _stop_at(planned: Any, output: Mapping[str, Any]) -> Stop:
+def _stop_at(planned_cell: Any, output: Mapping[str, Any]) -> NotebookStop:
     name, message = str(output.get("ename", "")), strip_ansi(str(output.get("evalue", "")))
     frames = [strip_ansi(text) for text in output["traceback"] if _FRAME.match(strip_ansi(text))]
     in_cells = [frame for frame in frames if frame.startswith(("Cell", "Input"))]
     # Of comprehensions IPython shows another line than theirs.
-    named = [frame for frame in in_cells if ", in <" not in frame.partition("\n")[0]]
-    line = _line(named[-1]) if named else ""
+    line_frames = [frame for frame in in_cells if ", in <" not in frame.partition("\n")[0]]
+    line = _line(line_frames[-1]) if line_frames else ""
     # Where the last frame is in a cell, and its statement raises by itself, that was meant for the reader.
     is_own = name != "AssertionError" and frames[-1:] == in_cells[-1:] and re.match(r"raise\b", line) is not None
-    return Stop(
-        cell=printable(planned.name),
-        section=printable(planned.section),
+    return NotebookStop(
+        cell=printable(planned_cell.name),
+        section=printable(planned_cell.section),
         line="" if is_own else printable(line[:_LONGEST_LINE]),
         reason=": ".join(filter(None, (printable(name), " ".join(map(printable, message.split())))))[:_LONGEST_REASON],
         is_own=is_own,
@@ -520,8 +521,8 @@ def _line(frame: str) -> str:
     """The line that a frame of a cell was at; the arrow in front of it is not always at the right one."""
     begins = _FRAME.match(frame)
     number = begins[1] if begins is not None else None
-    found = re.search(rf"^(?:-+>)? *{number} +(.*)$", frame, re.MULTILINE)
-    return found[1].strip() if number and found is not None else ""
+    match = re.search(rf"^(?:-+>)? *{number} +(.*)$", frame, re.MULTILINE)
+    return match[1].strip() if number and match is not None else ""
 
 
 # The training notebook on eight devices of this CPU, beside the same on one: what is seen, what has to be equal.
@@ -537,37 +538,37 @@ _MOST_COMPILATIONS = 2  # the second step may find its state laid out in another
 
 
 def start_trainings(
-    sessions: Sessions, pair: CheckedPair, mounts: Mapping[PurePosixPath, Path], folder: Path
-) -> "list[Future[Session]]":
+    sessions: Sessions, pair: RunnablePair, mounts: Mapping[PurePosixPath, Path], folder: Path
+) -> "list[Future[FinishedSession]]":
     """Starts the training on eight devices, and on one with the same global batch if that can be set."""
     batch = pair.parameters[Role.TRAIN].value("BATCH_SIZE")  # of one replica
     batches = {DEVICES: {"BATCH_SIZE": batch}, 1: {"BATCH_SIZE": batch * DEVICES}} if isinstance(batch, int) else {}
-    started = []
-    for devices, changed in (batches or {DEVICES: {}}).items():
+    futures = []
+    for devices, overrides in (batches or {DEVICES: {}}).items():
         name = f"train-{devices}"
-        watched = folder / f"{name}.ipynb"
+        notebook = folder / f"{name}.ipynb"
         source = pair.folder.notebook(Role.TRAIN)
-        watched.write_text(write_watched(source, framework=pair.spec.framework, devices=devices), encoding="utf-8")
+        notebook.write_text(write_watched(source, framework=pair.spec.framework, devices=devices), encoding="utf-8")
         order = SessionOrder(
             title=name,
-            notebook=watched,
+            notebook=notebook,
             files=sessions.files(name),
             mounts=mounts,
-            parameters={**pair.parameters[Role.TRAIN].values, **changed},
+            parameters={**pair.parameters[Role.TRAIN].values, **overrides},
             environment=ENVIRONMENT,
             accelerator=AcceleratorKind.TPU,
             devices=devices,
             time_limit=timedelta(hours=pair.spec.session_hours),
             internet=pair.sources[Role.TRAIN].internet,
         )
-        started.append(sessions.start(order))
-    return started
+        futures.append(sessions.start(order))
+    return futures
 
 
-def training_trials(framework: str, eight: Session, one: Session | None) -> Iterator[Trial]:
+def training_trials(framework: str, eight: FinishedSession, single_session: FinishedSession | None) -> Iterator[Trial]:
     """The verdicts on a training on eight devices."""
     handover = _handover(eight)
-    seen = seen_in(str(event.get("data", "")) for event in read_all(eight.files.log))
+    observations = seen_in(str(event.get("data", "")) for event in read_all(eight.files.log))
     ran = replace(
         Trial(f"{DEVICES} devices", f"The training notebook on {DEVICES} devices, a few steps.", Verdict.PASSED),
         seconds=eight.end.seconds,
@@ -575,19 +576,19 @@ def training_trials(framework: str, eight: Session, one: Session | None) -> Iter
     )
     if not eight.is_done:
         kaggle = "The training would stop there, and cost the quota until then."
-        yield replace(ran, verdict=Verdict.FAILED, found=eight.stop.reason, when=eight.when, on_kaggle=kaggle)
+        yield replace(ran, verdict=Verdict.FAILED, found=eight.stop.reason, when=eight.stop_point, on_kaggle=kaggle)
         return
-    if framework == "torch" and not seen.devices:
-        found = "PyTorch/XLA is not installed here, so that the notebook ran on the CPU as one device."
-        yield replace(ran, verdict=Verdict.SKIPPED, found=found)
+    if framework == "torch" and not observations.devices:
+        finding = "PyTorch/XLA is not installed here, so that the notebook ran on the CPU as one device."
+        yield replace(ran, verdict=Verdict.SKIPPED, found=finding)
     else:
-        yield _devices_used(ran, seen)
-        yield _same_losses(framework, handover, one)
-    yield _compilations(seen)
+        yield _devices_used(ran, observations)
+        yield _same_losses(framework, handover, single_session)
+    yield _compilations(observations)
     yield _whole(handover, eight.files.working)
 
 
-def _handover(session: Session) -> HandOver | None:
+def _handover(session: FinishedSession) -> HandOver | None:
     try:
         # Its notebook may have written a link; nothing of the session runs that could change it now.
         open_below(session.files.working, FILE_NAME).close()
@@ -596,57 +597,70 @@ def _handover(session: Session) -> HandOver | None:
         return None
 
 
-def _devices_used(ran: Trial, seen: Seen) -> Trial:
-    steps = f", in {seen.steps} steps" if seen.steps else ""
-    if seen.devices == DEVICES:
+def _devices_used(ran: Trial, observations: Seen) -> Trial:
+    steps = f", in {observations.steps} steps" if observations.steps else ""
+    if observations.devices == DEVICES:
         return replace(ran, found=f"All {DEVICES} were used{steps}.")
-    kaggle = f"{DEVICES - max(1, seen.devices)} of {DEVICES} cores of the TPU would idle for the whole training."
-    found = f"Values were on {seen.devices} of {DEVICES} devices."
-    return replace(ran, verdict=Verdict.FAILED, found=found, when="from the first step on", on_kaggle=kaggle)
+    kaggle = (
+        f"{DEVICES - max(1, observations.devices)} of {DEVICES} cores of the TPU would idle for the whole training."
+    )
+    finding = f"Values were on {observations.devices} of {DEVICES} devices."
+    return replace(ran, verdict=Verdict.FAILED, found=finding, when="from the first step on", on_kaggle=kaggle)
 
 
-def _same_losses(framework: str, handover: HandOver | None, one: Session | None) -> Trial:
+def _same_losses(framework: str, handover: HandOver | None, single_session: FinishedSession | None) -> Trial:
     trial = Trial("the loss", "The same with one device and the same global batch.", Verdict.SKIPPED)
-    if one is None:
+    if single_session is None:
         return replace(trial, found="The notebook has no parameter BATCH_SIZE to set the same global batch by.")
-    trial = replace(trial, seconds=one.end.seconds, peak_memory=one.end.peak_memory)
-    if not one.is_done:
-        return replace(trial, found=f"On one device it stopped {one.when}: {one.stop.reason}")
-    other = _handover(one)
-    losses = [each.folds[0].losses if each is not None and each.folds else () for each in (handover, other)]
+    trial = replace(trial, seconds=single_session.end.seconds, peak_memory=single_session.end.peak_memory)
+    if not single_session.is_done:
+        return replace(
+            trial, found=f"On one device it stopped {single_session.stop_point}: {single_session.stop.reason}"
+        )
+    single_handover = _handover(single_session)
+    losses = [
+        outcome.folds[0].losses if outcome is not None and outcome.folds else ()
+        for outcome in (handover, single_handover)
+    ]
     pairs = list(zip_longest(*losses, fillvalue=math.nan))
     if not pairs:
         return replace(trial, found="The hand-over says no losses to compare.")
     tolerance = _TOLERANCES.get(framework, _TOLERANCE)
-    scale = max(abs(others) for _, others in pairs) or 1.0  # what is learned to the end says nothing by its digits
-    apart = [abs(some - others) / scale for some, others in pairs]
+    scale = (
+        max(abs(single_loss) for _, single_loss in pairs) or 1.0
+    )  # what is learned to the end says nothing by its digits
+    apart = [abs(loss - single_loss) / scale for loss, single_loss in pairs]
     furthest = math.nan if any(map(math.isnan, apart)) else max(apart)
-    found = f"{pairs[-1][0]:.6f} beside {pairs[-1][1]:.6f}; up to {furthest:.1g} apart, {tolerance:g} is allowed."
+    finding = f"{pairs[-1][0]:.6f} beside {pairs[-1][1]:.6f}; up to {furthest:.1g} apart, {tolerance:g} is allowed."
     if furthest <= tolerance:  # NaN is not
-        return replace(trial, verdict=Verdict.PASSED, found=found)
+        return replace(trial, verdict=Verdict.PASSED, found=finding)
     kaggle = "The model would learn something else on the TPU than on the machine where it was tried out."
-    return replace(trial, verdict=Verdict.FAILED, found=found, when="in the first epochs", on_kaggle=kaggle)
+    return replace(trial, verdict=Verdict.FAILED, found=finding, when="in the first epochs", on_kaggle=kaggle)
 
 
-def _compilations(seen: Seen) -> Trial:
+def _compilations(observations: Seen) -> Trial:
     trial = Trial("compilations", "Whether any step is compiled after the second one.", Verdict.PASSED)
-    steps = {name: count for name, count in seen.compiled.items() if "step" in name.lower() or "train" in name.lower()}
+    steps = {
+        name: count
+        for name, count in observations.compile_counts.items()
+        if "step" in name.lower() or "train" in name.lower()
+    }
     if not steps:
         return replace(trial, verdict=Verdict.SKIPPED, found="No compilation of a step was seen.")
     times = {name: "once" if count == 1 else f"{count} times" for name, count in sorted(steps.items())[:5]}
-    said = ", ".join(f"{name} {often}" for name, often in times.items())
+    summary = ", ".join(f"{name} {frequency}" for name, frequency in times.items())
     # A step of training is compiled for several shapes where its last batch is not full.
-    ragged = {name for name in steps if "train" in name.lower() and seen.shapes[name] > 1}
-    again = [name for name in steps if steps[name] > _MOST_COMPILATIONS or name in ragged]
+    ragged_steps = {name for name in steps if "train" in name.lower() and observations.shapes[name] > 1}
+    again = [name for name in steps if steps[name] > _MOST_COMPILATIONS or name in ragged_steps]
     if not again:
-        return replace(trial, found=f"Compiled: {said}.")
-    shapes = max(seen.shapes[name] for name in again)
-    why = f" for {shapes} shapes of its inputs: let every batch have the same" if shapes > 1 else ""
+        return replace(trial, found=f"Compiled: {summary}.")
+    shapes = max(observations.shapes[name] for name in again)
+    reason = f" for {shapes} shapes of its inputs: let every batch have the same" if shapes > 1 else ""
     kaggle = "Each compilation takes a TPU from seconds to minutes in which nothing is trained."
     return replace(
         trial,
         verdict=Verdict.FAILED,
-        found=f"Compiled: {said}{why}.",
+        found=f"Compiled: {summary}{reason}.",
         when="whenever a step has not been seen in that form",
         on_kaggle=kaggle,
     )
@@ -697,7 +711,7 @@ class InferenceWish:
         rows: How many the real test has, None if nobody says so.
     """
 
-    pair: CheckedPair
+    pair: RunnablePair
     session: SessionOrder
     place: PurePosixPath
     survey: Survey
@@ -710,41 +724,44 @@ class InferenceWish:
         return self.session.mounts[self.place]
 
 
-def hidden_test_trials(sessions: Sessions, wish: InferenceWish, folder: Path, told: Listener) -> list[Trial]:
+def hidden_test_trials(sessions: Sessions, wish: InferenceWish, folder: Path, listener: Listener) -> list[Trial]:
     """Tries every variation of the test, some at a time.
 
     Args:
         sessions: What runs the notebook.
         wish: What is to be run.
         folder: Where the varied data may be written.
-        told: Is called with each verdict as soon as it is there.
+        listener: Is called with each verdict as soon as it is there.
     """
     archives = archives_of(wish.pair.spec.task)
     try:
-        data = _unpacked(wish.data, archives, folder / "unpacked") if archives else wish.data
+        data = _unpack_data(wish.data, archives, folder / "unpacked") if archives else wish.data
         test = read_test_set(data, wish.survey, wish.pair.spec.task, most=wish.examples)
         if archives:
             require_room(data, archives, test)
     except NoTestSetError as error:
-        return _on_the_data_alone(sessions, wish, error.why, told)
-    return _Trials(sessions, wish, folder, data, archives, test, told).run()
+        return _on_the_data_alone(sessions, wish, error.reason, listener)
+    return _Trials(sessions, wish, folder, data, archives, test, listener).run()
 
 
-def _unpacked(data: Path, archives: Sequence[str], folder: Path) -> Path:
+def _unpack_data(data: Path, archives: Sequence[str], folder: Path) -> Path:
     folder.mkdir()
     unpack_archives(data, archives, folder)
     return folder
 
 
-def _on_the_data_alone(sessions: Sessions, wish: InferenceWish, why: str, told: Listener) -> list[Trial]:
+def _on_the_data_alone(sessions: Sessions, wish: InferenceWish, reason: str, listener: Listener) -> list[Trial]:
     """The verdict on the test as it is, all of it, and for each variation that it was not tried."""
-    as_it_is, *others = VARIATIONS
+    as_it_is, *other_variations = VARIATIONS
     session = sessions.run(wish.session)
     problem = _problem(wish, session, wish.data) if session.is_done else ""
     trials = [_verdict(wish, as_it_is, session, problem)]
-    trials += [Trial(each.name, each.tried, Verdict.SKIPPED, f"No hidden test can be made: {why}") for each in others]
+    trials += [
+        Trial(variation.name, variation.description, Verdict.SKIPPED, f"No hidden test can be made: {reason}")
+        for variation in other_variations
+    ]
     for trial in trials:
-        told(trial)
+        listener(trial)
     return trials
 
 
@@ -758,40 +775,40 @@ class _Trials:
     data: Path  # the competition's, the archives with the test in it unpacked
     archives: Sequence[str]
     test: TestSet
-    told: Listener
+    listener: Listener
 
     def run(self) -> list[Trial]:
         """Starts all of them and returns the verdicts, in the order of `VARIATIONS`."""
         is_served = self.wish.survey.server is not None  # who asks for nothing gets no answers
         tests = {
-            each.name: (each, None if is_served and each.vary is of_none else each.vary(self.test))
-            for each in VARIATIONS
+            candidate.name: (candidate, None if is_served and candidate.vary is of_none else candidate.vary(self.test))
+            for candidate in VARIATIONS
         }
-        running = {name: self._start(each, test) for name, (each, test) in tests.items() if test is not None}
-        known: Answers | None = None
-        found: dict[str, Trial] = {}
+        running = {name: self._start(candidate, test) for name, (candidate, test) in tests.items() if test is not None}
+        reference_answers: Answers | None = None
+        trials_by_name: dict[str, Trial] = {}
         first = VARIATIONS[0].name
         for name in self._as_they_end(running, first):
             variation, test = tests[name]
             if test is None:
-                found[name] = Trial(name, variation.tried, Verdict.SKIPPED, _NOT_SO)
+                trials_by_name[name] = Trial(name, variation.description, Verdict.SKIPPED, _NOT_SO)
             else:
                 session = running[name].result()
-                found[name] = self._judge(variation, test, session, known)
-                if name == first and found[name].verdict is Verdict.PASSED:
-                    known = self._answers(session, test)
-                remove_tree(session.files.path)  # ten of them might be 20 GB each
-            self.told(found[name])
-        trials = [found[each.name] for each in VARIATIONS]
+                trials_by_name[name] = self._judge(variation, test, session, reference_answers)
+                if name == first and trials_by_name[name].verdict is Verdict.PASSED:
+                    reference_answers = self._answers(session, test)
+                remove_session_tree(session.files.path)  # ten of them might be 20 GB each
+            self.listener(trials_by_name[name])
+        trials = [trials_by_name[candidate.name] for candidate in VARIATIONS]
         rows = self.wish.rows or 10 * max(trial.rows for trial in trials)
         limits = size_trial(trials, self.wish.session, rows=rows)
         if self.wish.rows is None and not self.wish.pair.spec.competition.is_code_competition:
             limits = _as_warning(limits)  # so many rows are assumed for a hidden test, which it does not have
-        self.told(limits)
+        self.listener(limits)
         return [*trials, limits]
 
-    def _start(self, variation: Variation, test: TestSet) -> "Future[Session]":
-        data = self._mounted(variation)
+    def _start(self, variation: HiddenTest, test: TestSet) -> "Future[FinishedSession]":
+        data = self._data_folder(variation)
         data.mkdir()
         write_folder(self.data, test, data)
         pack_archives(data, self.archives)
@@ -801,29 +818,33 @@ class _Trials:
             replace(self.wish.session, title=name, files=self.sessions.files(name), mounts=mounts)
         )
 
-    def _mounted(self, variation: Variation) -> Path:
+    def _data_folder(self, variation: HiddenTest) -> Path:
         return self.folder / f"data-{variation.name.replace(' ', '-')}"
 
     @staticmethod
-    def _as_they_end(running: Mapping[str, "Future[Session]"], first: str) -> Iterator[str]:
+    def _as_they_end(running: Mapping[str, "Future[FinishedSession]"], first: str) -> Iterator[str]:
         """The names of the variations, the first one first, because the others are compared with it."""
         yield first
         names = {future: name for name, future in running.items() if name != first}
         yield from (names[future] for future in as_completed(names))
-        yield from (each.name for each in VARIATIONS if each.name not in running)
+        yield from (variation.name for variation in VARIATIONS if variation.name not in running)
 
-    def _answers(self, session: Session, test: TestSet) -> Answers:
+    def _answers(self, session: FinishedSession, test: TestSet) -> Answers:
         name = self.wish.pair.submission_file
         with open_below(session.files.working, name) as file, path_of(file, name) as submission:
-            return read_answers(submission, test)
+            return submission_rows(submission, test)
 
-    def _judge(self, variation: Variation, test: TestSet, session: Session, known: Answers | None) -> Trial:
+    def _judge(
+        self, variation: HiddenTest, test: TestSet, session: FinishedSession, reference_answers: Answers | None
+    ) -> Trial:
         problem = ""
         if session.is_done:
-            problem = _problem(self.wish, session, self._mounted(variation), rows=_rows_of(test))
-            if not problem and variation.keeps_answers and known is not None:
+            problem = _problem(self.wish, session, self._data_folder(variation), rows=_rows_of(test))
+            if not problem and variation.keeps_answers and reference_answers is not None:
                 answers = self._answers(session, test)
-                problem = difference(test, answers, known, are_texts=tolerance_of(self.wish.pair.spec.task).texts)
+                problem = difference(
+                    test, answers, reference_answers, are_texts=tolerance_of(self.wish.pair.spec.task).texts
+                )
         return replace(_verdict(self.wish, variation, session, problem), rows=_rows_of(test))
 
 
@@ -831,7 +852,7 @@ def _rows_of(test: TestSet) -> int:
     return sum(max(1, len(example.answers)) for example in test.examples)
 
 
-def _problem(wish: InferenceWish, session: Session, data: Path, *, rows: int | None = None) -> str:
+def _problem(wish: InferenceWish, session: FinishedSession, data: Path, *, rows: int | None = None) -> str:
     """What is wrong with the submission of a notebook that came to its end, as a sentence, or nothing."""
     task, name = wish.pair.spec.task, wish.pair.submission_file
     try:
@@ -843,17 +864,17 @@ def _problem(wish: InferenceWish, session: Session, data: Path, *, rows: int | N
             if task.sample_submission:
                 sample, columns = data / task.sample_submission, sample_columns_of(task)
                 validate(submission, sample, columns=columns, tolerance=tolerance_of(task))
-            elif (found := summarize(submission).rows) != rows and rows is not None:
-                return f"The submission has {found:,} rows, and the test {rows:,}."
+            elif (row_count := summarize(submission).rows) != rows and rows is not None:
+                return f"The submission has {row_count:,} rows, and the test {rows:,}."
         except SubmissionError as error:
             return error.message.replace(f"{submission.parent}/", "").replace(f"{data}/", "")
     return ""
 
 
-def _verdict(wish: InferenceWish, variation: Variation, session: Session, problem: str) -> Trial:
+def _verdict(wish: InferenceWish, variation: HiddenTest, session: FinishedSession, problem: str) -> Trial:
     trial = Trial(
         variation.name,
-        variation.tried,
+        variation.description,
         Verdict.PASSED,
         "A valid submission of the right rows.",
         seconds=session.end.seconds,
@@ -863,14 +884,14 @@ def _verdict(wish: InferenceWish, variation: Variation, session: Session, proble
         return trial
     if session.is_done:
         word = "a wrong score" if "another answer" in problem else "Submission Scoring Error"
-        ended = replace(trial, verdict=Verdict.FAILED, found=problem, when="when the submission is scored")
+        outcome = replace(trial, verdict=Verdict.FAILED, found=problem, when="when the submission is scored")
     else:
         word = printable(session.end.failure.partition(":")[0])
         verdict = Verdict.STOPPED if variation.may_stop and session.stop.is_own else Verdict.FAILED
-        ended = replace(trial, verdict=verdict, found=session.stop.reason, when=session.when)
+        outcome = replace(trial, verdict=verdict, found=session.stop.reason, when=session.stop_point)
     if variation is VARIATIONS[0] or wish.pair.spec.competition.is_code_competition:
-        return replace(ended, on_kaggle=_on_kaggle(wish, variation, word))
-    return _as_warning(ended)
+        return replace(outcome, on_kaggle=_on_kaggle(wish, variation, word))
+    return _as_warning(outcome)
 
 
 def _as_warning(trial: Trial) -> Trial:
@@ -879,7 +900,7 @@ def _as_warning(trial: Trial) -> Trial:
     return replace(trial, verdict=verdict, on_kaggle="")
 
 
-def _on_kaggle(wish: InferenceWish, variation: Variation, word: str) -> str:
+def _on_kaggle(wish: InferenceWish, variation: HiddenTest, word: str) -> str:
     if not wish.pair.spec.competition.is_code_competition:
         return f"{word}: there would be no valid file to submit."
     if variation is VARIATIONS[0]:

@@ -12,7 +12,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from generator.competition.baseline import baselines
-from generator.pair.generation import read_pair
+from generator.pair.generation import read_pair_spec
 from generator.pair.workspace import Workspace
 
 MEMORY = 6 << 30  # bytes of addresses, of which BLAS and OpenMP reserve a part
@@ -21,14 +21,14 @@ _PROCESSOR_SECONDS = 120
 
 def main() -> None:
     """Reads what is asked for, and prints the scores."""
-    asked = json.loads(sys.argv[1])
-    _bound()
-    task = read_pair(Workspace(Path(asked["workspace"])).pair(asked["pair"])).task
-    for baseline in baselines(task, Path(asked["data"]), Path(asked["predictions"])):
+    request = json.loads(sys.argv[1])
+    _limit_resources()
+    task = read_pair_spec(Workspace(Path(request["workspace"])).pair(request["pair"])).task
+    for baseline in baselines(task, Path(request["data"]), Path(request["predictions"])):
         print(json.dumps(asdict(baseline)), flush=True)  # noqa: T201 - to the run that started it
 
 
-def _bound() -> None:
+def _limit_resources() -> None:
     with suppress(AttributeError, OSError):  # Windows has none
         os.nice(10)
     with suppress(ImportError, OSError, ValueError):  # nor these, of which macOS does not have all

@@ -32,8 +32,8 @@ from generator.run.execution import (
     PlannedCell,
     PrintedLines,
     RaisedError,
+    list_cells,
     locate,
-    plan,
     without_overwritten,
 )
 from generator.run.kernel import Kernel, KernelDiedError, started_kernel
@@ -56,7 +56,7 @@ class StoppedError(Exception):
         self.is_late = is_late
 
 
-class Stop:
+class StopRequest:
     """The wish that the current task ends, carried out in the way that its state allows.
 
     While a cell runs, the kernel is interrupted, so that the cell can clean up and its traceback shows where it was;
@@ -140,14 +140,14 @@ def execute(execution: Execution, listener: Listener) -> ExecutedNotebook:
         KeyboardInterrupt: A signal asked for the end; the kernel is gone and the notebook saved.
     """
     papermill_engines.register(TandemEngine.NAME, TandemEngine)
-    received: list[int] = []
-    run = NotebookRun(execution, listener, received)
-    started = time.monotonic()
+    signals: list[int] = []
+    notebook_run = NotebookRun(execution, listener, signals)
+    start_time = time.monotonic()
     failure: CellError | KernelDiedError | LateOutputError | NotebookTimeoutError | None = None
     complete = False
     try:
         # One that comes while papermill writes the file would leave half of it.
-        with handled_signals(lambda number, _: received.append(number)):
+        with handled_signals(lambda number, _: signals.append(number)):
             execute_notebook(
                 _without_placeholders(execution.source),
                 _without_placeholders(execution.saved_as),
@@ -156,17 +156,17 @@ def execute(execution: Execution, listener: Listener) -> ExecutedNotebook:
                 kernel_name="python3",
                 language="python",
                 progress_bar=False,
-                notebook_run=run,
+                notebook_run=notebook_run,
             )
         complete = True
     except (CellError, KernelDiedError, LateOutputError, NotebookTimeoutError) as error:
         failure = error
     finally:
-        seconds = time.monotonic() - started
+        seconds = time.monotonic() - start_time
         listener(NotebookFinished(execution.title, seconds, complete))
-    if received:
+    if signals:
         raise KeyboardInterrupt
-    return ExecutedNotebook(execution.saved_as, seconds, run.sections, failure)
+    return ExecutedNotebook(execution.saved_as, seconds, notebook_run.sections, failure)
 
 
 def _without_placeholders(path: Path) -> str:
@@ -214,16 +214,16 @@ class StreamingClient(NotebookClient):  # type: ignore[misc,unused-ignore]
         self, outs: list[NotebookNode], msg: dict[str, Any], display_id: str | None, cell_index: int
     ) -> NotebookNode | None:
         """Adds an output to its cell, joining what continues the stream before it."""
-        added: NotebookNode | None = super().output(outs, msg, display_id, cell_index)
-        if added is None or added.output_type != "stream":
-            return added
-        for line in self._lines.setdefault(added.name, PrintedLines()).feed(added.text):
-            self._listener(OutputLine(line, added.name))
-        if len(outs) > 1 and outs[-2] is self._stream and self._stream.name == added.name:
+        new_output: NotebookNode | None = super().output(outs, msg, display_id, cell_index)
+        if new_output is None or new_output.output_type != "stream":
+            return new_output
+        for line in self._lines.setdefault(new_output.name, PrintedLines()).feed(new_output.text):
+            self._listener(OutputLine(line, new_output.name))
+        if len(outs) > 1 and outs[-2] is self._stream and self._stream.name == new_output.name:
             self._pieces.append(outs.pop().text)
         else:
             self._join_pieces()
-            self._stream = added
+            self._stream = new_output
         return self._stream
 
     def _join_pieces(self) -> None:
@@ -250,12 +250,12 @@ class NotebookRun:
     It does not begin where a signal that asks for an end is in `received`.
     """
 
-    def __init__(self, execution: Execution, listener: Listener, received: Sequence[int]) -> None:
-        self._received = received
+    def __init__(self, execution: Execution, listener: Listener, signals: Sequence[int]) -> None:
+        self._signals = signals
         self.sections: dict[str, float] = {}
         self._execution = execution
         self._listener = listener
-        self._executed: list[PlannedCell] = []
+        self._executed_cells: list[PlannedCell] = []
         self._running = ""
 
     def execute(self, notebook: NotebookExecutionManager) -> None:
@@ -269,22 +269,22 @@ class NotebookRun:
         try:
             with asyncio.Runner() as runner:
                 runner.run(self._execute(notebook))
-        except StoppedError as stopped:
-            if not stopped.is_late:
+        except StoppedError as error:
+            if not error.is_late:
                 raise KeyboardInterrupt from None
             raise NotebookTimeoutError(
                 notebook=self._execution.title,
                 seconds=self._execution.timeout or 0.0,
                 cell=self._running,
-                kept=self._execution.saved_as,
+                saved_path=self._execution.saved_as,
             ) from None
 
     async def _execute(self, notebook: NotebookExecutionManager) -> None:
-        stop = Stop()
-        cells = plan(notebook.nb)
+        stop = StopRequest()
+        cells = list_cells(notebook.nb)
         self._listener(NotebookStarted(self._execution.title, len(cells)))
         with stop.on_signals(), stop.after(self._execution.timeout):
-            if self._received:
+            if self._signals:
                 stop.request(is_late=False)
             try:
                 async with started_kernel(self._execution.kernel) as kernel:
@@ -298,95 +298,95 @@ class NotebookRun:
                 raise
 
     async def _execute_cells(
-        self, cells: list[PlannedCell], *, notebook: NotebookExecutionManager, kernel: Kernel, stop: Stop
+        self, cells: list[PlannedCell], *, notebook: NotebookExecutionManager, kernel: Kernel, stop: StopRequest
     ) -> None:
         notebook.nb.metadata["language_info"] = _language()
         client = StreamingClient(notebook, kernel=kernel, listener=self._listener)
-        for index, planned in enumerate(cells, start=1):
-            self._running = planned.name
-            self._listener(CellStarted(planned.name, index, len(cells), planned.section))
-            with self._timed(planned):
-                error = await self._execute_cell(client, planned, notebook=notebook, kernel=kernel, stop=stop)
+        for index, planned_cell in enumerate(cells, start=1):
+            self._running = planned_cell.name
+            self._listener(CellStarted(planned_cell.name, index, len(cells), planned_cell.section))
+            with self._time_cell(planned_cell):
+                error = await self._execute_cell(client, planned_cell, notebook=notebook, kernel=kernel, stop=stop)
             stop.check()
             if error is not None:
                 if _is_clean_exit(error):
                     break
-                raise self._cell_error(planned, error)
-            self._executed.append(planned)
+                raise self._cell_error(planned_cell, error)
+            self._executed_cells.append(planned_cell)
         client.set_widgets_metadata()
 
     @contextmanager
-    def _timed(self, planned: PlannedCell) -> Iterator[None]:
-        started = time.monotonic()
+    def _time_cell(self, planned_cell: PlannedCell) -> Iterator[None]:
+        start_time = time.monotonic()
         try:
             yield
         finally:
-            seconds = time.monotonic() - started
-            self.sections[planned.section] = self.sections.get(planned.section, 0.0) + seconds
-            self._listener(CellFinished(planned.name, seconds))
+            seconds = time.monotonic() - start_time
+            self.sections[planned_cell.section] = self.sections.get(planned_cell.section, 0.0) + seconds
+            self._listener(CellFinished(planned_cell.name, seconds))
 
     async def _execute_cell(
         self,
         client: StreamingClient,
-        planned: PlannedCell,
+        planned_cell: PlannedCell,
         *,
         notebook: NotebookExecutionManager,
         kernel: Kernel,
-        stop: Stop,
+        stop: StopRequest,
     ) -> RaisedError | None:
-        cell, position = planned.cell, planned.position
+        cell, position = planned_cell.cell, planned_cell.position
         notebook.cell_start(cell, position)
         try:
             with stop.interrupting(kernel):
                 await client.async_execute_cell(cell, position)
         except CellExecutionError as error:
-            raised = _raised(cell, error)
-            if not _is_clean_exit(raised):
+            raised_error = _extract_error(cell, error)
+            if not _is_clean_exit(raised_error):
                 notebook.cell_exception(cell, cell_index=position)
-            return raised
+            return raised_error
         except DeadKernelError:
             # nbclient's word for a cancelled cell as well.
             notebook.cell_exception(cell, cell_index=position)
             stop.check()
-            raise await self._died(kernel) from None
+            raise await self._kernel_error(kernel) from None
         except CellTimeoutError:  # of the output alone: cells have no time limit of their own
             notebook.cell_exception(cell, cell_index=position)
             raise LateOutputError(
                 notebook=self._execution.title,
                 seconds=_LATE_OUTPUT_SECONDS,
-                cell=planned.name,
-                kept=self._execution.saved_as,
+                cell=planned_cell.name,
+                saved_path=self._execution.saved_as,
             ) from None
         finally:
             client.settle(cell)
             notebook.cell_complete(cell, cell_index=position)
         return None
 
-    async def _died(self, kernel: Kernel) -> KernelDiedError:
+    async def _kernel_error(self, kernel: Kernel) -> KernelDiedError:
         return KernelDiedError(
             notebook=self._execution.title,
             cell=self._running,
             exit_status=await kernel.exit_status(),
-            said=kernel.said_last(),
-            kept=self._execution.saved_as,
+            last_output=kernel.said_last(),
+            saved_path=self._execution.saved_as,
         )
 
-    def _cell_error(self, planned: PlannedCell, error: RaisedError) -> CellError:
+    def _cell_error(self, planned_cell: PlannedCell, error: RaisedError) -> CellError:
         return CellError(
             notebook=self._execution.title,
-            running=planned,
-            excerpt=locate(error, running=planned, executed=self._executed),
+            running=planned_cell,
+            excerpt=locate(error, running=planned_cell, executed_cells=self._executed_cells),
             error=replace(error, message=self._in_the_users_words(error.message)),
-            kept=self._execution.saved_as,
+            saved_path=self._execution.saved_as,
         )
 
     def _in_the_users_words(self, message: str) -> str:
-        for mount, folder in self._execution.mounted.items():
+        for mount, folder in self._execution.mount_sources.items():
             message = message.replace(str(mount), str(folder))
         return message
 
 
-def _raised(cell: NotebookNode, error: CellExecutionError) -> RaisedError:
+def _extract_error(cell: NotebookNode, error: CellExecutionError) -> RaisedError:
     # The exception's own text mixes the traceback with what the cell printed, which could imitate one.
     tracebacks = [output.traceback for output in cell.outputs if output.output_type == "error"]
     return RaisedError(error.ename, error.evalue, "\n".join(tracebacks[-1]) if tracebacks else "")

@@ -29,7 +29,9 @@ _COLOUR = re.compile(r"\x1b\[[0-9;]{0,64}m")
 
 def strip_ansi(text: str, *, keep_colours: bool = False) -> str:
     """Text without what terminals obey; what else is in it stays, and so do colours if they are to be kept."""
-    return _TERMINAL_SEQUENCE.sub(lambda found: found[0] if keep_colours and _COLOUR.fullmatch(found[0]) else "", text)
+    return _TERMINAL_SEQUENCE.sub(
+        lambda sequence: sequence[0] if keep_colours and _COLOUR.fullmatch(sequence[0]) else "", text
+    )
 
 
 def without_overwritten(text: str) -> str:
@@ -53,11 +55,11 @@ class PrintedLines:
 
     def feed(self, piece: str) -> list[str]:
         """Add a piece; return the lines that it completed, blank ones left out."""
-        ended, line_end, rest = piece.rpartition("\n")
+        head, line_end, rest = piece.rpartition("\n")
         if not line_end:
             self._pieces.append(piece)
             return []
-        whole = "".join([*self._pieces, ended])
+        whole = "".join([*self._pieces, head])
         self._pieces = [rest]
         return _tidy_lines(whole)
 
@@ -88,9 +90,9 @@ class PlannedCell:
     cell: Any
 
 
-def plan(notebook: Any) -> list[PlannedCell]:
+def list_cells(notebook: Any) -> list[PlannedCell]:
     """Lists the code cells of a notebook; the cell in which papermill injects parameters gets a stable id."""
-    planned: list[PlannedCell] = []
+    planned_cells: list[PlannedCell] = []
     section = ""
     for position, cell in enumerate(notebook.cells):
         if has_tag(cell, INJECTED):
@@ -99,8 +101,8 @@ def plan(notebook: Any) -> list[PlannedCell]:
             section = heading(cell.source) or section
         elif cell.cell_type == "code" and cell.source.strip():
             name = cell.get("id") or f"cell-{position + 1}"
-            planned.append(PlannedCell(position, name, section, cell))
-    return planned
+            planned_cells.append(PlannedCell(position, name, section, cell))
+    return planned_cells
 
 
 def has_tag(cell: Any, tag: str) -> bool:
@@ -119,7 +121,7 @@ def heading(markdown: str) -> str | None:
 # Reading notebooks from disk, the one place of this package that meets `nbformat`.
 
 
-def read_notebook(path: Path) -> Any:
+def load_notebook_v4(path: Path) -> Any:
     """Reads a notebook of any version as one of format 4.
 
     Returns:
@@ -231,13 +233,13 @@ class Excerpt:
         return list(enumerate(source[first - 1 : self.line + _LINES_AROUND], start=first))
 
 
-def locate(error: RaisedError, *, running: PlannedCell, executed: Sequence[PlannedCell]) -> Excerpt:
+def locate(error: RaisedError, *, running: PlannedCell, executed_cells: Sequence[PlannedCell]) -> Excerpt:
     """Find the deepest frame of the traceback that lies in a cell, which may be another one than the running one."""
-    by_count = {each.cell.execution_count: each for each in (*executed, running)}
-    for found in reversed(list(_CELL_FRAME.finditer(strip_ansi(error.traceback)))):
-        planned, line = by_count.get(int(found[1])), int(found[2] or found[3])
-        if planned is not None and line <= planned.cell.source.count("\n") + 1:
-            return Excerpt(planned, line)
+    by_count = {candidate.cell.execution_count: candidate for candidate in (*executed_cells, running)}
+    for frame in reversed(list(_CELL_FRAME.finditer(strip_ansi(error.traceback)))):
+        planned_cell, line = by_count.get(int(frame[1])), int(frame[2] or frame[3])
+        if planned_cell is not None and line <= planned_cell.cell.source.count("\n") + 1:
+            return Excerpt(planned_cell, line)
     return Excerpt(running, None)
 
 
@@ -245,7 +247,7 @@ class CellError(RunError):
     """A cell raised an exception."""
 
     def __init__(
-        self, *, notebook: str, running: PlannedCell, excerpt: Excerpt, error: RaisedError, kept: Path
+        self, *, notebook: str, running: PlannedCell, excerpt: Excerpt, error: RaisedError, saved_path: Path
     ) -> None:
         self.notebook = notebook
         self.running = running
@@ -255,30 +257,30 @@ class CellError(RunError):
             f"{_listing(excerpt)}\n\n"
             f"{_exception(error)}\n\n"
             f"{_remedy(error)}"
-            f"The notebook as far as it got: {printable(str(kept))}"
+            f"The notebook as far as it got: {printable(str(saved_path))}"
         )
 
 
 class LateOutputError(RunError):
     """The output of a cell did not arrive after the cell had ended."""
 
-    def __init__(self, *, notebook: str, seconds: float, cell: str, kept: Path) -> None:
+    def __init__(self, *, notebook: str, seconds: float, cell: str, saved_path: Path) -> None:
         super().__init__(
             f'{printable(notebook)} was stopped: cell "{printable(cell)}" ended, but its output did not arrive within '
             f"{seconds:g} s. Print less in it, or write the text to a file.\n"
-            f"The notebook as far as it got: {printable(str(kept))}"
+            f"The notebook as far as it got: {printable(str(saved_path))}"
         )
 
 
 class NotebookTimeoutError(RunError):
     """A notebook took longer than it was given."""
 
-    def __init__(self, *, notebook: str, seconds: float, cell: str, kept: Path) -> None:
+    def __init__(self, *, notebook: str, seconds: float, cell: str, saved_path: Path) -> None:
         doing = f'cell "{printable(cell)}" was running' if cell else "its kernel was starting"
         super().__init__(
             f"{printable(notebook)} was stopped after {seconds:g} s, while {doing}. "
             f"Give it more time with --timeout, or less to do with --smoke.\n"
-            f"The notebook as far as it got: {printable(str(kept))}"
+            f"The notebook as far as it got: {printable(str(saved_path))}"
         )
 
 
@@ -304,11 +306,11 @@ def _listing(excerpt: Excerpt) -> str:
 
 def _exception(error: RaisedError) -> str:
     lines = strip_ansi(error.message).strip().split("\n")
-    shown = [printable(line.expandtabs(4)[:_MESSAGE_WIDTH]) for line in lines[:_MESSAGE_LINES]]
+    message_lines = [printable(line.expandtabs(4)[:_MESSAGE_WIDTH]) for line in lines[:_MESSAGE_LINES]]
     if len(lines) > _MESSAGE_LINES:
-        shown.append(f"… {len(lines) - _MESSAGE_LINES} more lines")
+        message_lines.append(f"… {len(lines) - _MESSAGE_LINES} more lines")
     name = printable(error.name)
-    return f"{name}: " + "\n".join(shown) if shown != [""] else name
+    return f"{name}: " + "\n".join(message_lines) if message_lines != [""] else name
 
 
 def _remedy(error: RaisedError) -> str:
@@ -420,7 +422,8 @@ Listener = Callable[[Event], None]
 class Execution:
     """One notebook's run to come: what to execute, where its result is saved, and with which parameters.
 
-    `mounted` says which folder of the user each folder below INPUT_ROOT is: the mirror is gone when an error is read.
+    `mount_sources` says which folder of the user each folder below INPUT_ROOT is: the mirror is gone when an error is
+    read.
     """
 
     title: str
@@ -428,7 +431,7 @@ class Execution:
     saved_as: Path
     parameters: Mapping[str, Value]
     kernel: KernelSetup
-    mounted: Mapping[Path, Path] = field(default_factory=dict)
+    mount_sources: Mapping[Path, Path] = field(default_factory=dict)
     timeout: float | None = None
 
 
@@ -480,12 +483,12 @@ def read_notebook_parameters(notebook: Path) -> NotebookParameters:
     """
     if not notebook.is_file():
         raise RunError(f"{printable(str(notebook))} does not exist. Write the pair afresh with `tandem generate`.")
-    cells = read_notebook(notebook).cells
+    cells = load_notebook_v4(notebook).cells
     for position, cell in enumerate(cells, start=1):
         if not isinstance(cell.metadata.get("tags", []), list):  # papermill would fail at it
             raise NotebookReadError(path=notebook, problem=f"the tags of cell {position} are no list")
-    tagged = [cell for cell in cells if has_tag(cell, PARAMETERS_TAG)]
-    return NotebookParameters(defaults=read_parameters(tagged[0].source) if tagged else {})
+    parameter_cells = [cell for cell in cells if has_tag(cell, PARAMETERS_TAG)]
+    return NotebookParameters(defaults=read_parameters(parameter_cells[0].source) if parameter_cells else {})
 
 
 def set_parameters(
@@ -501,23 +504,23 @@ def set_parameters(
     Raises:
         ParameterError: An assignment that no notebook can take.
     """
-    own: dict[str, Value] = {"ALLOW_CPU": True, **OFF_COLAB}
+    run_values: dict[str, Value] = {"ALLOW_CPU": True, **OFF_COLAB}
     if smoke:
-        own["DEBUG"] = True
+        run_values["DEBUG"] = True
     values = {
-        role: {name: value for name, value in own.items() if name in parameters.defaults}
+        role: {name: value for name, value in run_values.items() if name in parameters.defaults}
         for role, parameters in notebooks.items()
     }
-    known = {name: value for parameters in notebooks.values() for name, value in parameters.defaults.items()}
+    defaults = {name: value for parameters in notebooks.values() for name, value in parameters.defaults.items()}
     for assignment in assignments:
-        name, _ = assigned(assignment, known)
+        name, _ = read_assignment(assignment, defaults)
         for role, parameters in notebooks.items():
             if name in parameters.defaults:
                 values[role][name] = parse_assignment(assignment, parameters.defaults)[1]
     return {role: NotebookParameters(parameters.defaults, values[role]) for role, parameters in notebooks.items()}
 
 
-def assigned(text: str, defaults: Mapping[str, Value]) -> tuple[str, Value]:
+def read_assignment(text: str, defaults: Mapping[str, Value]) -> tuple[str, Value]:
     """Reads `NAME=VALUE` for any of these parameters but the roots.
 
     Raises:

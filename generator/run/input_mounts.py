@@ -33,7 +33,7 @@ class KernelMetadataError(RunError):
 class InputMissingError(RunError):
     """A kernel names a source that is not there."""
 
-    def __init__(self, *, metadata: Path, kind: str, source: str, looked: Path) -> None:
+    def __init__(self, *, metadata: Path, kind: str, source: str, folder: Path) -> None:
         remedy = (
             ": `tandem data`, followed by the competition's name, downloads it" if kind in ("dataset", "model") else ""
         )
@@ -44,7 +44,7 @@ class InputMissingError(RunError):
         shortcut = f": {data}" if kind == "competition" else remedy
         super().__init__(
             f'{printable(str(metadata))} names the {kind} "{printable(source)}", which is not on this machine: '
-            f"there is no folder {printable(str(looked))}. Put its files there, as Kaggle would mount them{shortcut}."
+            f"there is no folder {printable(str(folder))}. Put its files there, as Kaggle would mount them{shortcut}."
         )
 
 
@@ -72,14 +72,14 @@ class LinkedInputError(RunError):
 class SourceKind:
     """A key of kernel-metadata.json and the mounts it stands for; `parts` are the numbers of segments it may have.
 
-    Only the first `mounted` segments are part of the mount: the rest is a version.
+    Only the first `mount_depth` segments are part of the mount: the rest is a version.
     """
 
     key: str
     word: str
     folder: str
     parts: tuple[int, ...]
-    mounted: int
+    mount_depth: int
 
 
 # The layout of 2026: reference in docs/adr/0003-isolated-kernels.md.
@@ -124,7 +124,7 @@ def read_sources(pair: PairFolder, role: Role) -> KernelSources:
         raise KernelMetadataError(path=path, problem="the file is not JSON") from error
     if not isinstance(fields, dict):
         raise KernelMetadataError(path=path, problem="the file is not a JSON object")
-    ref = _checked(path, "id", fields.get("id"), parts=(2,))
+    ref = _check_reference(path, "id", fields.get("id"), parts=(2,))
     sources = {kind: _source_list(path, kind, fields.get(kind.key, [])) for kind in SOURCE_KINDS}
     return KernelSources(path, ref, sources, JsonObject(fields).flag("enable_internet"))
 
@@ -132,10 +132,10 @@ def read_sources(pair: PairFolder, role: Role) -> KernelSources:
 def _source_list(path: Path, kind: SourceKind, values: object) -> tuple[str, ...]:
     if not isinstance(values, list):
         raise KernelMetadataError(path=path, problem=f"{kind.key} is not a list")
-    return tuple(_checked(path, kind.key, value, parts=kind.parts) for value in values)
+    return tuple(_check_reference(path, kind.key, value, parts=kind.parts) for value in values)
 
 
-def _checked(path: Path, key: str, value: object, *, parts: tuple[int, ...]) -> str:
+def _check_reference(path: Path, key: str, value: object, *, parts: tuple[int, ...]) -> str:
     """The value, once it is sure that it cannot lead out of the folders it is joined to."""
     segments = value.split("/") if isinstance(value, str) else []
     if len(segments) not in parts or not all(_PART.fullmatch(segment) for segment in segments):
@@ -169,24 +169,24 @@ def mounts(  # noqa: PLR0913 - what each kind of source may be taken from
         InputMissingError: One is not there.
         SpecimenMissingError: A specimen is not there.
     """
-    found: list[Mount] = []
+    mount_points: list[Mount] = []
     for kind in SOURCE_KINDS:
         for source in sources.sources[kind]:
-            place = PurePosixPath(kind.folder, *source.split("/")[: kind.mounted])
-            named = outputs.get("/".join(place.parts[1:])) if kind.key != "model_sources" else None
-            folder = named or workspace.input / place
-            if named is None and kind.key == "competition_sources":
+            place = PurePosixPath(kind.folder, *source.split("/")[: kind.mount_depth])
+            named_folder = outputs.get("/".join(place.parts[1:])) if kind.key != "model_sources" else None
+            folder = named_folder or workspace.input / place
+            if named_folder is None and kind.key == "competition_sources":
                 folder = _data(source, workspace, specimen=specimen)
             if kind.key == "model_sources" and source in stand_ins and not folder.is_dir():
                 folder = _stand_in(source, workspace)
             if place.parts[1:] == tuple(sources.ref.split("/")) and not folder.is_dir():
                 continue  # its own output, which it has only where it ran before
-            if not (named or through_links or is_reached_as_the_user_chose(folder, workspace)):
+            if not (named_folder or through_links or is_reached_as_the_user_chose(folder, workspace)):
                 raise LinkedInputError(path=folder, is_competition=kind.key == "competition_sources" and not specimen)
             if not folder.is_dir():
-                raise InputMissingError(metadata=sources.path, kind=kind.word, source=source, looked=folder)
-            found.append(Mount(at=place, source=folder.resolve()))
-    return found
+                raise InputMissingError(metadata=sources.path, kind=kind.word, source=source, folder=folder)
+            mount_points.append(Mount(at=place, source=folder.resolve()))
+    return mount_points
 
 
 def _data(competition: str, workspace: Workspace, *, specimen: bool) -> Path:
@@ -209,10 +209,10 @@ def _stand_in(model: str, workspace: Workspace) -> Path:
     return folder
 
 
-def lay_out(wanted: list[Mount], input_root: Path) -> None:
+def lay_out(mount_points: list[Mount], input_root: Path) -> None:
     """Makes an INPUT_ROOT that holds these mounts and nothing else."""
     input_root.mkdir(parents=True)
-    for mount in wanted:
+    for mount in mount_points:
         link = input_root / mount.at
         link.parent.mkdir(parents=True, exist_ok=True)
         if not link.is_symlink():
@@ -255,19 +255,24 @@ def wanted_weights(framework: str, parameters: Mapping[str, Value | None]) -> Pr
 
     None where it starts from scratch, from a file, or from a model that is attached.
     """
-    known = frameworks().get(framework)
+    framework_info = frameworks().get(framework)
     backbone, pretrained = parameters.get("BACKBONE"), parameters.get("WEIGHTS")
-    if known is None or not known.weights or not isinstance(backbone, str) or backbone == _FROM_SCRATCH:
+    if (
+        framework_info is None
+        or not framework_info.weights
+        or not isinstance(backbone, str)
+        or backbone == _FROM_SCRATCH
+    ):
         return None
     # What else the names could be, such as an address, is nothing that is fetched unasked.
-    if not _NAME.fullmatch(backbone) or (known.backbones and backbone not in known.backbones):
+    if not _NAME.fullmatch(backbone) or (framework_info.backbones and backbone not in framework_info.backbones):
         return None
     if pretrained is True:
-        return PretrainedWeights(known.weights, backbone, "")
+        return PretrainedWeights(framework_info.weights, backbone, "")
     if not isinstance(pretrained, str) or not _TAG.fullmatch(pretrained):
         return None
     size = parameters.get("IMAGE_SIZE")
-    return PretrainedWeights(known.weights, backbone, pretrained, size if isinstance(size, int) else 0)
+    return PretrainedWeights(framework_info.weights, backbone, pretrained, size if isinstance(size, int) else 0)
 
 
 def fetch_weights(weights: PretrainedWeights, *, shows_progress: bool) -> Path:
@@ -297,15 +302,15 @@ def fetch_weights(weights: PretrainedWeights, *, shows_progress: bool) -> Path:
         check=False,
     )
     lines = process.stdout[-_LONGEST_ANSWER:].decode(errors="replace").splitlines()
-    said = JsonObject.parsed(lines[-1] if lines else "")
-    if missing := said.text("missing"):
+    answer = JsonObject.parse(lines[-1] if lines else "")
+    if missing := answer.text("missing"):
         raise RunError(
             f"The weights of {weights.title} are fetched by {printable(missing)}, which is not installed beside "
             f"{sys.executable}. Install what the framework needs: "
             f"{install_command('torch' if weights.library == 'timm' else 'run')}"
         )
-    if not (folder := said.text("folder")):
-        problem = said.text("problem") or f"its process ended with status {process.returncode}"
+    if not (folder := answer.text("folder")):
+        problem = answer.text("problem") or f"its process ended with status {process.returncode}"
         raise RunError(
             f"The weights of {weights.title} cannot be fetched: {printable(problem).rstrip('.')}. Run the command "
             "again where the internet can be reached, or name a file of weights in WEIGHTS, or train from scratch: "

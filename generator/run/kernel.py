@@ -72,10 +72,10 @@ def _remove_abandoned() -> None:
     """Removes this user's folders whose lock nobody holds: the system drops it with the process, however that ends."""
     for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
         with suppress(OSError, RecursionError):
-            found = folder.lstat()
+            status = folder.lstat()
             # One that is being made has no lock yet.
-            is_old = time.time() - found.st_mtime > _ABANDONED_SECONDS
-            if not (stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and is_old):
+            is_old = time.time() - status.st_mtime > _ABANDONED_SECONDS
+            if not (stat.S_ISDIR(status.st_mode) and status.st_uid == os.getuid() and is_old):
                 continue
             handle = os.open(folder / _LOCK, os.O_RDWR | os.O_NOFOLLOW)
             try:
@@ -103,9 +103,9 @@ def end_processes_of(home: Path) -> None:
         for handle in handles:
             with suppress(ProcessLookupError):
                 signal.pidfd_send_signal(handle, signal.SIGKILL)
-            ended = select.poll()
-            ended.register(handle, select.POLLIN)
-            ended.poll(1_000)
+            poller = select.poll()
+            poller.register(handle, select.POLLIN)
+            poller.poll(1_000)
             os.close(handle)
     for handle in handles:
         os.close(handle)
@@ -160,12 +160,12 @@ def _children() -> set[int]:
 
 def _handles(home: Path) -> Iterator[int]:
     """Handles on the processes, to be closed by whoever takes them."""
-    wanted = b"HOME=" + os.fsencode(home)
+    home_variable = b"HOME=" + os.fsencode(home)
     for folder in Path("/proc").glob("[0-9]*") if hasattr(os, "pidfd_open") else ():
         with suppress(OSError):  # it ended meanwhile, or belongs to another user
             handle = os.pidfd_open(int(folder.name))
             try:
-                is_one = wanted in (folder / "environ").read_bytes().split(b"\0")
+                is_one = home_variable in (folder / "environ").read_bytes().split(b"\0")
             except OSError:
                 is_one = False
             if is_one:
@@ -202,17 +202,19 @@ _INTERFERENCE = (
 class KernelStartError(RunError):
     """The kernel's process ended, or said nothing, before the first cell."""
 
-    def __init__(self, *, reason: str, said: str) -> None:
-        super().__init__(f"The notebook's kernel did not start: {reason}.{_quoted(said)}")
+    def __init__(self, *, reason: str, last_output: str) -> None:
+        super().__init__(f"The notebook's kernel did not start: {reason}.{_quote_output(last_output)}")
 
 
 class KernelDiedError(RunError):
     """The kernel's process was gone in the middle of a cell."""
 
-    def __init__(self, *, notebook: str, cell: str, exit_status: int | None, said: str, kept: Path) -> None:
+    def __init__(
+        self, *, notebook: str, cell: str, exit_status: int | None, last_output: str, saved_path: Path
+    ) -> None:
         super().__init__(
-            f'The kernel of {notebook} died in cell "{cell}": {_cause(exit_status)}.{_quoted(said)}\n'
-            f"The notebook as far as it got: {kept}"
+            f'The kernel of {notebook} died in cell "{cell}": {_cause(exit_status)}.{_quote_output(last_output)}\n'
+            f"The notebook as far as it got: {saved_path}"
         )
 
 
@@ -230,8 +232,8 @@ def _cause(exit_status: int | None) -> str:
     return f"its process was ended by {name}"
 
 
-def _quoted(said: str) -> str:
-    return f" It said last:\n{said}" if said else ""
+def _quote_output(last_output: str) -> str:
+    return f" It said last:\n{last_output}" if last_output else ""
 
 
 def require_packages() -> None:
@@ -308,12 +310,12 @@ async def started_kernel(setup: KernelSetup) -> AsyncIterator[Kernel]:
         try:
             client.start_channels()
         except zmq.ZMQError as error:  # such as too many open files
-            raise KernelStartError(reason=str(error), said="") from error
+            raise KernelStartError(reason=str(error), last_output="") from error
         client.allow_stdin = False
         try:
             await client.wait_for_ready(timeout=START_SECONDS)
         except RuntimeError as error:
-            raise KernelStartError(reason=str(error).rstrip("."), said=_tail(stderr)) from error
+            raise KernelStartError(reason=str(error).rstrip("."), last_output=_tail(stderr)) from error
         yield Kernel(manager=manager, client=client, stderr=stderr)
     finally:
         try:
@@ -327,12 +329,14 @@ async def started_kernel(setup: KernelSetup) -> AsyncIterator[Kernel]:
 
 
 async def _launch(manager: "AsyncKernelManager", setup: KernelSetup, *, stderr: Path) -> None:
-    variables = environment(setup, base=os.environ)
+    variables = kernel_environment(setup, base=os.environ)
     with stderr.open("wb") as sink:
         try:
             await manager.start_kernel(cwd=str(setup.working), env=variables, stdout=sink, stderr=sink)
         except OSError as error:
-            raise KernelStartError(reason=f"{setup.python or sys.executable}: {error.strerror}", said="") from error
+            raise KernelStartError(
+                reason=f"{setup.python or sys.executable}: {error.strerror}", last_output=""
+            ) from error
 
 
 def _manager(setup: KernelSetup) -> "AsyncKernelManager":
@@ -376,24 +380,24 @@ def _fits_a_socket(connection: Path) -> bool:
     return os.name == "posix" and len(os.fsencode(connection.with_suffix(""))) + len("-5") <= _SOCKET_PATH_BYTES
 
 
-def environment(setup: KernelSetup, *, base: Mapping[str, str]) -> dict[str, str]:
+def kernel_environment(setup: KernelSetup, *, base: Mapping[str, str]) -> dict[str, str]:
     """The kernel's environment variables: the user's, without credentials and without what changes notebooks."""
     variables = {name: value for name, value in base.items() if name not in _CREDENTIALS + _INTERFERENCE}
     for name in ("JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR", "IPYTHONDIR"):
-        variables[name] = str(_made(setup.private / "jupyter" / name.lower()))
+        variables[name] = str(_make_folder(setup.private / "jupyter" / name.lower()))
     variables["PYTHONUNBUFFERED"] = "1"
     # TensorFlow writes the code that it makes of Python functions there, and Python what it compiles of that.
-    variables["TMPDIR"] = str(_made(setup.private / "tmp"))
+    variables["TMPDIR"] = str(_make_folder(setup.private / "tmp"))
     variables.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     variables["MPLCONFIGDIR"] = str(_matplotlib_folder(setup, base))
     if not _is_writable(_home(base)):
-        variables["HOME"] = str(_made(setup.private / "home"))
+        variables["HOME"] = str(_make_folder(setup.private / "home"))
     variables.update(setup.variables)
     if setup.offline:
         variables[kernel_process.OFFLINE_VARIABLE] = "1"
     if setup.python is not None:
-        own = [entry for entry in sys.path if entry.endswith(("site-packages", "dist-packages"))]
-        variables[kernel_process.PACKAGES_VARIABLE] = json.dumps(own)
+        package_folders = [entry for entry in sys.path if entry.endswith(("site-packages", "dist-packages"))]
+        variables[kernel_process.PACKAGES_VARIABLE] = json.dumps(package_folders)
     variables[kernel_process.READ_ONLY_VARIABLE] = json.dumps([str(path) for path in setup.read_only])
     return variables
 
@@ -402,11 +406,11 @@ def _matplotlib_folder(setup: KernelSetup, base: Mapping[str, str]) -> Path:
     """A folder without the user's matplotlibrc that outlives the run: indexing the fonts takes seconds."""
     lasting = Path(base.get("XDG_CACHE_HOME") or _home(base) / ".cache") / "tandem" / "matplotlib"
     try:
-        if _is_writable(_made(lasting)):
+        if _is_writable(_make_folder(lasting)):
             return lasting
     except OSError:
         pass
-    return _made(setup.private / "matplotlib")
+    return _make_folder(setup.private / "matplotlib")
 
 
 def _home(base: Mapping[str, str]) -> Path:
@@ -422,7 +426,7 @@ def _is_writable(folder: Path) -> bool:
         return False
 
 
-def _made(folder: Path) -> Path:
+def _make_folder(folder: Path) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     return folder
 

@@ -14,7 +14,7 @@ from urllib.parse import unquote, urlsplit
 
 from markupsafe import Markup
 
-from generator.run.execution import INJECTED, heading, parse_notebook, read_notebook, strip_ansi
+from generator.run.execution import INJECTED, heading, load_notebook_v4, parse_notebook, strip_ansi
 from generator.text import storable
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ _NUMERIC_HOST = re.compile(r"[0-9a-fx.:%\[\]]*(?:[0-9]|:)[0-9a-fx.:%\[\]]*")
 _IMAGE_TYPES = ("image/png", "image/jpeg", "image/gif", "image/webp")
 
 
-def _trusted(html: str) -> Markup:
+def _mark_safe(html: str) -> Markup:
     """Marks HTML that this module wrote, every part of it escaped or from a list of its own."""
     return Markup(html)  # noqa: S704 (the one place where text becomes HTML)
 
@@ -77,12 +77,12 @@ def markdown_html(text: str) -> Markup:
     # An address that is defined once is written wherever it is referred to: 100 KB became 560 MB so.
     if sum(len(str(address)) for address in addresses) > _LONGEST_ADDRESSES:
         return as_written(text)
-    return _trusted(parser.renderer.render(tokens, parser.options, {}))
+    return _mark_safe(parser.renderer.render(tokens, parser.options, {}))
 
 
 def as_written(text: str) -> Markup:
     """Shows text as it is, where it cannot be rendered."""
-    return _trusted(f"<pre>{escape(text)}</pre>")
+    return _mark_safe(f"<pre>{escape(text)}</pre>")
 
 
 @cache
@@ -147,11 +147,11 @@ def _is_of_this_machine(address: str) -> bool:
 
 def code_html(source: str) -> Markup:
     """Highlights Python code, in the classes that `code_styles` colours; what takes long has no colours."""
-    return _highlighted(source) if len(source) <= _LONGEST_HIGHLIGHTED else _trusted(escape(source))
+    return _highlight(source) if len(source) <= _LONGEST_HIGHLIGHTED else _mark_safe(escape(source))
 
 
 @lru_cache(maxsize=1024)  # the versions of a notebook have most of their cells in common
-def _highlighted(source: str) -> Markup:
+def _highlight(source: str) -> Markup:
     from pygments import format as formatted  # type: ignore[import-untyped]  # pygments brings no types
     from pygments.formatters import HtmlFormatter  # type: ignore[import-untyped]  # as above
     from pygments.lexers import PythonLexer  # type: ignore[import-untyped]  # as above
@@ -160,9 +160,9 @@ def _highlighted(source: str) -> Markup:
     until = time.thread_time() + _HIGHLIGHTING_SECONDS
     for token in PythonLexer(stripnl=False).get_tokens(source):
         if time.thread_time() > until:
-            return _trusted(escape(source))
+            return _mark_safe(escape(source))
         tokens.append(token)
-    return _trusted(formatted(tokens, HtmlFormatter(nowrap=True)))
+    return _mark_safe(formatted(tokens, HtmlFormatter(nowrap=True)))
 
 
 def code_styles() -> Markup:
@@ -172,27 +172,27 @@ def code_styles() -> Markup:
     sheets = [HtmlFormatter(style=style, nobackground=True).get_style_defs(".code") for style in _STYLES]
     bright, dim = ("\n".join(line for line in sheet.split("\n") if line.startswith(".code .")) for sheet in sheets)
     scheme = "(prefers-color-scheme: dark)"
-    return _trusted(f"@media not all and {scheme} {{\n{bright}\n}}\n@media {scheme} {{\n{dim}\n}}")
+    return _mark_safe(f"@media not all and {scheme} {{\n{bright}\n}}\n@media {scheme} {{\n{dim}\n}}")
 
 
 def terminal_html(text: str) -> Markup:
     """Shows terminal output with its bold and coloured parts, unless they are too many; other sequences are dropped."""
     from rich.ansi import AnsiDecoder
 
-    coloured = strip_ansi(text, keep_colours=text.count("\x1b") <= _MOST_COLOURS)
-    shown = "".join(c for c in coloured if c.isprintable() or c in "\n\t\x1b")
-    return _trusted("\n".join(map(_styled_line, AnsiDecoder().decode(_LONE_ESCAPE.sub("", shown)))))
+    coloured_text = strip_ansi(text, keep_colours=text.count("\x1b") <= _MOST_COLOURS)
+    printable_text = "".join(c for c in coloured_text if c.isprintable() or c in "\n\t\x1b")
+    return _mark_safe("\n".join(map(_styled_line, AnsiDecoder().decode(_LONE_ESCAPE.sub("", printable_text)))))
 
 
 def _styled_line(line: "Text") -> str:
     parts, end = [], 0
     for span in line.spans:
-        parts += [escape(line.plain[end : span.start]), _styled(line.plain[span.start : span.end], span.style)]
+        parts += [escape(line.plain[end : span.start]), _style_text(line.plain[span.start : span.end], span.style)]
         end = span.end
     return "".join([*parts, escape(line.plain[end:])])
 
 
-def _styled(text: str, style: "Style | str") -> str:
+def _style_text(text: str, style: "Style | str") -> str:
     from rich.color import ColorSystem
 
     classes = []
@@ -240,7 +240,9 @@ def cleaned_html(text: str) -> Markup | None:
     if len(text) > _LONGEST_HTML or (text.count("<") > _MOST_TAGS and not _is_shallow(text)):
         return None
 
-    return _trusted(nh3.clean(storable(text), tags=_TAGS, clean_content_tags=_WITHOUT_CONTENT, attributes=_ATTRIBUTES))
+    return _mark_safe(
+        nh3.clean(storable(text), tags=_TAGS, clean_content_tags=_WITHOUT_CONTENT, attributes=_ATTRIBUTES)
+    )
 
 
 def text_of_html(text: str) -> str:
@@ -326,20 +328,20 @@ class _Renderer:
     until: float
 
     def markdown(self, text: str) -> Markup:
-        return self._rendered(markdown_html, text) or as_written(text)
+        return self._render(markdown_html, text) or as_written(text)
 
     def code(self, source: str) -> Markup:
-        return self._rendered(code_html, source) or Markup.escape(source)
+        return self._render(code_html, source) or Markup.escape(source)
 
     def html(self, text: str) -> Markup | None:
         """None where it has to be left out."""
-        return self._rendered(cleaned_html, text)
+        return self._render(cleaned_html, text)
 
     def terminal(self, text: str) -> Markup:
-        text = _shortened(text)
-        return self._rendered(terminal_html, text) or Markup.escape(strip_ansi(text))
+        text = _shorten(text)
+        return self._render(terminal_html, text) or Markup.escape(strip_ansi(text))
 
-    def _rendered(self, render: Callable[[str], Markup | None], text: str) -> Markup | None:
+    def _render(self, render: Callable[[str], Markup | None], text: str) -> Markup | None:
         if time.thread_time() > self.until:
             return None
         try:
@@ -350,7 +352,7 @@ class _Renderer:
 
 def view_notebook(path: Path) -> tuple[CellView, ...]:
     """Reads a notebook, executed or not; how long its cells took is what papermill wrote into them."""
-    return _view(read_notebook(path))
+    return _view(load_notebook_v4(path))
 
 
 def view_content(content: bytes, *, name: str, cells: Sequence[str] = ()) -> tuple[CellView, ...]:
@@ -421,10 +423,10 @@ def _outputs(outputs: Sequence[Any], renderer: _Renderer, *, description: str) -
         elif output.output_type == "error":
             yield Output("error", renderer.terminal("\n".join(output.traceback)))
         else:
-            yield from _displayed(output.get("data", {}), renderer, description=description)
+            yield from _render_display(output.get("data", {}), renderer, description=description)
 
 
-def _displayed(data: Mapping[str, Any], renderer: _Renderer, *, description: str) -> Iterator[Output]:
+def _render_display(data: Mapping[str, Any], renderer: _Renderer, *, description: str) -> Iterator[Output]:
     """The richest representation that can be shown safely, behind a sentence on a richer one that cannot be shown."""
     for kind in _FIGURE_TYPES:
         source = image_source(kind, str(data[kind])) if kind in data else None
@@ -434,20 +436,20 @@ def _displayed(data: Mapping[str, Any], renderer: _Renderer, *, description: str
             return
     if "text/html" in data:
         html = str(data["text/html"])
-        shown = renderer.html(html)
-        if shown is not None:
-            yield Output("table", shown)
+        table_html = renderer.html(html)
+        if table_html is not None:
+            yield Output("table", table_html)
             return
-        why = "are too many, or take too long, to be shown here; the notebook has them."
-        yield Output("note", Markup.escape(f"{len(html):,} characters of HTML {why}"))
+        reason = "are too many, or take too long, to be shown here; the notebook has them."
+        yield Output("note", Markup.escape(f"{len(html):,} characters of HTML {reason}"))
     if "text/markdown" in data:
-        yield Output("table", renderer.markdown(_shortened(str(data["text/markdown"]))))
+        yield Output("table", renderer.markdown(_shorten(str(data["text/markdown"]))))
     else:
         text = data.get("text/plain") or text_of_html(str(data.get("text/html", "")))
         yield Output("text", renderer.terminal(str(text)))
 
 
-def _shortened(text: str) -> str:
+def _shorten(text: str) -> str:
     """Text without its middle if it is long: the executed notebook has all of it."""
     every = text.split("\n")
     left_out = len(every) - _HEAD_LINES - _TAIL_LINES

@@ -68,7 +68,7 @@ class OutputFolder:
         return OutputFolder(self.path / "previous", self.root)
 
     @property
-    def interrupted(self) -> "OutputFolder":
+    def interrupted_output(self) -> "OutputFolder":
         """The training without an end that a resumed one goes on from; it is there until a training is complete."""
         return OutputFolder(self.path / "interrupted", self.root)
 
@@ -78,11 +78,11 @@ class OutputFolder:
         return self.path / "report.html"
 
     @contextmanager
-    def locked(self, emptied: Iterable[Role] = tuple(Role)) -> Iterator[None]:
+    def lock(self, roles: Iterable[Role] = tuple(Role)) -> Iterator[None]:
         """Keeps other runs out of this folder until the block, or this process, ends.
 
         Args:
-            emptied: Whose working folders are to be emptied.
+            roles: Whose working folders are to be emptied.
 
         Raises:
             AlreadyRunningError: Another run is in it.
@@ -91,17 +91,17 @@ class OutputFolder:
             FileWriteError: It cannot be written to.
         """
         with writing(self.path):
-            for path in (self.path / MARKER, self.report, self.previous.path, self.interrupted.path):
+            for path in (self.path / MARKER, self.report, self.previous.path, self.interrupted_output.path):
                 self.files.check(path)
-            for role in emptied:
+            for role in roles:
                 self._refuse_foreign(self.working(role))
             self.files.make_folder(self.path)
             handle = self.files.open(self.path / MARKER, os.O_RDWR | os.O_CREAT)
         try:
             _lock(handle, self.path)
-            noted = f"{os.getpid()}\n" + "".join(map(_note, self._made()))
+            marker_text = f"{os.getpid()}\n" + "".join(map(_note, self._read_inodes()))
             os.truncate(handle, 0)
-            os.pwrite(handle, noted.encode(), 0)
+            os.pwrite(handle, marker_text.encode(), 0)
             yield
         finally:
             # The system drops the lock with the handle, so a killed run leaves no stale one behind.
@@ -126,30 +126,30 @@ class OutputFolder:
         """Moves what the next run of a notebook would replace out of its way, and returns where it is.
 
         What is finished goes to `previous`: a training with the inference and the report that came of it, or the
-        inference alone. A training without an end goes to `interrupted`. What got nowhere stays, to be emptied.
+        inference alone. A training without an end goes to `interrupted_output`. What got nowhere stays, to be emptied.
 
         Raises:
             OutputError: Something else has the place.
             FileWriteError: It cannot be moved.
         """
-        kept, roles = self.previous, tuple(Role) if role is Role.TRAIN else (role,)
+        destination, roles = self.previous, tuple(Role) if role is Role.TRAIN else (role,)
         if not _is_finished(self.working(role), role):
             if role is not Role.TRAIN or not _has_progress(self.working(role)):
                 return None
-            kept, roles = self.interrupted, (role,)
-        with writing(kept.path):
-            for place in (*map(kept.working, roles), kept.report):
+            destination, roles = self.interrupted_output, (role,)
+        with writing(destination.path):
+            for place in (*map(destination.working, roles), destination.report):
                 self._refuse_foreign(place)
-            self.files.make_folder(kept.path)
-            if kept == self.interrupted:
-                self._take_along(kept.working(role) / CHECKPOINTS, self.working(role) / CHECKPOINTS)
-            for each in roles:
-                self.files.remove_tree(kept.working(each))
-                self._move(self.working(each), kept.working(each))
-            if kept == self.previous:
-                self.files.remove(kept.report)
-                self._move(self.report, kept.report)
-        return kept.path
+            self.files.make_folder(destination.path)
+            if destination == self.interrupted_output:
+                self._take_along(destination.working(role) / CHECKPOINTS, self.working(role) / CHECKPOINTS)
+            for output_role in roles:
+                self.files.remove_tree(destination.working(output_role))
+                self._move(self.working(output_role), destination.working(output_role))
+            if destination == self.previous:
+                self.files.remove(destination.report)
+                self._move(self.report, destination.report)
+        return destination.path
 
     def set_aside(self) -> Path:
         """Moves the last training output away for a resumed training to read, and returns where it is.
@@ -163,7 +163,7 @@ class OutputFolder:
             FileWriteError: It cannot be moved.
         """
         self.keep(Role.TRAIN)
-        for candidate in (self.interrupted, self.previous):
+        for candidate in (self.interrupted_output, self.previous):
             if _has_progress(candidate.working(Role.TRAIN)):
                 return candidate.working(Role.TRAIN)
         raise OutputError(
@@ -171,20 +171,20 @@ class OutputFolder:
             f"{printable(str(self.working(Role.TRAIN)))}. Run it without --resume."
         )
 
-    def forget_interrupted(self, run: str) -> None:
+    def forget_interrupted(self, run_name: str) -> None:
         """Removes the training without an end that a run has finished; a file that cannot be removed is left.
 
         Args:
-            run: What the notebook calls the run, as its hand-over says; checkpoints of others stay.
+            run_name: What the notebook calls the run, as its hand-over says; checkpoints of others stay.
         """
-        folder = self.interrupted.working(Role.TRAIN)
+        folder = self.interrupted_output.working(Role.TRAIN)
         with suppress(OSError, OutputError):
             self._refuse_foreign(folder)
             runs = {path.name for path in (folder / CHECKPOINTS).glob("*")}
-            finished = folder / CHECKPOINTS / run if run and runs - {run} else folder
-            if finished == folder or run in runs:
-                self.files.remove_tree(finished)
-        self.files.remove_empty([self.interrupted.path])
+            finished_folder = folder / CHECKPOINTS / run_name if run_name and runs - {run_name} else folder
+            if finished_folder == folder or run_name in runs:
+                self.files.remove_tree(finished_folder)
+        self.files.remove_empty([self.interrupted_output.path])
 
     def _move(self, source: Path, target: Path) -> None:
         if source.exists():
@@ -192,33 +192,33 @@ class OutputFolder:
 
     def _take_along(self, earlier: Path, later: Path) -> None:
         """Moves the checkpoints of runs that the later training is none of to its own."""
-        for run in earlier.glob("*"):
-            if not (later / run.name).exists():
+        for run_folder in earlier.glob("*"):
+            if not (later / run_folder.name).exists():
                 self.files.make_folder(later)
-                self.files.move(run, later / run.name)
+                self.files.move(run_folder, later / run_folder.name)
 
     def _refuse_foreign(self, folder: Path) -> None:
         self.files.check(folder)
-        if folder.is_dir() and any(folder.iterdir()) and folder.stat().st_ino not in self._made():
+        if folder.is_dir() and any(folder.iterdir()) and folder.stat().st_ino not in self._read_inodes():
             raise OutputError(
                 f"{printable(str(folder))} holds files that no `tandem run` wrote there, and a run begins by emptying "
                 "it. Move them away, or choose another folder with --output."
             )
 
-    def _made(self) -> list[int]:
+    def _read_inodes(self) -> list[int]:
         """The inodes of the folders that runs made here, as far as they are still here."""
         try:
             with os.fdopen(self.files.open(self.path / MARKER, os.O_RDONLY), "rb") as file:
-                noted = file.read(_LARGEST_MARKER).decode(errors="replace")
+                marker_text = file.read(_LARGEST_MARKER).decode(errors="replace")
         except FileNotFoundError:
             return []
-        folders = [output.working(role) for output in (self, self.previous, self.interrupted) for role in Role]
-        there = [folder.stat().st_ino for folder in folders if folder.is_dir()]
-        return [inode for inode in there if _note(inode) in noted.splitlines(keepends=True)]
+        folders = [output.working(role) for output in (self, self.previous, self.interrupted_output) for role in Role]
+        inodes = [folder.stat().st_ino for folder in folders if folder.is_dir()]
+        return [inode for inode in inodes if _note(inode) in marker_text.splitlines(keepends=True)]
 
     def _remember(self, folder: Path) -> None:
         inode = folder.stat().st_ino
-        if inode not in self._made():
+        if inode not in self._read_inodes():
             self.files.append(self.path / MARKER, _note(inode).encode())
 
 

@@ -18,7 +18,7 @@ from generator.competition.submission import SubmissionSummary, sample_columns_o
 from generator.errors import RunError, TandemError
 from generator.pair.cells import check_shared_cells
 from generator.pair.folder import existing_pair, handled_signals
-from generator.pair.generation import read_pair
+from generator.pair.generation import read_pair_spec
 from generator.pair.handover import HandOver, Score, read_handover
 from generator.pair.spec import PairSpec
 from generator.pair.workspace import PairFolder, Role, Workspace
@@ -80,9 +80,9 @@ def baseline_process(
         predictions: The `oof.npz` of its training.
         scores_file: The file to write the scores to.
     """
-    asked = {"workspace": workspace.absolute(), "pair": pair, "data": data.absolute(), "predictions": predictions}
+    request = {"workspace": workspace.absolute(), "pair": pair, "data": data.absolute(), "predictions": predictions}
     # Without -P the folder that the kit was started in could bring modules along.
-    command = [sys.executable, "-P", "-m", "generator.run.baseline_process", json.dumps(asked, default=str)]
+    command = [sys.executable, "-P", "-m", "generator.run.baseline_process", json.dumps(request, default=str)]
     environment = {name: value for name, value in os.environ.items() if not name.startswith("KAGGLE_")}
     environment |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}  # the notebook has the other cores
     with (
@@ -97,10 +97,10 @@ def baseline_process(
             process.kill()
 
 
-def _baselines(said: str) -> Iterator[Baseline]:
+def _baselines(output: str) -> Iterator[Baseline]:
     """The scores in what the process said; a line that it did not get to the end of is none."""
-    for line in said.splitlines():
-        fields = JsonObject.parsed(line)
+    for line in output.splitlines():
+        fields = JsonObject.parse(line)
         score = fields.number("score")
         if score is not None:
             yield Baseline(printable(fields.text("name"))[:_LONGEST_NAME], score, fields.count("rows"))
@@ -135,7 +135,7 @@ class RunOptions:
 
 
 @dataclass(frozen=True)
-class CheckedPair:
+class RunnablePair:
     """A pair that can be run: its notebooks, metadata and parameters are there and fit together."""
 
     folder: PairFolder
@@ -152,7 +152,7 @@ class CheckedPair:
         *,
         smoke: bool = False,
         at_most: Mapping[str, int] | None = None,
-    ) -> "CheckedPair":
+    ) -> "RunnablePair":
         """Reads a pair.
 
         Args:
@@ -167,12 +167,12 @@ class CheckedPair:
         """
         folder = existing_pair(workspace, name)
         defaults = {role: read_notebook_parameters(folder.notebook(role)) for role in Role}
-        spec = read_pair(folder)
-        lowered = []
+        spec = read_pair_spec(folder)
+        limits = []
         for key, most in (at_most or {}).items():
-            own = defaults[Role.TRAIN].value(key)
-            lowered += [f"{key}={most}"] if isinstance(own, int) and own > most else []
-        parameters = set_parameters(defaults, [*lowered, *assignments], smoke=smoke)
+            default = defaults[Role.TRAIN].value(key)
+            limits += [f"{key}={most}"] if isinstance(default, int) and default > most else []
+        parameters = set_parameters(defaults, [*limits, *assignments], smoke=smoke)
         check_shared_cells(folder)
         return cls(folder, spec, parameters, {role: read_sources(folder, role) for role in Role})
 
@@ -191,7 +191,7 @@ def run_pair(options: RunOptions, listener: Listener) -> RunResult:
         KeyboardInterrupt: A signal asked for the end; the notebook is saved as far as it got.
     """
     require_packages()
-    pair = CheckedPair.of(options.workspace, options.pair, options.assignments, smoke=options.smoke)
+    pair = RunnablePair.of(options.workspace, options.pair, options.assignments, smoke=options.smoke)
     # By `--smoke`, by a parameter, or by a notebook's own default.
     is_smoke = any(pair.parameters[role].value("DEBUG") is True for role in options.roles)
     folder = options.output_folder(is_smoke=is_smoke)
@@ -210,9 +210,9 @@ def run_pair(options: RunOptions, listener: Listener) -> RunResult:
         folder=pair.folder,
     )
     # A resumed training moves what is there away instead.
-    emptied = [role for role in options.roles if not (options.resume and role is Role.TRAIN)]
+    roles = [role for role in options.roles if not (options.resume and role is Role.TRAIN)]
     # All of them end a run in the same way.
-    with handled_signals(signal.default_int_handler), output.locked(emptied), private_folder() as private:
+    with handled_signals(signal.default_int_handler), output.lock(roles), private_folder() as private:
         _PairRun(options, pair, output=output, private=private, listener=listener, result=result).execute()
     if result.failure is not None:
         raise result.failure
@@ -224,7 +224,7 @@ class _PairRun:
     """A run of the pair into its output folder, which is locked; `result` is filled in as it gets on."""
 
     options: RunOptions
-    pair: CheckedPair
+    pair: RunnablePair
     output: OutputFolder
     private: Path
     listener: Listener
@@ -232,7 +232,7 @@ class _PairRun:
 
     def execute(self) -> None:
         """Runs what the options ask for, and writes the report unless nothing ran."""
-        started = time.monotonic()
+        start_time = time.monotonic()
         try:
             if Role.TRAIN in self.options.roles:
                 self._train()
@@ -243,7 +243,7 @@ class _PairRun:
             if not self.result.notebooks:
                 raise
             self.result.failure = error
-        self.result.seconds = time.monotonic() - started
+        self.result.seconds = time.monotonic() - start_time
         from generator.run.report import write_last_run, write_report
 
         write_last_run(self.result)
@@ -251,14 +251,14 @@ class _PairRun:
         self.listener(ReportWritten(self.output.report))
 
     def _train(self) -> None:
-        wanted = self._mounts(Role.TRAIN, outputs={})
+        mount_points = self._mounts(Role.TRAIN, outputs={})
         if self.options.resume:
             at = PurePosixPath("notebooks", *self.pair.sources[Role.TRAIN].ref.split("/"))
             earlier = self.output.set_aside()
             self.listener(OutputKept(earlier))
-            wanted.append(Mount(at=at, source=earlier.resolve()))
+            mount_points.append(Mount(at=at, source=earlier.resolve()))
         self._empty_output(Role.TRAIN)
-        self._execute_notebook(Role.TRAIN, wanted)
+        self._execute_notebook(Role.TRAIN, mount_points)
         self.result.handover = read_handover(self.output.working(Role.TRAIN))
         if self.result.handover.is_complete:
             self.output.forget_interrupted(self.result.handover.run)
@@ -267,15 +267,15 @@ class _PairRun:
     def _infer(self) -> None:
         self._check_handover(self.result.handover or read_handover(self.output.working(Role.TRAIN)))
         refs = (self.pair.sources[Role.TRAIN].ref, self.pair.spec.handover_dataset)
-        trained = dict.fromkeys(refs, self.output.working(Role.TRAIN))
-        wanted = self._mounts(Role.INFER, outputs=trained)
+        outputs = dict.fromkeys(refs, self.output.working(Role.TRAIN))
+        mount_points = self._mounts(Role.INFER, outputs=outputs)
         self._empty_output(Role.INFER)
         threading.Thread(target=self._import_what_the_end_needs, daemon=True).start()
-        self._execute_notebook(Role.INFER, wanted)
+        self._execute_notebook(Role.INFER, mount_points)
         submission = self.output.working(Role.INFER) / self.pair.submission_file
         if not submission.is_file():
             raise RunError(f"The inference notebook ended without writing {printable(str(submission))}.")
-        self.result.submission = self._checked(submission)
+        self.result.submission = self._validate_submission(submission)
         if not self.options.specimen:
             self.result.hidden_test = _hidden_test_score(self.pair.spec.competition.slug, submission)
 
@@ -320,17 +320,17 @@ class _PairRun:
 
     def _empty_output(self, role: Role) -> None:
         """Leaves a notebook an empty folder; of runs that measure something, what was there is kept."""
-        kept = None if self.result.is_smoke or self.options.specimen else self.output.keep(role)
-        if kept is not None:
-            self.listener(OutputKept(kept))
+        backup = None if self.result.is_smoke or self.options.specimen else self.output.keep(role)
+        if backup is not None:
+            self.listener(OutputKept(backup))
         self.output.empty(role)
         self.output.files.remove(self.output.report)
 
-    def _execute_notebook(self, role: Role, wanted: list[Mount]) -> None:
+    def _execute_notebook(self, role: Role, mount_points: list[Mount]) -> None:
         from generator.run.engine import execute
 
         input_root, working = self.private / role / "input", self.output.working(role)
-        lay_out(wanted, input_root)
+        lay_out(mount_points, input_root)
         parameters = self.pair.parameters[role].with_roots(input_root=input_root, working_root=working)
         self.result.parameters[role] = parameters
         execution = Execution(
@@ -338,23 +338,23 @@ class _PairRun:
             source=self.pair.folder.notebook(role),
             saved_as=self.output.notebook(role),
             parameters=parameters.values,
-            kernel=KernelSetup(self.private, working, (input_root, *(mount.source for mount in wanted))),
-            mounted={input_root / mount.at: mount.source for mount in wanted},
+            kernel=KernelSetup(self.private, working, (input_root, *(mount.source for mount in mount_points))),
+            mount_sources={input_root / mount.at: mount.source for mount in mount_points},
             timeout=self.options.timeout,
         )
-        executed = self.result.notebooks[role] = execute(execution, self.listener)
-        if executed.failure is not None:
-            raise executed.failure
+        executed_notebook = self.result.notebooks[role] = execute(execution, self.listener)
+        if executed_notebook.failure is not None:
+            raise executed_notebook.failure
 
     def _mounts(self, role: Role, *, outputs: Mapping[str, Path]) -> list[Mount]:
         sources, workspace, preset = self.pair.sources[role], self.options.workspace, self.pair.spec.preset
         stand_ins = [preset.handle] if preset and (self.result.is_smoke or self.result.is_specimen) else []
-        wanted = mounts(sources, workspace, outputs=outputs, specimen=self.options.specimen, stand_ins=stand_ins)
-        if any(mount.source.is_relative_to(workspace.specimen("models").resolve()) for mount in wanted):
+        mount_points = mounts(sources, workspace, outputs=outputs, specimen=self.options.specimen, stand_ins=stand_ins)
+        if any(mount.source.is_relative_to(workspace.specimen("models").resolve()) for mount in mount_points):
             self.listener(StandInMounted(stand_ins[0]))
-        return wanted
+        return mount_points
 
-    def _checked(self, submission: Path) -> SubmissionSummary:
+    def _validate_submission(self, submission: Path) -> SubmissionSummary:
         """Validates a submission against the sample, and returns the facts of it."""
         task = self.pair.spec.task
         if not task.sample_submission:

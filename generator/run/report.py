@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 from generator.competition.baseline import CONSTANT, COPY, Baseline
 from generator.competition.facts import Value
-from generator.competition.metrics import UnknownMetricError, parsed
+from generator.competition.metrics import UnknownMetricError, parse_metric
 from generator.files import FileReadError, WorkspaceFiles, read_text
 from generator.kit_files import PageTemplates
 from generator.pair.handover import Score, TrainedFold
@@ -67,25 +67,27 @@ class CellFindings:
 
     def of(self, cell: str) -> list[CellFinding]:
         """The findings in a cell."""
-        return [each for each in self.findings if each.cell == cell]
+        return [finding for finding in self.findings if finding.cell == cell]
 
     def beside(self, cells: Collection[str]) -> list[CellFinding]:
         """The findings that are in none of some cells: those of the notebook as a whole, and of cells not shown."""
-        return [each for each in self.findings if each.cell not in cells]
+        return [finding for finding in self.findings if finding.cell not in cells]
 
     @property
     def summary(self) -> str:
         """How many findings there are, in words; "" for none."""
-        counts = {name: sum(each.severity == name for each in self.findings) for name in ("error", "warning", "note")}
+        counts = {
+            name: sum(finding.severity == name for finding in self.findings) for name in ("error", "warning", "note")
+        }
         return ", ".join(f"{count} {name}{'s' * (count > 1)}" for name, count in counts.items() if count)
 
 
 def findings_in_pair(folder: PairFolder) -> dict[Role, CellFindings]:
     """Check both kernels of a pair, and say what is found in each notebook and its metadata."""
-    reported = _reported(folder.path.absolute())
-    if isinstance(reported, str):
-        return dict.fromkeys(Role, CellFindings(problem=reported))
-    return {role: _of_notebook(reported, folder.notebook(role), folder.metadata(role)) for role in Role}
+    outcome = _run_check(folder.path.absolute())
+    if isinstance(outcome, str):
+        return dict.fromkeys(Role, CellFindings(problem=outcome))
+    return {role: _of_notebook(outcome, folder.notebook(role), folder.metadata(role)) for role in Role}
 
 
 def findings_in_text(text: str, metadata: Mapping[str, Any]) -> CellFindings:
@@ -101,8 +103,8 @@ def findings_in_text(text: str, metadata: Mapping[str, Any]) -> CellFindings:
         code = folder / ("script.py" if is_script else "notebook.ipynb")
         code.write_bytes(text.encode("utf-8", "replace"))
         (folder / _METADATA).write_text(json.dumps({**metadata, "code_file": code.name}), encoding="utf-8")
-        reported = _reported(folder)
-        return CellFindings(problem=reported) if isinstance(reported, str) else _of_notebook(reported, code, None)
+        outcome = _run_check(folder)
+        return CellFindings(problem=outcome) if isinstance(outcome, str) else _of_notebook(outcome, code, None)
 
 
 class BackgroundChecks:
@@ -111,7 +113,7 @@ class BackgroundChecks:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._one_at_a_time = threading.Lock()
-        self._known: OrderedDict[tuple[str, str], Future[CellFindings]] = OrderedDict()
+        self._futures: OrderedDict[tuple[str, str], Future[CellFindings]] = OrderedDict()
 
     def findings(self, text: str, metadata: Mapping[str, Any], *, wait: float) -> CellFindings:
         """The findings in a notebook, or that they are not known yet.
@@ -123,31 +125,31 @@ class BackgroundChecks:
         """
         key = text, json.dumps(metadata, sort_keys=True)
         with self._lock:
-            future = self._known.get(key)
+            future = self._futures.get(key)
             if future is None:
-                if sum(not each.done() for each in self._known.values()) >= _MOST_WAITING:
+                if sum(not cached_future.done() for cached_future in self._futures.values()) >= _MOST_WAITING:
                     return CellFindings(problem=_BUSY)
-                future = self._known[key] = Future()
+                future = self._futures[key] = Future()
                 threading.Thread(target=self._check, args=(future, text, metadata), daemon=True).start()
-            self._known.move_to_end(key)
-            while len(self._known) > _MOST_KEPT:
-                self._known.popitem(last=False)
+            self._futures.move_to_end(key)
+            while len(self._futures) > _MOST_KEPT:
+                self._futures.popitem(last=False)
         try:
             return future.result(timeout=wait)
         except NotYetError:
             return CellFindings(problem=_PENDING)
 
     def _check(self, future: "Future[CellFindings]", text: str, metadata: Mapping[str, Any]) -> None:
-        found = CellFindings(problem="`tandem check` could not be started.")
+        findings = CellFindings(problem="`tandem check` could not be started.")
         try:
             with self._one_at_a_time:
-                found = findings_in_text(text, metadata)
+                findings = findings_in_text(text, metadata)
         finally:
             with suppress(InvalidStateError):
-                future.set_result(found)
+                future.set_result(findings)
 
 
-def _reported(folder: Path) -> list[JsonObject] | str:
+def _run_check(folder: Path) -> list[JsonObject] | str:
     """What `tandem check` reports, or why it does not."""
     # Without -P the folder that the kit was started in could bring modules along.
     command = [sys.executable, "-P", "-m", "generator", "check", str(folder), "--no-compile", "--json"]
@@ -165,7 +167,7 @@ def _reported(folder: Path) -> list[JsonObject] | str:
                 process.kill()
     except OSError as error:
         return f"`tandem check` could not be started ({error.strerror})."
-    report = JsonObject.parsed(answer.decode("utf-8", "replace"))
+    report = JsonObject.parse(answer.decode("utf-8", "replace"))
     return report.sections("findings") if "findings" in report else _TOO_LONG
 
 
@@ -179,26 +181,26 @@ def _limit(process: int) -> None:
         resource.prlimit(process, resource.RLIMIT_AS, (_MEMORY, _MEMORY))
 
 
-def _of_notebook(reported: list[JsonObject], path: Path, metadata: Path | None) -> CellFindings:
+def _of_notebook(entries: list[JsonObject], path: Path, metadata: Path | None) -> CellFindings:
     """The findings in one notebook, and in its metadata where those have a place."""
     names = _names_of_cells(path)
-    places = [each.absolute() for each in (path, metadata) if each is not None]
-    found = []
-    for each in reported:
-        at = Path(os.path.abspath(each.text("path")))  # noqa: PTH100 - which follows no link
+    places = [entry.absolute() for entry in (path, metadata) if entry is not None]
+    findings = []
+    for entry in entries:
+        at = Path(os.path.abspath(entry.text("path")))  # noqa: PTH100 - which follows no link
         if at in places:
-            cell = each.text("cell")
-            found.append(
+            cell = entry.text("cell")
+            findings.append(
                 CellFinding(
-                    rule=each.text("rule"),
-                    severity=each.text("severity"),
-                    message=printable(each.text("message")),
-                    remedy=printable(each.text("remedy")),
+                    rule=entry.text("rule"),
+                    severity=entry.text("severity"),
+                    message=printable(entry.text("message")),
+                    remedy=printable(entry.text("remedy")),
                     cell=names.get(cell, cell),
-                    line=each.count("line"),
+                    line=entry.count("line"),
                 )
             )
-    return CellFindings(tuple(found[:_MOST_FINDINGS]))
+    return CellFindings(tuple(findings[:_MOST_FINDINGS]))
 
 
 def _names_of_cells(path: Path) -> dict[str, str]:
@@ -206,7 +208,7 @@ def _names_of_cells(path: Path) -> dict[str, str]:
     if path.suffix != ".ipynb":
         return {}
     with suppress(OSError):
-        cells = JsonObject.parsed(path.read_bytes().decode("utf-8", "replace")).sections("cells")
+        cells = JsonObject.parse(path.read_bytes().decode("utf-8", "replace")).sections("cells")
         return {f"cell {number}": cell.text("id") or f"cell-{number}" for number, cell in enumerate(cells, start=1)}
     return {}
 
@@ -239,24 +241,24 @@ def conclusions(result: RunResult) -> Conclusions:
     if not result.is_measure or result.handover is None or result.out_of_fold is None:
         return Conclusions()
     try:
-        is_higher_better = parsed(result.out_of_fold.metric)[0].higher_is_better
+        is_higher_better = parse_metric(result.out_of_fold.metric)[0].higher_is_better
     except UnknownMetricError:
         return Conclusions()
     figures = _Figures(result, result.handover.folds, result.out_of_fold.value, is_higher_better)
-    findings = (*figures.spread(), *figures.beside_baselines(), *figures.best_epochs(), *figures.gap())
+    findings = (*figures.score_spread(), *figures.beside_baselines(), *figures.best_epochs(), *figures.gap())
     return Conclusions(findings, tuple(figures.advice()))
 
 
 def model_baseline(result: RunResult) -> Baseline | None:
     """The better score of a copy and a plain model, if either was computed."""
-    others = [baseline for baseline in result.baselines if baseline.name != CONSTANT]
-    if not others or result.out_of_fold is None:
+    candidates = [baseline for baseline in result.baselines if baseline.name != CONSTANT]
+    if not candidates or result.out_of_fold is None:
         return None
     try:
-        sign = 1 if parsed(result.out_of_fold.metric)[0].higher_is_better else -1
+        sign = 1 if parse_metric(result.out_of_fold.metric)[0].higher_is_better else -1
     except UnknownMetricError:
         sign = 1
-    return max(others, key=lambda baseline: sign * baseline.score)
+    return max(candidates, key=lambda baseline: sign * baseline.score)
 
 
 def constant_baseline(result: RunResult) -> Baseline | None:
@@ -289,7 +291,7 @@ class _Figures:
         """By how much a score is better than another."""
         return score - over if self.is_higher_better else over - score
 
-    def spread(self) -> Iterator[str]:
+    def score_spread(self) -> Iterator[str]:
         scores = [fold.score for fold in self.folds]
         if self._standard_error is None:
             return
@@ -305,17 +307,19 @@ class _Figures:
             gain = self._gain(self.score, baseline.score)
             verdict = "better than" if gain > 0 else "worse than" if gain < 0 else "as good as"
             held_out = self.result.handover.fields.section("out_of_fold").count("rows") if self.result.handover else 0
-            some = f", on {baseline.rows:,} of the {held_out:,} held-out rows" if 0 < baseline.rows < held_out else ""
+            coverage = (
+                f", on {baseline.rows:,} of the {held_out:,} held-out rows" if 0 < baseline.rows < held_out else ""
+            )
             by = f"{abs(gain):.4f} {verdict}" if gain else verdict
-            yield f"Out-of-fold {metric} {self.score:.4f} is {by} {baseline.name}, {baseline.score:.4f}{some}."
+            yield f"Out-of-fold {metric} {self.score:.4f} is {by} {baseline.name}, {baseline.score:.4f}{coverage}."
 
     def best_epochs(self) -> Iterator[str]:
         if self._epochs < _FEWEST_EPOCHS:
             return
         bests = self._best_epochs()
         if len(set(bests)) == 1:
-            where = f"The best epoch is {bests[0]} of {self._epochs}"
-            yield f"{where}, in every fold." if len(bests) > 1 else f"{where}."
+            sentence = f"The best epoch is {bests[0]} of {self._epochs}"
+            yield f"{sentence}, in every fold." if len(bests) > 1 else f"{sentence}."
         else:
             yield f"The best epochs are {min(bests)} to {max(bests)} of {self._epochs}."
 
@@ -375,7 +379,7 @@ class _Figures:
         falls = [1 - fold.losses[-1] / fold.losses[0] for fold in self.folds if fold.losses and fold.losses[0] > 0]
         if falls and mean(falls) < _LEARNT:
             yield "The loss in training hardly falls: try a LEARNING_RATE ten times as high, then one ten times as low."
-        elif max(bests) <= epochs * (_EARLY if len(bests) > 1 else _EARLY_OF_ONE_FOLD) and self._lost() > _CHANGE:
+        elif max(bests) <= epochs * (_EARLY if len(bests) > 1 else _EARLY_OF_ONE_FOLD) and self._decline() > _CHANGE:
             yield (
                 f"After the best epochs the held-out score gets worse: try -P EPOCHS={max(bests)}, by whose end the "
                 f"learning rate has decayed, or more regularisation{self._regularisation()}."
@@ -397,7 +401,7 @@ class _Figures:
         curves = [[fold.losses[0] - loss for loss in fold.losses] for fold in self.folds if fold.losses]
         return mean([self._share(fall, over=max(fall[: self._late_from(fall)])) for fall in curves] or [0.0])
 
-    def _lost(self) -> float:
+    def _decline(self) -> float:
         """What was lost after the best epochs, as a share of what was gained until then."""
         return mean(self._share(gains, over=gains[-1]) for gains in self._gains())
 
@@ -451,8 +455,8 @@ def last_run(result: RunResult) -> str:
     parts = []
     if result.out_of_fold is not None:
         folds = [fold.score for fold in result.handover.folds] if result.handover else []
-        spread = f" (folds ± {stdev(folds):.4f})" if len(folds) > 1 else ""
-        parts.append(f"out-of-fold {_in_words(result.out_of_fold)}{spread}")
+        deviation = f" (folds ± {stdev(folds):.4f})" if len(folds) > 1 else ""
+        parts.append(f"out-of-fold {_in_words(result.out_of_fold)}{deviation}")
     if result.hidden_test is not None:
         parts.append(f"hidden test {_in_words(result.hidden_test)}")
     minutes = sum(notebook.seconds for notebook in result.notebooks.values()) / 60
@@ -504,19 +508,19 @@ def write_report(result: RunResult) -> None:
         FileWriteError: It could not be written.
     """
     parts = list(_parts(result))
-    page = PageTemplates(Path(__file__).parent, duration=duration, literal=_literal).render(
+    page = PageTemplates(Path(__file__).parent, duration=exact_duration, literal=_literal).render(
         "report.html.j2",
         run=result,
         written=f"{datetime.now():%Y-%m-%d %H:%M}",
         tiles=list(_tiles(result)),
         findings=conclusions(result).findings,
         next_steps=list(_next_steps(result)),
-        parameters=list(dict.fromkeys(name for each in result.parameters.values() for name in each.defaults)),
+        parameters=list(dict.fromkeys(name for entry in result.parameters.values() for name in entry.defaults)),
         roles=list(Role),
         notebooks=parts,
         longest=max((seconds for part in parts for seconds in part.times.values()), default=0.0) or 1.0,
         figures=[
-            (part.word, cell, each) for part in parts for cell in part.cells for each in cell.outputs if each.source
+            (part.word, cell, entry) for part in parts for cell in part.cells for entry in cell.outputs if entry.source
         ],
         code_styles=code_styles(),
     )
@@ -524,7 +528,7 @@ def write_report(result: RunResult) -> None:
     WorkspaceFiles(result.report.parent).write(result.report, page.encode("utf-8", "replace"))
 
 
-def duration(seconds: float) -> str:
+def exact_duration(seconds: float) -> str:
     """Writes a time the way people say it: `0.4 s`, `12 s`, `3 min 5 s`, `2 h 10 min`."""
     if round(seconds, 1) < _TENTHS_BELOW:
         return f"{seconds:.1f} s"
@@ -541,21 +545,23 @@ def _tiles(result: RunResult) -> Iterator[Tile]:
     if result.hidden_test is not None:
         yield Tile(f"Hidden-test {result.hidden_test.metric}", f"{result.hidden_test.value:.4f}", smoke)
     elif result.submission is not None:
-        checked = "valid against the sample submission" if result.submission.has_sample else "there is no sample of it"
-        yield Tile("Submission", f"{result.submission.rows:,} rows", checked)
+        validity = "valid against the sample submission" if result.submission.has_sample else "there is no sample of it"
+        yield Tile("Submission", f"{result.submission.rows:,} rows", validity)
     if result.out_of_fold is not None:
         yield Tile(f"Out-of-fold {result.out_of_fold.metric}", f"{result.out_of_fold.value:.4f}", smoke)
         if result.is_measure and result.baselines:
             constant, model = constant_baseline(result), model_baseline(result)
             best = model or constant
-            others = f"; the best constant gets {constant.score:.4f}" if model and constant else ""
+            constant_note = f"; the best constant gets {constant.score:.4f}" if model and constant else ""
             if best is not None:
-                yield Tile(f"Baseline's {result.out_of_fold.metric}", f"{best.score:.4f}", best.name + others)
+                yield Tile(f"Baseline's {result.out_of_fold.metric}", f"{best.score:.4f}", best.name + constant_note)
     if result.handover is not None and result.handover.accelerator:
         framework = " on ".join(part for part in (result.handover.framework, result.handover.backend) if part)
         yield Tile("Trained on", result.handover.accelerator, framework)
-    parts = [f"{_WORDS[role].lower()} {duration(notebook.seconds)}" for role, notebook in result.notebooks.items()]
-    yield Tile("Time", duration(result.seconds), ", ".join(parts))
+    parts = [
+        f"{_WORDS[role].lower()} {exact_duration(notebook.seconds)}" for role, notebook in result.notebooks.items()
+    ]
+    yield Tile("Time", exact_duration(result.seconds), ", ".join(parts))
 
 
 def _next_steps(result: RunResult) -> Iterator[str]:
@@ -568,8 +574,8 @@ def _next_steps(result: RunResult) -> Iterator[str]:
         yield f"The training stopped before its end: tandem run {result.pair} --resume goes on with it."
     yield from conclusions(result).advice
     if result.submission is not None:
-        checked = "passed every check against the sample" if result.submission.has_sample else "no sample to be like"
-        yield f"The submission has {result.submission.rows:,} rows and {checked}: {result.submission.path}"
+        validity = "passed every check against the sample" if result.submission.has_sample else "no sample to be like"
+        yield f"The submission has {result.submission.rows:,} rows and {validity}: {result.submission.path}"
 
 
 def _literal(value: Value | None) -> str:
@@ -580,14 +586,16 @@ def _literal(value: Value | None) -> str:
 
 
 def _parts(result: RunResult) -> Iterator[NotebookPart]:
-    checked = {} if result.folder is None else findings_in_pair(result.folder)
+    findings_by_role = {} if result.folder is None else findings_in_pair(result.folder)
     for role, notebook in result.notebooks.items():
         cells, problem = tuple[CellView, ...](), ""
         try:
             cells = view_notebook(notebook.path)
         except (FileReadError, NotebookReadError) as error:
             problem = error.message
-        yield NotebookPart(_WORDS[role], notebook, _times(notebook), cells, problem, checked.get(role, CellFindings()))
+        yield NotebookPart(
+            _WORDS[role], notebook, _times(notebook), cells, problem, findings_by_role.get(role, CellFindings())
+        )
 
 
 def _times(notebook: ExecutedNotebook) -> dict[str, float]:

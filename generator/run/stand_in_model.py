@@ -36,7 +36,7 @@ def write_stand_in(handle: str, folder: Path, files: WorkspaceFiles) -> None:
     environment = {name: value for name, value in os.environ.items() if not name.startswith("KAGGLE_")}
     environment |= {"CUDA_VISIBLE_DEVICES": "-1", "JAX_PLATFORMS": "cpu", "TF_CPP_MIN_LOG_LEVEL": "3"}
     environment |= {"HF_HUB_OFFLINE": "1", "KERAS_BACKEND": "jax"}
-    with files.filled(folder) as empty:
+    with files.fill_folder(folder) as empty:
         # Without -P the folder that the kit was started in could bring modules along.
         command = [sys.executable, "-P", "-m", "generator.run.stand_in_model", handle.split("/")[2].lower(), str(empty)]
         process = subprocess.run(  # noqa: S603 - the kit's own module

@@ -18,37 +18,37 @@ _LONGEST_PROBLEM = 300
 
 def main() -> None:
     """Fetches what is asked for, and prints the answer."""
-    asked = json.loads(sys.argv[1])
+    request = json.loads(sys.argv[1])
     answer = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     socket.setdefaulttimeout(_SECONDS_OF_SILENCE)
     try:
-        said = {"folder": _FETCHERS[asked["library"]](asked)}
+        result = {"folder": _FETCHERS[request["library"]](request)}
     except ImportError as error:
-        said = {"missing": error.name or str(error)}
+        result = {"missing": error.name or str(error)}
     except Exception as error:  # noqa: BLE001 - of any library, and told to the user
-        said = {"problem": f"{type(error).__name__}: {error}"[:_LONGEST_PROBLEM]}
-    print(json.dumps(said), file=answer, flush=True)
+        result = {"problem": f"{type(error).__name__}: {error}"[:_LONGEST_PROBLEM]}
+    print(json.dumps(result), file=answer, flush=True)
 
 
-def _from_keras(asked: dict[str, Any]) -> str:
+def _from_keras(request: dict[str, Any]) -> str:
     keras: Any = import_module("keras")
     # Of some backbones there is a file for each size of images.
-    size = asked["image_size"]
+    size = request["image_size"]
     shape = {"input_shape": (size, size, 3)} if size else {}
-    getattr(keras.applications, asked["backbone"])(include_top=False, weights="imagenet", **shape)
+    getattr(keras.applications, request["backbone"])(include_top=False, weights="imagenet", **shape)
     return str(Path(os.environ.get("KERAS_HOME") or Path.home() / ".keras") / "models")
 
 
-def _from_timm(asked: dict[str, Any]) -> str:
+def _from_timm(request: dict[str, Any]) -> str:
     timm, constants = import_module("timm"), import_module("huggingface_hub.constants")
-    timm.create_model(asked["backbone"], pretrained=True)
+    timm.create_model(request["backbone"], pretrained=True)
     return str(constants.HF_HUB_CACHE)
 
 
-def _from_hub(asked: dict[str, Any]) -> str:
+def _from_hub(request: dict[str, Any]) -> str:
     hub: Any = import_module("huggingface_hub")
-    hub.hf_hub_download(f"timm/{asked['backbone']}.{asked['pretrained']}", "model.safetensors")
+    hub.hf_hub_download(f"timm/{request['backbone']}.{request['pretrained']}", "model.safetensors")
     return str(hub.constants.HF_HUB_CACHE)
 
 

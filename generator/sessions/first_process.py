@@ -81,9 +81,9 @@ def _wait(handle: int | None) -> None:
     if handle is None:
         time.sleep(_LOOK_SECONDS)
         return
-    ended = select.poll()
-    ended.register(handle, select.POLLIN)
-    ended.poll(1_000)
+    poller = select.poll()
+    poller.register(handle, select.POLLIN)
+    poller.poll(1_000)
 
 
 def _schedule_as_usual(pid: int) -> None:

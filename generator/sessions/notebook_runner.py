@@ -43,7 +43,7 @@ from generator.sessions.sandbox import (
     process_variables,
     session_folders,
     session_variables,
-    walk,
+    walk_tree,
 )
 from generator.sessions.worker import EXECUTED, NOTEBOOK, TIMEOUT, WorkOrder
 from generator.text import JsonObject, storable
@@ -68,7 +68,7 @@ class SessionLog:
             limit: The most bytes of the file, apart from the line that says that it is full.
         """
         self._path = path
-        self._started = time.monotonic()
+        self._start_time = time.monotonic()
         self._left = limit
 
     def write(self, text: str, *, stream: str = "stdout") -> None:
@@ -86,7 +86,7 @@ class SessionLog:
             file.write(line if self._left > 0 else self._line(_CUT, stream))
 
     def _line(self, text: str, stream: str) -> bytes:
-        seconds = round(time.monotonic() - self._started, 3)
+        seconds = round(time.monotonic() - self._start_time, 3)
         return json.dumps({"stream_name": stream, "time": seconds, "data": text}).encode() + b"\n"
 
 
@@ -161,15 +161,15 @@ def largest_memory() -> int:
 
 
 @dataclass
-class Watch:
+class SessionWatch:
     """Looks at a session from outside, and says why it must end."""
 
     order: SessionOrder
     stop: threading.Event
-    started: float = field(default_factory=time.monotonic)
-    looked: float = 0.0
+    start_time: float = field(default_factory=time.monotonic)
+    last_look: float = 0.0
     children: set[psutil.Process] = field(default_factory=set)
-    refused: str = ""
+    refusal: str = ""
     peak_memory: int = 0
     measuring: "Measuring | None" = None
     measure_again: float = 0.0
@@ -194,14 +194,14 @@ class Watch:
         return _too_much(self.order.files.working, self.order.output_limit)
 
     def ask_the_kernel(self, pid: int) -> str:
-        """What the kernel has refused the process and all in its control group, or nothing; it is kept in `refused`.
+        """What the kernel has refused the process and all in its control group, or nothing; it is kept in `refusal`.
 
         A notebook can go on for hours after it was refused memory or processes, and what it says of that is its own.
         Its group is gone as soon as its last process is.
         """
-        if not self.refused:
-            self.refused = _refusal(_group_of(pid))
-        return self.refused
+        if not self.refusal:
+            self.refusal = _refusal(_group_of(pid))
+        return self.refusal
 
     def kill_children(self) -> None:
         """Kills what the process started itself and was seen here, and waits until it is gone."""
@@ -215,18 +215,18 @@ class Watch:
         if self.stop.is_set():
             return STOPPED
         # The worker interrupts the notebook when its time is up; only if that does not help it is killed.
-        if now - self.started > self.order.time_limit.total_seconds() + GRACE:
+        if now - self.start_time > self.order.time_limit.total_seconds() + GRACE:
             return TIMEOUT
         reason = self._processes(pid) or self.ask_the_kernel(pid)
-        if not reason and now - self.looked > _FILES_SECONDS:
-            self.looked = now
+        if not reason and now - self.last_look > _FILES_SECONDS:
+            self.last_look = now
             reason = self._files()
         return reason
 
     def _processes(self, pid: int) -> str:
         processes = _tree(pid)
         self.children.update(process for process in processes[1:] if _parent(process) == pid)
-        reason = self._exceeded(processes)
+        reason = self._check_limits(processes)
         if reason:
             # The notebook's at once, before they take more: outside of a sandbox the worker is given time to end well.
             for process in processes[1:]:
@@ -234,29 +234,29 @@ class Watch:
                     process.kill()
         return reason
 
-    def _exceeded(self, processes: list[psutil.Process]) -> str:
+    def _check_limits(self, processes: list[psutil.Process]) -> str:
         if len(processes) > self.order.process_limit:
             return TOO_MANY_PROCESSES
         # Pages that processes share are counted for each of them here; only what is too much so is looked at closely.
         resident = sum(map(_resident, processes))
         self.peak_memory = max(self.peak_memory, resident)
-        if resident > self.order.memory_limit and self._measured(processes) > self.order.memory_limit:
+        if resident > self.order.memory_limit and self._measure_memory(processes) > self.order.memory_limit:
             return OUT_OF_MEMORY
         if psutil.virtual_memory().available + psutil.swap_memory().free < _SPARE_MEMORY:
             return MACHINE_IS_FULL.format("memory")
         return ""
 
-    def _measured(self, processes: list[psutil.Process]) -> int:
+    def _measure_memory(self, processes: list[psutil.Process]) -> int:
         """The memory of processes without what they share, once that is measured; until then 0."""
         if self.measuring is None:
             if time.monotonic() < self.measure_again:
                 return 0
             self.measuring = Measuring(processes)
-        is_over, found = self.measuring.is_over(), self.measuring.found(processes)
+        is_over, memory = self.measuring.is_over(), self.measuring.total_memory(processes)
         if is_over:
             self.measure_again = time.monotonic() + _PAUSE_FOR_LOOK * self.measuring.seconds()
             self.measuring = None
-        return found
+        return memory
 
     def _files(self) -> str:
         for folder in (self.order.files.working, self.order.files.private):
@@ -276,7 +276,7 @@ class Measuring:
 
     def __init__(self, processes: list[psutil.Process]) -> None:
         self._began = time.monotonic()
-        self._found: dict[psutil.Process, int] = {}
+        self._sizes: dict[psutil.Process, int] = {}
         self._thread = threading.Thread(target=self._measure, args=(processes,), daemon=True)
         self._thread.start()
         self._thread.join(_LOOK_SECONDS)  # for a few processes that suffices
@@ -285,17 +285,17 @@ class Measuring:
         """True if all were measured, or would have been."""
         return not self._thread.is_alive()
 
-    def found(self, processes: list[psutil.Process]) -> int:
+    def total_memory(self, processes: list[psutil.Process]) -> int:
         """The bytes of all once they are known, until then 0; after too long, with all that the others share."""
         if not self.is_late():
-            return sum(self._found.values()) if self.is_over() else 0
-        return sum(self._found.get(process) or _resident(process) for process in processes)
+            return sum(self._sizes.values()) if self.is_over() else 0
+        return sum(self._sizes.get(process) or _resident(process) for process in processes)
 
     def _measure(self, processes: list[psutil.Process]) -> None:
         for process in processes:
             if self.is_late():
                 return
-            self._found[process] = _proportional(process)
+            self._sizes[process] = _proportional(process)
 
     def is_late(self) -> bool:
         """True if it takes longer than anybody waits for it."""
@@ -308,8 +308,8 @@ class Measuring:
 
 def _group_of(pid: int) -> Path | None:
     """The folder of the control group that a process has and this one has not, where there are any of version 2."""
-    mine, its = _group_name("self"), _group_name(str(pid))
-    return _CONTROL_GROUPS / its.lstrip("/") if its and its != mine else None
+    own_group, process_group = _group_name("self"), _group_name(str(pid))
+    return _CONTROL_GROUPS / process_group.lstrip("/") if process_group and process_group != own_group else None
 
 
 def _group_name(process: str) -> str:
@@ -368,7 +368,7 @@ def _proportional(process: psutil.Process) -> int:
 def _too_much(folder: Path, limit: int) -> str:
     """The reason why the files of a folder are too much, or nothing."""
     size = 0
-    for count, (depth, entry) in enumerate(walk(folder), start=1):
+    for count, (depth, entry) in enumerate(walk_tree(folder), start=1):
         size += blocks_of(entry)
         if entry.is_dir(follow_symlinks=False) and is_too_deep(depth, entry):
             return TOO_DEEP
@@ -396,18 +396,18 @@ Isolation = Bubblewrap | PlainProcess
 
 def best_isolation() -> Isolation:
     """The best that works on this machine, tried out: bubblewrap, or a plain process."""
-    return Bubblewrap.found() or PlainProcess()
+    return Bubblewrap.detect() or PlainProcess()
 
 
 class NotebookRunner(Runner):
     """Runs every notebook in a process of its own, by the isolation it is given or the best that the machine has."""
 
     def __init__(self, isolation: Isolation | None = None) -> None:
-        self._given = isolation
+        self._preferred_isolation = isolation
 
     @cached_property
     def _isolation(self) -> Isolation:
-        return self._given or best_isolation()
+        return self._preferred_isolation or best_isolation()
 
     @property
     def isolation(self) -> str:
@@ -423,9 +423,9 @@ class NotebookRunner(Runner):
             folder.mkdir(parents=True, exist_ok=True)
         session = order.files.private / "session"
         shutil.copyfile(order.notebook, session / NOTEBOOK)
-        watch = Watch(order, stop)
+        watch = SessionWatch(order, stop)
         launch = self._isolation.launch(order, _program())
-        with _started(launch, order, watch) as process:
+        with _start_worker(launch, order, watch) as process:
             ends, last_words = deque[str](maxlen=1), deque[bytes](maxlen=_LAST_PIECES)
 
             def end(reason: str, pid: int = process.pid) -> None:
@@ -445,14 +445,14 @@ class NotebookRunner(Runner):
         reason = reason or watch.left_behind()
         for thread in listening:
             thread.join(GRACE)
-        _keep(order.files.private, PurePosixPath("session", EXECUTED), order.files.executed)
-        failure = reason or watch.refused or (ends[0] if ends else None)
+        _keep(order.files.private, PurePosixPath("session", EXECUTED), order.files.executed_notebook)
+        failure = reason or watch.refusal or (ends[0] if ends else None)
         if failure is None:
             _LOG.warning("the worker of %s died: %s", order.title, b"".join(last_words).decode(errors="replace"))
             failure = DIED
         if failure:
             log.write(f"{failure}\n", stream="stderr")
-        return SessionEnd(failure, seconds=time.monotonic() - watch.started, peak_memory=watch.peak_memory)
+        return SessionEnd(failure, seconds=time.monotonic() - watch.start_time, peak_memory=watch.peak_memory)
 
 
 def _machine(order: SessionOrder) -> str:
@@ -488,7 +488,7 @@ def _work(order: SessionOrder, launch: Launch) -> WorkOrder:
 
 
 @contextmanager
-def _started(launch: Launch, order: SessionOrder, watch: Watch) -> Iterator[subprocess.Popen[bytes]]:
+def _start_worker(launch: Launch, order: SessionOrder, watch: SessionWatch) -> Iterator[subprocess.Popen[bytes]]:
     # Python forgets folders that are not there when it starts.
     (session_folders(order)[HOME] / _PACKAGES).mkdir(parents=True)
     home = launch.path(HOME)
@@ -505,7 +505,7 @@ def _started(launch: Launch, order: SessionOrder, watch: Watch) -> Iterator[subp
     with launch:
         process = subprocess.Popen(  # noqa: S603 - a sandbox's program, with paths that this package made
             launch.arguments,
-            pass_fds=launch.inherited,
+            pass_fds=launch.descriptors,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -559,7 +559,7 @@ def _take_down(stdout: IO[bytes] | None, log: SessionLog, end: Callable[[str], N
     What is printed goes to the log, the reason why the notebook ended to `end`: nothing where it ended well.
     """
     while stdout is not None and (line := stdout.readline(_LONGEST_LINE)):
-        message = JsonObject.parsed(line)
+        message = JsonObject.parse(line)
         if "end" in message:
             end(storable(message.text("end"))[:_LONGEST_FAILURE])
         elif "text" in message:
@@ -575,12 +575,12 @@ def _pieces(stream: IO[bytes] | None) -> Iterator[bytes]:
         yield piece
 
 
-def _keep(folder: Path, executed: PurePosixPath, at: Path) -> None:
+def _keep(folder: Path, notebook: PurePosixPath, at: Path) -> None:
     """Takes the executed notebook out of a folder that the session wrote to, if it is what it should be."""
-    with suppress(OSError), open_below(folder, executed) as file:
+    with suppress(OSError), open_below(folder, notebook) as file:
         if os.fstat(file.fileno()).st_size <= _LARGEST_NOTEBOOK:
-            with at.open("xb") as kept:
-                shutil.copyfileobj(file, kept)
+            with at.open("xb") as target_file:
+                shutil.copyfileobj(file, target_file)
 
 
 # The queue of sessions: a few run at a time, the others wait for their turn, any can be stopped.
@@ -600,67 +600,67 @@ class SessionQueue:
     def __init__(self, execute: Execute, *, slots: int) -> None:
         self._execute = execute
         self._slots = slots
-        self._changed = threading.Condition()
+        self._condition = threading.Condition()
         self._waiting: deque[int] = deque()
         self._running: dict[int, threading.Event] = {}
         self._threads: list[threading.Thread] = []
-        self._closed = False
+        self._is_closed = False
 
     def add(self, session: int) -> None:
         """Lets a session run as soon as there is a slot for it."""
         if not self._slots:
-            self._run(session, self._begun(session))
+            self._run(session, self._register_session(session))
             return
-        with self._changed:
-            if self._closed:
+        with self._condition:
+            if self._is_closed:
                 return
             self._waiting.append(session)
             if len(self._threads) < min(self._slots, len(self._running) + len(self._waiting)):
                 thread = threading.Thread(target=self._work, name=f"session-{len(self._threads)}", daemon=True)
                 self._threads.append(thread)
                 thread.start()
-            self._changed.notify_all()
+            self._condition.notify_all()
 
     def stop(self, session: int) -> bool:
         """Takes a session out of the queue, or tells it to end; True if it was waiting, and so never runs."""
-        with self._changed:
+        with self._condition:
             if session in self._running:
                 self._running[session].set()
             was_waiting = session in self._waiting
             if was_waiting:
                 self._waiting.remove(session)
-            self._changed.notify_all()
+            self._condition.notify_all()
             return was_waiting
 
     def wait_until_idle(self, seconds: float) -> bool:
         """Waits until nothing runs or waits; False if that takes longer."""
-        with self._changed:
-            return self._changed.wait_for(lambda: not self._waiting and not self._running, timeout=seconds)
+        with self._condition:
+            return self._condition.wait_for(lambda: not self._waiting and not self._running, timeout=seconds)
 
     def close(self) -> None:
         """Stops what runs, and leaves what waits to the next start of the server."""
-        with self._changed:
-            self._closed = True
+        with self._condition:
+            self._is_closed = True
             self._waiting.clear()
             for stop in self._running.values():
                 stop.set()
-            self._changed.notify_all()
+            self._condition.notify_all()
         deadline = time.monotonic() + _CLOSING_SECONDS
         for thread in self._threads:
             thread.join(max(0.0, deadline - time.monotonic()))
 
     def _work(self) -> None:
         while True:
-            with self._changed:
-                self._changed.wait_for(lambda: self._waiting or self._closed)
-                if self._closed:
+            with self._condition:
+                self._condition.wait_for(lambda: self._waiting or self._is_closed)
+                if self._is_closed:
                     return
                 session = self._waiting.popleft()
-                stop = self._begun(session)
+                stop = self._register_session(session)
             self._run(session, stop)
 
-    def _begun(self, session: int) -> threading.Event:
-        with self._changed:
+    def _register_session(self, session: int) -> threading.Event:
+        with self._condition:
             return self._running.setdefault(session, threading.Event())
 
     def _run(self, session: int, stop: threading.Event) -> None:
@@ -669,15 +669,15 @@ class SessionQueue:
         except Exception:  # noqa: BLE001 - a broken session must not take its slot with it
             _LOG.exception("session %d could not be run", session)
         finally:
-            with self._changed:
+            with self._condition:
                 del self._running[session]
-                self._changed.notify_all()
+                self._condition.notify_all()
 
 
 # Notebooks of one cell: what a kernel of the type `script` runs as, and what a new notebook begins with.
 
 
-def notebook_of(source: str, *, language: str = "python", name: str = "script") -> str:
+def script_notebook(source: str, *, language: str = "python", name: str = "script") -> str:
     """A notebook, as text, whose only cell, of this name, is the source."""
     cell: dict[str, object] = {"cell_type": "code", "id": name, "metadata": {}, "execution_count": None, "outputs": []}
     spec = {"name": "python3" if language == "python" else "ir", "display_name": language, "language": language}

@@ -34,7 +34,7 @@ _LONGEST_PATH = os.pathconf("/", "PC_PATH_MAX") - 256  # of a folder that files 
 _LOG = logging.getLogger(__name__)
 
 
-def walk(folder: Path) -> Iterator[tuple[int, os.DirEntry[str]]]:
+def walk_tree(folder: Path) -> Iterator[tuple[int, os.DirEntry[str]]]:
     """Every entry below a folder with its depth, which is 1 for what is directly in it.
 
     Links are not followed. Folders that are too deep are not looked into, and those that cannot be read are taken for
@@ -58,9 +58,9 @@ def is_too_deep(depth: int, folder: os.DirEntry[str]) -> bool:
     return depth > DEEPEST or len(os.fsencode(folder.path)) > _LONGEST_PATH
 
 
-def size_of(path: Path) -> int:
+def disk_usage(path: Path) -> int:
     """The bytes that a file, or a folder with all that is in it, takes of the disk."""
-    return blocks_of(path) + sum(blocks_of(entry) for _, entry in walk(path))
+    return blocks_of(path) + sum(blocks_of(entry) for _, entry in walk_tree(path))
 
 
 def blocks_of(path: "Path | os.DirEntry[str]") -> int:
@@ -81,7 +81,7 @@ def path_of(file: BinaryIO, name: str) -> Iterator[Path]:
         yield path
 
 
-def remove_tree(folder: Path) -> None:
+def remove_session_tree(folder: Path) -> None:
     """Removes a folder with all that is in it; if that fails, only the server's log says so."""
     private_folder.remove_tree(folder)
     if os.path.lexists(folder):
@@ -108,7 +108,7 @@ class SessionFolder:
         """Names the files of a session below a root, by its number or name; nothing is made yet."""
         self.path = root / "sessions" / str(session)
         self.notebook = self.path / "notebook.ipynb"
-        self.executed = self.path / "executed.ipynb"
+        self.executed_notebook = self.path / "executed.ipynb"
         self.working = self.path / "working"
         self.log = self.path / "log.jsonl"
         self.private = self.path / "private"
@@ -122,7 +122,7 @@ class SessionFolder:
 
     def remove(self) -> None:
         """Removes all of it."""
-        remove_tree(self.path)
+        remove_session_tree(self.path)
 
 
 # The seam between a session and what executes its notebook: a sandbox, or a script in a test.
@@ -255,7 +255,7 @@ class Launch:
     """
 
     arguments: tuple[str, ...]
-    inherited: tuple[int, ...] = ()
+    descriptors: tuple[int, ...] = ()
     variables: Mapping[str, str] = field(default_factory=dict)
     elsewhere: Mapping[str, str] = field(default_factory=dict)
     report: int | None = None
@@ -270,7 +270,7 @@ class Launch:
         return self
 
     def __exit__(self, *_: object) -> None:
-        for descriptor in self.inherited:
+        for descriptor in self.descriptors:
             os.close(descriptor)
 
 
@@ -295,16 +295,16 @@ def input_folders(order: SessionOrder) -> Mapping[str, Path]:
 def python_folders(order: SessionOrder) -> list[Path]:
     """The folders of this Python, of the notebook's and of the kit's own worker, without those of the system."""
     package = Path(generator.__file__).resolve().parent
-    wanted = [Path(sys.prefix), Path(sys.base_prefix), package]
+    candidates = [Path(sys.prefix), Path(sys.base_prefix), package]
     if order.python is not None:
-        wanted += [python.parent.parent for python in (order.python, order.python.resolve())]
-    wanted += [Path(entry) for entry in sys.path if entry.endswith(("site-packages", "dist-packages"))]
-    found: list[Path] = []
-    for folder in [*wanted, *(folder.resolve() for folder in wanted)]:
-        seen = [Path(known) for known in SYSTEM_FOLDERS] + found
-        if folder.is_dir() and not any(folder.is_relative_to(known) for known in seen):
-            found.append(folder)
-    return found
+        candidates += [python.parent.parent for python in (order.python, order.python.resolve())]
+    candidates += [Path(entry) for entry in sys.path if entry.endswith(("site-packages", "dist-packages"))]
+    folders: list[Path] = []
+    for folder in [*candidates, *(folder.resolve() for folder in candidates)]:
+        covered_folders = [Path(ancestor) for ancestor in SYSTEM_FOLDERS] + folders
+        if folder.is_dir() and not any(folder.is_relative_to(ancestor) for ancestor in covered_folders):
+            folders.append(folder)
+    return folders
 
 
 class PlainProcess:
@@ -324,8 +324,8 @@ class PlainProcess:
             link = Path(root, place)
             link.parent.mkdir(parents=True, exist_ok=True)
             link.symlink_to(folder, target_is_directory=True)
-        own = {at: str(folder) for at, folder in session_folders(order).items()}
-        return Launch(tuple(program), elsewhere={INPUT: str(root), **own})
+        session_paths = {at: str(folder) for at, folder in session_folders(order).items()}
+        return Launch(tuple(program), elsewhere={INPUT: str(root), **session_paths})
 
 
 # The system calls that a notebook has no use for, as a filter by which the kernel refuses them (seccomp).
@@ -365,11 +365,11 @@ def exported_filter() -> bytes:
         except OSError:  # a call that this libseccomp, or this processor, does not know
             continue
     # A process may choose its own processors and be nicer to others, as some libraries do; only itself.
-    other = pyseccomp.Arg(0, pyseccomp.NE, 0)
-    rules.add_rule(refusal, "sched_setaffinity", other)
+    other_process = pyseccomp.Arg(0, pyseccomp.NE, 0)
+    rules.add_rule(refusal, "sched_setaffinity", other_process)
     # ZeroMQ sets the usual policy for each of its threads, and ends the process if it may not.
     rules.add_rule(refusal, "sched_setscheduler", pyseccomp.Arg(1, pyseccomp.NE, os.SCHED_OTHER))
-    rules.add_rule(refusal, "setpriority", other)  # of a group or a user, for 0 stands for one process
+    rules.add_rule(refusal, "setpriority", other_process)  # of a group or a user, for 0 stands for one process
     rules.add_rule(refusal, "setpriority", pyseccomp.Arg(1, pyseccomp.NE, 0))
     rules.add_rule(refusal, "clone", pyseccomp.Arg(0, pyseccomp.MASKED_EQ, _CLONE_NEWUSER, _CLONE_NEWUSER))
     # Its flags are in memory, where no filter looks; told that there is no such call, libc takes `clone`.
@@ -399,10 +399,10 @@ class WayOut:
     """
 
     process: "subprocess.Popen[bytes]"
-    watched: int
+    exit_pipe: int
 
     @classmethod
-    def opened(cls, program: str, pid: int) -> "WayOut | None":
+    def start(cls, program: str, pid: int) -> "WayOut | None":
         """Gives the network namespace of a process a way to the internet; None where that cannot be done."""
         descriptors: list[int] = []
         try:
@@ -410,7 +410,7 @@ class WayOut:
             # bubblewrap goes on to a user namespace inside of the one that the network belongs to.
             descriptors.append(owner := fcntl.ioctl(namespace, _NS_GET_USERNS))
             ready, telling = os.pipe()
-            watching, watched = os.pipe()
+            watching, exit_pipe = os.pipe()
             descriptors += [ready, telling, watching]
             process = subprocess.Popen(  # noqa: S603 - the program of the user's own PATH
                 [
@@ -426,10 +426,10 @@ class WayOut:
             )
             os.close(telling)
             descriptors.remove(telling)
-            opened = cls(process, watched)
+            way_out = cls(process, exit_pipe)
             if _is_told(ready):
-                return opened
-            opened.close()
+                return way_out
+            way_out.close()
         except OSError:
             pass
         finally:
@@ -439,7 +439,7 @@ class WayOut:
 
     def close(self) -> None:
         """Ends it."""
-        os.close(self.watched)
+        os.close(self.exit_pipe)
         try:
             self.process.wait(_END_SECONDS)
         except subprocess.TimeoutExpired:
@@ -495,11 +495,11 @@ class Bubblewrap:
     is_sandbox = True
 
     @classmethod
-    def found(cls) -> "Bubblewrap | None":
+    def detect(cls) -> "Bubblewrap | None":
         """The bubblewrap of this machine with all that it can do, if it works for this user."""
         program = shutil.which("bwrap")
-        found = cls(program) if program is not None else None
-        if found is None or not found.works():
+        bubblewrap = cls(program) if program is not None else None
+        if bubblewrap is None or not bubblewrap.works():
             return None
         for change in (
             {"hardening": (_NO_USER_NAMESPACES,)},
@@ -508,20 +508,22 @@ class Bubblewrap:
             {"group_options": (_LEFT_ALONE,)},
             {"way_out": shutil.which("slirp4netns") or ""},
         ):
-            better = replace(found, **change)
-            found = better if better != found and better.works() else found
-        return found
+            better = replace(bubblewrap, **change)
+            bubblewrap = better if better != bubblewrap and better.works() else bubblewrap
+        return bubblewrap
 
     @property
     def description(self) -> str:
         """A description in a few words for people."""
         missing = "no filter of system calls, for want of libseccomp or pyseccomp"
-        filtered = "system calls filtered" if self.refused_calls else missing
-        shared = "with the internet on it reaches whatever listens on this machine's localhost, for want of slirp4netns"
-        network = "with the internet on it cannot reach this machine's localhost" if self.way_out else shared
+        filter_note = "system calls filtered" if self.refused_calls else missing
+        network_note = (
+            "with the internet on it reaches whatever listens on this machine's localhost, for want of slirp4netns"
+        )
+        network = "with the internet on it cannot reach this machine's localhost" if self.way_out else network_note
         return (
             "a sandbox of bubblewrap (Kaggle's paths, read-only inputs, no network where it is off, no privileges; "
-            f"{filtered}; {network})"
+            f"{filter_note}; {network})"
         )
 
     def launch(self, order: SessionOrder, program: Sequence[str]) -> Launch:
@@ -529,7 +531,7 @@ class Bubblewrap:
         options: list[str] = []
         for path in (*SYSTEM_FOLDERS, *SYSTEM_FILES):
             options += ["--ro-bind-try", path, path]
-        resolver = _piped(RESOLVER) if order.internet and self.way_out else None
+        resolver = _open_pipe(RESOLVER) if order.internet and self.way_out else None
         if resolver is not None:
             options += ["--ro-bind-data", str(resolver), "/etc/resolv.conf"]
         options += [*_PROC, "--dev", "/dev"]
@@ -547,18 +549,18 @@ class Bubblewrap:
         launch = self._launch(
             options, program, internet=order.internet, memory=order.memory_limit, tasks=order.process_limit
         )
-        return launch if resolver is None else replace(launch, inherited=(*launch.inherited, resolver))
+        return launch if resolver is None else replace(launch, descriptors=(*launch.descriptors, resolver))
 
     def works(self) -> bool:
         """True if a program runs in it, tried out."""
-        everything = ["--ro-bind", "/", "/", *_PROC, "--dev", "/dev"]
-        launch = self._launch(everything, ["true"], internet=bool(self.way_out))
+        options = ["--ro-bind", "/", "/", *_PROC, "--dev", "/dev"]
+        launch = self._launch(options, ["true"], internet=bool(self.way_out))
         first = None
         try:
             with launch:
                 process = subprocess.Popen(  # noqa: S603 - the program of the user's own PATH
                     launch.arguments,
-                    pass_fds=launch.inherited,
+                    pass_fds=launch.descriptors,
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.DEVNULL,
                     stderr=subprocess.DEVNULL,
@@ -581,25 +583,25 @@ class Bubblewrap:
         memory: int = SessionOrder.memory_limit,
         tasks: int = SessionOrder.process_limit,
     ) -> Launch:
-        sandbox, inherited = self._untouchable()
+        sandbox, descriptors = self._untouchable()
         report, telling = os.pipe()
-        inherited = (*inherited, telling)
+        descriptors = (*descriptors, telling)
         arguments = [sandbox, *_APART, "--info-fd", str(telling), *self.hardening]
         gate = None
         way_out = self.way_out if internet else ""
         if way_out:
             waiting, gate = os.pipe()
-            inherited = (*inherited, waiting)
+            descriptors = (*descriptors, waiting)
             arguments += ["--block-fd", str(waiting)]
         elif internet:
             arguments += ["--share-net"]
         if self.refused_calls:
-            filtering = _piped(self.refused_calls)
-            inherited = (*inherited, filtering)
+            filtering = _open_pipe(self.refused_calls)
+            descriptors = (*descriptors, filtering)
             arguments += ["--seccomp", str(filtering)]
         if self.group is None:
             whole = (*arguments, *options, "--", *program)
-            return Launch(whole, inherited=inherited, report=report, way_out=way_out, gate=gate)
+            return Launch(whole, descriptors=descriptors, report=report, way_out=way_out, gate=gate)
         is_root = os.geteuid() == 0
         manager = {name: os.environ[name] for name in _USERS_MANAGER if name in os.environ and not is_root}
         # What leads to the manager of the group is none of the notebook's business.
@@ -610,7 +612,7 @@ class Bubblewrap:
         scope += [*self.group_options, *(f"--property={name}={value}" for name, value in limits.items())]
         return Launch(
             (*scope, "--", *arguments, *unset, *options, "--", *program),
-            inherited=inherited,
+            descriptors=descriptors,
             variables=manager,
             report=report,
             way_out=way_out,
@@ -635,7 +637,7 @@ class Bubblewrap:
         return f"/proc/self/fd/{copy}", (copy,)
 
 
-def _piped(content: bytes) -> int:
+def _open_pipe(content: bytes) -> int:
     """A descriptor to read some hundred bytes from, which a pipe holds."""
     reading, writing = os.pipe()
     with open(writing, "wb") as pipe:  # noqa: PTH123 - a descriptor has no path
@@ -649,16 +651,16 @@ def network_of(launch: Launch, first: FirstProcess | None) -> Iterator[bool]:
 
     Yields whether it has one. Where slirp4netns fails, the sandbox has no network at all.
     """
-    opened = WayOut.opened(launch.way_out, first.pid) if launch.way_out and first is not None else None
+    way_out = WayOut.start(launch.way_out, first.pid) if launch.way_out and first is not None else None
     if launch.gate is not None:
         with suppress(BrokenPipeError):
             os.write(launch.gate, b"x")
         os.close(launch.gate)
     try:
-        yield opened is not None
+        yield way_out is not None
     finally:
-        if opened is not None:
-            opened.close()
+        if way_out is not None:
+            way_out.close()
 
 
 def first_process_of(launch: Launch) -> FirstProcess | None:
@@ -666,5 +668,5 @@ def first_process_of(launch: Launch) -> FirstProcess | None:
     if launch.report is None:
         return None
     with open(launch.report, "rb") as report:  # noqa: PTH123 - a descriptor has no path
-        said = JsonObject.parsed(report.read(_LONGEST_REPORT))
-    return FirstProcess.of(said.count("child-pid"))
+        info = JsonObject.parse(report.read(_LONGEST_REPORT))
+    return FirstProcess.of(info.count("child-pid"))

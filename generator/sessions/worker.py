@@ -22,7 +22,7 @@ from generator.run.execution import (
     Execution,
     NotebookTimeoutError,
     OutputLine,
-    read_notebook,
+    load_notebook_v4,
     read_notebook_parameters,
 )
 
@@ -111,7 +111,7 @@ def execute_work(work: WorkOrder) -> str:
 
 def _refusal(notebook: Path) -> str:
     """The reason why papermill would not even begin, in its own words, or nothing."""
-    kernel = read_notebook(notebook).metadata.get("kernelspec", {})
+    kernel = load_notebook_v4(notebook).metadata.get("kernelspec", {})
     if not kernel.get("name"):
         return "No kernel name found in notebook and no override provided."
     language = str(kernel.get("language", "python"))
@@ -125,10 +125,10 @@ def _parameters(notebook: Path, work: WorkOrder) -> dict[str, Value]:
     from generator.errors import PairError
 
     try:
-        known = read_notebook_parameters(notebook).defaults
+        defaults = read_notebook_parameters(notebook).defaults
     except PairError:  # a cell of that name with more than plain values in it
         return {}
-    return {name: value for name, value in work.parameters.items() if name in known}
+    return {name: value for name, value in work.parameters.items() if name in defaults}
 
 
 def _listen(event: Event, /) -> None:

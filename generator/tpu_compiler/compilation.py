@@ -26,18 +26,33 @@ from generator.kit_files import installed_version
 from generator.pair.folder import deferred_interrupts, existing_pair, handled_signals
 from generator.pair.notebook import PARAMETERS_TAG, read_parameters
 from generator.pair.workspace import Role, Workspace
-from generator.run.execution import OFF_COLAB, ROOTS, assigned, has_tag, read_notebook, read_notebook_parameters
+from generator.run.execution import (
+    OFF_COLAB,
+    ROOTS,
+    has_tag,
+    load_notebook_v4,
+    read_assignment,
+    read_notebook_parameters,
+)
 from generator.run.input_mounts import InputMissingError, Mount, SpecimenMissingError, lay_out, mounts, read_sources
 from generator.run.kernel import (
     KernelSetup,
     adopted_orphans,
     end_processes_of,
-    environment,
+    kernel_environment,
     private_folder,
     require_packages,
 )
 from generator.text import JsonObject, printable, python_literal
-from generator.tpu_compiler.report import CPU, CompileOptions, CompileReport, Problem, Told, Topology, find_topology
+from generator.tpu_compiler.report import (
+    CPU,
+    CompileOptions,
+    CompileReport,
+    CompilerProblem,
+    Told,
+    Topology,
+    find_topology,
+)
 
 # The notebooks that are compiled: any on this disk, or the training of a pair with its data or a specimen of that.
 
@@ -52,13 +67,13 @@ class NotebookTarget:
 
     Attributes:
         path: The notebook.
-        mounted: Its inputs, where Kaggle would mount them below /kaggle/input.
+        inputs: Its inputs, where Kaggle would mount them below /kaggle/input.
         parameters: Values for the constants of its parameters cell.
         is_specimen: Whether the inputs are made up.
     """
 
     path: Path
-    mounted: tuple[Mount, ...] = ()
+    inputs: tuple[Mount, ...] = ()
     parameters: Mapping[str, Value] = field(default_factory=dict)
     is_specimen: bool = False
 
@@ -72,16 +87,16 @@ def pair_notebook(workspace: Workspace, name: str, assignments: tuple[str, ...] 
     pair = existing_pair(workspace, name)
     sources = read_sources(pair, Role.TRAIN)
     defaults = read_notebook_parameters(pair.notebook(Role.TRAIN)).defaults
-    values = dict(assigned(assignment, defaults) for assignment in assignments)
+    values = dict(read_assignment(assignment, defaults) for assignment in assignments)
     is_specimen = False
     try:
-        mounted = mounts(sources, workspace, outputs={})
+        inputs = mounts(sources, workspace, outputs={})
     except InputMissingError as missing:
         try:
-            mounted, is_specimen = mounts(sources, workspace, outputs={}, specimen=True), True
+            inputs, is_specimen = mounts(sources, workspace, outputs={}, specimen=True), True
         except SpecimenMissingError:
             raise missing from None
-    return NotebookTarget(pair.notebook(Role.TRAIN), tuple(mounted), values, is_specimen)
+    return NotebookTarget(pair.notebook(Role.TRAIN), tuple(inputs), values, is_specimen)
 
 
 def code_cells(target: NotebookTarget, *, input_root: Path, working: Path) -> list[dict[str, Any]]:
@@ -92,7 +107,7 @@ def code_cells(target: NotebookTarget, *, input_root: Path, working: Path) -> li
     """
     cells: list[dict[str, Any]] = []
     is_set, roots = False, dict(zip(ROOTS, (str(input_root), str(working)), strict=True))
-    for position, cell in enumerate(read_notebook(target.path).cells, start=1):
+    for position, cell in enumerate(load_notebook_v4(target.path).cells, start=1):
         if cell.cell_type != "code":
             continue
         source = cell.source.replace(_KAGGLE_INPUT, str(input_root)).replace(_KAGGLE_WORKING, str(working))
@@ -107,10 +122,10 @@ def code_cells(target: NotebookTarget, *, input_root: Path, working: Path) -> li
 def _assignments(target: NotebookTarget, parameters_cell: str, roots: Mapping[str, Value]) -> str:
     """Statements that make a rendered notebook take 8 devices of a CPU for those of a TPU."""
     defaults = read_parameters(parameters_cell)
-    own: dict[str, Value] = {"ALLOW_CPU": True, "ACCELERATOR": "cpu", **roots, **OFF_COLAB}
+    kit_values: dict[str, Value] = {"ALLOW_CPU": True, "ACCELERATOR": "cpu", **roots, **OFF_COLAB}
     if defaults.get("PRECISION") == "auto":
-        own["PRECISION"] = "mixed_bfloat16"
-    values = {name: value for name, value in own.items() if name in defaults} | dict(target.parameters)
+        kit_values["PRECISION"] = "mixed_bfloat16"
+    values = {name: value for name, value in kit_values.items() if name in defaults} | dict(target.parameters)
     return "\n".join(f"{name} = {python_literal(value)}" for name, value in values.items())
 
 
@@ -132,7 +147,7 @@ _PACKAGES = (
 _MOST_FILES = 200_000
 
 
-def fingerprint(target: NotebookTarget, options: CompileOptions) -> str | None:
+def report_fingerprint(target: NotebookTarget, options: CompileOptions) -> str | None:
     """The SHA-256 of what a report depends on; None where there are too many files to look at each time.
 
     Raises:
@@ -142,13 +157,13 @@ def fingerprint(target: NotebookTarget, options: CompileOptions) -> str | None:
         content = read_bytes(target.path)
     except OSError as error:
         raise FileReadError(path=target.path, cause=error) from error
-    mounts = [str(mount.at) for mount in target.mounted]
+    mounts = [str(mount.at) for mount in target.inputs]
     about = [asdict(options), dict(target.parameters), mounts, target.is_specimen, platform.python_version()]
     digest = hashlib.sha256(json.dumps([about, [installed_version(name) for name in _PACKAGES]], default=str).encode())
     digest.update(content)
     for module in sorted(Path(__file__).parent.rglob("*.py")):
         digest.update(module.read_bytes())
-    for count, line in enumerate(line for mount in target.mounted for line in _listing(mount.source)):
+    for count, line in enumerate(line for mount in target.inputs for line in _listing(mount.source)):
         if count > _MOST_FILES:
             return None
         digest.update(line.encode(errors="surrogateescape"))
@@ -227,15 +242,15 @@ class Job:
     compiler: str
     cache: ResultCache
 
-    def run(self, told: Told, progress: Progress, *, until: float) -> None:
+    def run(self, event_log: Told, progress: Progress, *, until: float) -> None:
         """Takes in what the worker tells, until it is done or the time is over, and leaves nothing of it behind."""
         input_root, working = self.private / "input", self.private / "working"
         working.mkdir()
-        lay_out(list(self.target.mounted), input_root)
-        read_only = (input_root, *(mount.source for mount in self.target.mounted))
+        lay_out(list(self.target.inputs), input_root)
+        read_only = (input_root, *(mount.source for mount in self.target.inputs))
         setup = KernelSetup(self.private, working, read_only, variables=self._variables())
         events, telling = os.pipe()
-        asked, answers = os.pipe()
+        answers_reader, answers = os.pipe()
         order = {
             **asdict(self.options),
             **asdict(self.topology),
@@ -244,7 +259,7 @@ class Job:
             "read_only": [str(path) for path in read_only],
             "compiler": self.compiler,
             "events": telling,
-            "answers": asked,
+            "answers": answers_reader,
         }
         last_words = deque[bytes](maxlen=_LAST_PIECES)
         with tempfile.TemporaryFile() as stdin:
@@ -253,12 +268,12 @@ class Job:
             process = subprocess.Popen(
                 # Without -P the folder that the kit was started in could bring modules along.
                 [sys.executable, "-P", "-m", "generator.tpu_compiler.worker.process"],
-                env=environment(setup, base=os.environ),
+                env=kernel_environment(setup, base=os.environ),
                 cwd=working,
                 stdin=stdin,
                 stdout=subprocess.PIPE,  # which a notebook may fill for minutes: the end alone is kept
                 stderr=subprocess.STDOUT,
-                pass_fds=(telling, asked),
+                pass_fds=(telling, answers_reader),
                 start_new_session=True,
             )
             # A notebook that takes all memory is what Linux ends, and no other program of the user's.
@@ -267,7 +282,7 @@ class Job:
             reading = Thread(target=_read_end, args=(process.stdout, last_words), daemon=True)
             reading.start()
             os.close(telling)
-            os.close(asked)
+            os.close(answers_reader)
             os.set_blocking(answers, False)  # nobody need read them, and the time limit is looked at here
             with (
                 adopted_orphans() as orphans,
@@ -275,7 +290,7 @@ class Job:
                 os.fdopen(answers, "wb") as outgoing,
             ):
                 try:
-                    conversation = _Conversation(process, self, outgoing.fileno(), told, progress)
+                    conversation = _Conversation(process, self, outgoing.fileno(), event_log, progress)
                     in_time = conversation.listen(incoming, until)
                 finally:
                     with deferred_interrupts():
@@ -285,8 +300,8 @@ class Job:
                         end_processes_of(self.private / "home")  # what left its group
                         orphans.end()  # what has another HOME as well
         reading.join(_PATIENCE)
-        if in_time and not told.is_done:
-            told.report.problems.append(_died(b"".join(last_words)))
+        if in_time and not event_log.is_done:
+            event_log.report.problems.append(_death(b"".join(last_words)))
 
     def _variables(self) -> dict[str, str]:
         home = self.private / "home"
@@ -319,13 +334,13 @@ class _Conversation:
     process: subprocess.Popen[bytes]
     job: Job
     answers: int
-    told: Told
+    event_log: Told
     progress: Progress
     doing: str = ""
     since: float = field(default_factory=time.monotonic)
     last: float = field(default_factory=time.monotonic)
     lines: int = 0
-    kept: int = 0
+    kept_count: int = 0
 
     def listen(self, events: IO[bytes], until: float) -> bool:
         """Takes in events until the process is done or has ended; False if the time was over before.
@@ -342,15 +357,15 @@ class _Conversation:
                     chunk = os.read(events.fileno(), 1 << 16)
                     *lines, rest = (rest + chunk).split(b"\n")
                     for line in lines:
-                        self._take(JsonObject.parsed(line))
-                    if not chunk or len(rest) > _LONGEST_LINE or self.told.is_done:
+                        self._take(JsonObject.parse(line))
+                    if not chunk or len(rest) > _LONGEST_LINE or self.event_log.is_done:
                         return True
                 elif has_ended:
                     return True
                 else:
                     self._say_again()
         if not has_ended:
-            self.told.report.problems.append(_too_late(self.doing))
+            self.event_log.report.problems.append(_too_late(self.doing))
         return has_ended
 
     def _take(self, event: JsonObject) -> None:
@@ -363,10 +378,10 @@ class _Conversation:
             figures = json.dumps(self.job.cache.get(self._key(key))).encode()
             with suppress(BrokenPipeError, BlockingIOError):
                 os.write(self.answers, (figures if len(figures) <= _LONGEST_ANSWER else b"null") + b"\n")
-        elif (key := event.text("keep")) and self.kept < _MOST_KEPT:
-            self.kept += 1
+        elif (key := event.text("keep")) and self.kept_count < _MOST_KEPT:
+            self.kept_count += 1
             self.job.cache.put(self._key(key), event.section("figures"))
-        self.told.add(event)
+        self.event_log.add(event)
 
     def _say_again(self) -> None:
         if time.monotonic() - self.last > _SAY_AGAIN_SECONDS:
@@ -382,23 +397,23 @@ class _Conversation:
         return hashlib.sha256(about.encode()).hexdigest()
 
 
-def _too_late(doing: str) -> Problem:
+def _too_late(doing: str) -> CompilerProblem:
     sentence = f"The time was over while the process {doing or 'started'}: not all of it was compiled."
-    return Problem("time-limit", sentence, "Give it more time; what was compiled is in the cache.")
+    return CompilerProblem("time-limit", sentence, "Give it more time; what was compiled is in the cache.")
 
 
-def _read_end(printed: IO[bytes] | None, pieces: deque[bytes]) -> None:
+def _read_end(stream: IO[bytes] | None, pieces: deque[bytes]) -> None:
     """Reads a pipe until there is no more; the pieces keep its end."""
-    while printed is not None and (piece := os.read(printed.fileno(), _PIECE)):
+    while stream is not None and (piece := os.read(stream.fileno(), _PIECE)):
         pieces.append(piece)
 
 
-def _died(last_words: bytes) -> Problem:
+def _death(last_words: bytes) -> CompilerProblem:
     last = last_words.decode(errors="replace").strip().splitlines()[-3:]
-    quoted = " ".join(printable(line)[:300] for line in last)
-    return Problem(
+    quotation = " ".join(printable(line)[:300] for line in last)
+    return CompilerProblem(
         "died",
-        f"The compiling process ended by itself. {f'It said last: {quoted}' if quoted else 'It said nothing.'}",
+        f"The compiling process ended by itself. {f'It said last: {quotation}' if quotation else 'It said nothing.'}",
         "Look at its memory: compiling a large model takes several GB.",
     )
 
@@ -434,23 +449,23 @@ def compile_steps(
         TandemError: The notebook cannot be read, there is no such topology, or the extra `run` is not installed.
         KeyboardInterrupt: A signal asked for the end.
     """
-    options, cache, started = options or CompileOptions(), cache or ResultCache(), time.monotonic()
-    wanted = find_topology(options.topology)
+    options, cache, start_time = options or CompileOptions(), cache or ResultCache(), time.monotonic()
+    tpu_topology = find_topology(options.topology)
     compiler = installed_version("libtpu") if options.use_libtpu else ""
-    topology = wanted if compiler else CPU
+    topology = tpu_topology if compiler else CPU
     jaxlib = installed_version("jaxlib") or "that is missing"
-    named = f"libtpu {compiler}" if compiler else f"XLA for the CPU, jaxlib {jaxlib}"
-    report = CompileReport(topology.name, named)
-    told = Told(topology, report)
+    compiler_name = f"libtpu {compiler}" if compiler else f"XLA for the CPU, jaxlib {jaxlib}"
+    report = CompileReport(topology.name, compiler_name)
+    event_log = Told(topology, report)
     if topology is CPU:
         report.unknown.append(_NOT_KNOWN_WITHOUT)
     if target.is_specimen:
         report.unknown.append("The notebook ran on a specimen: shapes that come from the data may be others.")
-    key = fingerprint(target, options)
-    kept = cache.get(key) if key else None
-    if kept is not None:
-        for event in kept.sections("events"):
-            told.add(_as_kept(event))
+    key = report_fingerprint(target, options)
+    cache_entry = cache.get(key) if key else None
+    if cache_entry is not None:
+        for event in cache_entry.sections("events"):
+            event_log.add(_as_kept(event))
     else:
         require_packages()
         # All of them end the process that compiles.
@@ -458,16 +473,16 @@ def compile_steps(
             handled_signals(signal.default_int_handler),
             private_folder() as private,
         ):
-            job = Job(target, options, topology, private, named, cache)
-            job.run(told, progress, until=started + options.time_limit)
-        if key and told.is_done:
-            cache.put(key, {"events": told.events})
-    told.finish()
-    if not report.steps and not report.problems and not told.is_unseen:
+            job = Job(target, options, topology, private, compiler_name, cache)
+            job.run(event_log, progress, until=start_time + options.time_limit)
+        if key and event_log.is_done:
+            cache.put(key, {"events": event_log.events})
+    event_log.finish()
+    if not report.steps and not report.problems and not event_log.is_unseen:
         report.unknown.append(
             "No step was called under jax.jit, jax.pmap, Keras's fit, tf.function or torch_xla.sync: none was compiled."
         )
-    report.seconds = time.monotonic() - started
+    report.seconds = time.monotonic() - start_time
     return report
 
 

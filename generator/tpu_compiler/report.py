@@ -135,7 +135,7 @@ class StepCost:
 
 
 @dataclass(frozen=True)
-class Problem:
+class CompilerProblem:
     """Something that would fail, or cost time, on a TPU.
 
     Attributes:
@@ -191,7 +191,7 @@ class CompileReport:
     topology: str
     compiler: str
     steps: list[StepCost] = field(default_factory=list)
-    problems: list[Problem] = field(default_factory=list)
+    problems: list[CompilerProblem] = field(default_factory=list)
     unknown: list[str] = field(default_factory=list)
     largest_batch: LargestBatch | None = None
     seconds: float = 0.0
@@ -232,8 +232,8 @@ class Told:
         if (unknown := _text(event, "unknown")) and unknown not in self.report.unknown:
             self.report.unknown.append(unknown)
         takers = {
-            "failed": self._failed,
-            "refused": self._refused,
+            "failed": self._failure,
+            "refused": self._refusal,
             "recompilation": self._recompilation,
             "one_core": self._one_core,
             "on_host": self._on_host,
@@ -252,9 +252,9 @@ class Told:
         if largest is None:
             return
         size = largest.batch_per_core
-        none = f"Make the model smaller: of {largest.compilations} smaller batches that were tried, none fits."
-        remedy = f"Give a core at most {size} examples a step." if size else none
-        problems[:] = [replace(each, remedy=remedy) if each.kind == "memory" else each for each in problems]
+        fallback = f"Make the model smaller: of {largest.compilations} smaller batches that were tried, none fits."
+        remedy = f"Give a core at most {size} examples a step." if size else fallback
+        problems[:] = [replace(problem, remedy=remedy) if problem.kind == "memory" else problem for problem in problems]
 
     @property
     def _compiled_for(self) -> Topology:
@@ -263,17 +263,17 @@ class Told:
 
     def _problem(self, kind: str, event: JsonObject, sentence: str, remedy: str) -> None:
         self.report.problems.append(
-            Problem(kind, sentence, remedy, _text(event, "cell"), _count(event, "line") or None)
+            CompilerProblem(kind, sentence, remedy, _text(event, "cell"), _count(event, "line") or None)
         )
 
-    def _failed(self, event: JsonObject) -> None:
+    def _failure(self, event: JsonObject) -> None:
         sentence = f"The notebook stops before its steps are seen: {_text(event, 'failed')}"
         if self.report.steps:
             return
         remedy = "Run it here with `tandem run` first; if it wants files, give them to the check."
         self._problem("error", event, sentence, remedy)
 
-    def _refused(self, event: JsonObject) -> None:
+    def _refusal(self, event: JsonObject) -> None:
         name = "XLA" if self._compiled_for is CPU else f"The compiler for {self.topology.name}"
         sentence = f"{name} refuses the step {_text(event, 'step')}: {_first_sentence(event.text('refused'))}"
         remedy = "Move the operation to the host, into the input pipeline, or take one that the compiler has."
@@ -281,17 +281,17 @@ class Told:
 
     def _recompilation(self, event: JsonObject) -> None:
         shapes = event.get("recompilation")
-        seen = [printable(str(shape))[:80] for shape in shapes[:4]] if isinstance(shapes, list) else []
-        sentence = f"The step {_text(event, 'step')} is compiled again for each new shape: {'; '.join(seen)}."
+        shape_texts = [printable(str(shape))[:80] for shape in shapes[:4]] if isinstance(shapes, list) else []
+        sentence = f"The step {_text(event, 'step')} is compiled again for each new shape: {'; '.join(shape_texts)}."
         remedy = "Give every step the same shapes: drop the last batch with drop_remainder=True, or fill it up."
         self._problem("recompilation", event, sentence, remedy)
 
     def _one_core(self, event: JsonObject) -> None:
         sentence = f"The step {_text(event, 'step')} runs on one of {self.topology.cores} cores."
-        how = "keras.distribution.DataParallel, or a jax.sharding.Mesh over all devices"
+        method = "keras.distribution.DataParallel, or a jax.sharding.Mesh over all devices"
         if self.framework == "torch":
-            how = "torch_xla.runtime.use_spmd(), and mark_sharding over an xs.Mesh of all devices"
-        remedy = f"Split the batch: {how}."
+            method = "torch_xla.runtime.use_spmd(), and mark_sharding over an xs.Mesh of all devices"
+        remedy = f"Split the batch: {method}."
         self._problem("one-core", event, sentence, remedy)
 
     def _on_host(self, event: JsonObject) -> None:
@@ -302,15 +302,15 @@ class Told:
     def _whole_batch(self, event: JsonObject) -> None:
         cores = _count(event, "whole_batch")
         sentence = f"Each of {cores} cores takes the step {_text(event, 'step')} with the same whole batch."
-        how = "jax.device_put with NamedSharding(mesh, PartitionSpec(axis))"
+        method = "jax.device_put with NamedSharding(mesh, PartitionSpec(axis))"
         if self.framework == "torch":
-            how = 'MpDeviceLoader with input_sharding, or xs.mark_sharding(batch, mesh, ("data", None, ...))'
-        remedy = f"Split the batch over its first axis: {how}."
+            method = 'MpDeviceLoader with input_sharding, or xs.mark_sharding(batch, mesh, ("data", None, ...))'
+        remedy = f"Split the batch over its first axis: {method}."
         self._problem("one-core", event, sentence, remedy)
 
     def _memory(self, event: JsonObject) -> None:
-        needed, limit = _count(event, "memory"), self.topology.memory_limit or 0
-        needs = f"needs {needed / GIB:.1f} GiB" if needed else "needs more memory than there is"
+        needed_bytes, limit = _count(event, "memory"), self.topology.memory_limit or 0
+        needs = f"needs {needed_bytes / GIB:.1f} GiB" if needed_bytes else "needs more memory than there is"
         sentence = (
             f"A batch of {_count(event, 'batch_per_core'):,} a core does not fit: the step {needs} "
             f"of a core's {limit / GIB:.1f} GiB."
@@ -318,9 +318,11 @@ class Told:
         self._problem("memory", event, sentence, "Give a core a smaller batch.")
 
     def _largest_batch(self, event: JsonObject) -> None:
-        found = event.section("largest")
-        peak = _count(found, "peak_memory") or None
-        self.report.largest_batch = LargestBatch(_count(found, "batch_per_core"), peak, _count(found, "compilations"))
+        section = event.section("largest")
+        peak = _count(section, "peak_memory") or None
+        self.report.largest_batch = LargestBatch(
+            _count(section, "batch_per_core"), peak, _count(section, "compilations")
+        )
 
     def _step(self, event: JsonObject) -> None:
         figures, topology = event.section("figures"), self._compiled_for
@@ -349,8 +351,8 @@ class Told:
                 in_cache=figures.flag("in_cache"),
             )
         )
-        moved = _number(figures, "bytes_moved") or 0.0
-        if padding is not None and padding > _WASTEFUL_PADDING and moved * (1 - 1 / padding) > _WASTED_BYTES:
+        traffic = _number(figures, "bytes_moved") or 0.0
+        if padding is not None and padding > _WASTEFUL_PADDING and traffic * (1 - 1 / padding) > _WASTED_BYTES:
             multiple = "" if batch % _MULTIPLE == 0 else f" A batch of {batch} a core is no multiple of {_MULTIPLE}."
             sentence = f"The step's results take {padding:.1f} times their size in memory, for padding.{multiple}"
             remedy = "Give a core more examples, in multiples of 8 and at best 128; features in multiples of 128."

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from generator.check.code import NotebookCode
-from generator.check.findings import Finding
+from generator.check.findings import CheckFinding
 from generator.check.source import KernelSource, Purpose, read_kernel
 from generator.text import JsonObject
 
@@ -103,7 +103,7 @@ class Case:
         kernel.raw, kernel.raw_metadata = self.fault.get("raw", ""), self.fault.get("raw_metadata", "")
         return kernel
 
-    def is_found(self, finding: Finding) -> bool:
+    def is_found(self, finding: CheckFinding) -> bool:
         """True if a finding is the one that is expected."""
         place = finding.place
         is_metadata = place.path.name == "kernel-metadata.json"

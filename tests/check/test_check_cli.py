@@ -14,13 +14,13 @@ from check_corpus import SOUND, sound
 from miniature import Outcome
 
 from generator.check.cell_text import read_cell
-from generator.check.checking import check
+from generator.check.checking import check_kernels
 from generator.check.rules import RULES
 from generator.check.source import read_target
 from generator.cli import check as check_verb
 from generator.cli import check as compiler_report
 from generator.tpu_compiler.compilation import NotebookTarget
-from generator.tpu_compiler.report import CompileReport, Problem, StepCost
+from generator.tpu_compiler.report import CompileReport, CompilerProblem, StepCost
 
 Tandem = Callable[..., Outcome]
 KERNELS = Path(__file__).resolve().parents[2] / "kernels"
@@ -41,7 +41,9 @@ def test_nothing_is_found_in_the_reference_pairs() -> None:
     kernels = read_target(KERNELS)
 
     assert len(kernels) >= 16
-    assert check(kernels, [rule for rule in RULES if rule.id[0] in "MN"]) == []  # test_tpu_rules.py has the others
+    assert (
+        check_kernels(kernels, [rule for rule in RULES if rule.id[0] in "MN"]) == []
+    )  # test_tpu_rules.py has the others
 
 
 def test_findings_say_where_what_and_what_to_do(
@@ -199,13 +201,13 @@ def test_sarif_has_what_its_schema_requires(tmp_path: Path, tandem: Tandem, monk
 def test_a_finding_is_ignored_with_a_reason(tmp_path: Path, comment: str, codes: list[str]) -> None:
     source = SEARCH.replace("\n", f"\n{comment}\n")
 
-    assert sorted(codes) == sorted(each.rule for each in check(read_target(write_kernel(tmp_path, source))))
+    assert sorted(codes) == sorted(each.rule for each in check_kernels(read_target(write_kernel(tmp_path, source))))
 
 
 def test_a_comment_two_lines_above_ignores_nothing(tmp_path: Path) -> None:
     source = f"# tandem: ignore[N042] too far away\n{SEARCH}"
 
-    assert [each.rule for each in check(read_target(write_kernel(tmp_path, source)))] == ["N042"]
+    assert [each.rule for each in check_kernels(read_target(write_kernel(tmp_path, source)))] == ["N042"]
 
 
 def test_a_baseline_leaves_out_what_was_there_before_wherever_it_moves(tmp_path: Path, tandem: Tandem) -> None:
@@ -371,7 +373,7 @@ def test_no_more_is_held_at_once_than_a_folder_of_kernels_has(
     ],
 )
 def test_what_would_fail_there_is_told_from_what_looks_like_it(tmp_path: Path, source: str, rules: list[str]) -> None:
-    found = check(read_target(write_kernel(tmp_path, source, enable_internet=False)))
+    found = check_kernels(read_target(write_kernel(tmp_path, source, enable_internet=False)))
 
     # Names that the fragment does not define are not its point.
     assert [each.rule for each in found if each.rule != "N030"] == rules
@@ -404,7 +406,7 @@ def compiler(monkeypatch: pytest.MonkeyPatch) -> list[NotebookTarget]:
     asked: list[NotebookTarget] = []
     step = StepCost("train", "keras", "v5e:2x4", 8, 512, 3e12, 1e9, 20 << 30, 16 << 30, 1.5, 0.1, {}, 1_000, 4_096, 2.0)
     steps = [step, replace(step, what="predict", parameters=0)]
-    words = [Problem("memory", "It does not fit.", "Give a core a smaller batch.", "own-cell", 2)]
+    words = [CompilerProblem("memory", "It does not fit.", "Give a core a smaller batch.", "own-cell", 2)]
 
     def compile_steps(target: NotebookTarget, options: Any, *, progress: Callable[[str], None]) -> CompileReport:
         asked.append(target)
@@ -429,7 +431,7 @@ def test_what_the_compiler_says_is_a_finding_like_others(
     assert re.search(r"predict of 512 examples .*, padding 1\.50\n", outcome.out)
     assert "Not everything is known." in outcome.out
     assert "compiling for v5e:2x4" in outcome.err
-    assert [str(mount.at) for mount in compiler[0].mounted] == ["competitions/titanic"]
+    assert [str(mount.at) for mount in compiler[0].inputs] == ["competitions/titanic"]
     said = json.loads(tandem("check", notebook, "--compile", "--json", "--workspace", tmp_path).out)
     assert said["compiled"][0]["steps"][0]["batch_per_core"] == 512
 

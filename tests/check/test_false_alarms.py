@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from generator.check.cell_text import read_cell
-from generator.check.checking import check
+from generator.check.checking import check_kernels
 from generator.check.code import NotebookCode
 from generator.check.findings import Severity
 from generator.check.source import KernelSource
@@ -20,7 +20,7 @@ def rules_found(*sources: str, **metadata: Any) -> set[str]:
     """The rules of notebooks and TPUs that find something in cells."""
     cells = tuple(read_cell(f"cell {number}", source) for number, source in enumerate(sources, start=1))
     kernel = KernelSource(NotebookCode(Path("notebook.ipynb"), cells), metadata=JsonObject(metadata))
-    return {finding.rule for finding in check([kernel]) if finding.rule[0] in "NT"}
+    return {finding.rule for finding in check_kernels([kernel]) if finding.rule[0] in "NT"}
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ def test_what_runs_elsewhere_only_is_no_fault(guard: str) -> None:
 )
 def test_an_error_in_code_that_may_not_be_run_is_a_warning(guard: str, severity: Severity) -> None:
     cells = [read_cell("cell 1", "debug = len('x') > 3"), read_cell("cell 2", f"{guard}\n    input('name')")]
-    found = check([KernelSource(NotebookCode(Path("notebook.ipynb"), tuple(cells)))])
+    found = check_kernels([KernelSource(NotebookCode(Path("notebook.ipynb"), tuple(cells)))])
 
     assert [(each.rule, each.severity) for each in found] == [("N009", severity)]
 
@@ -80,7 +80,7 @@ def test_an_error_in_a_function_is_one_where_the_function_is_called() -> None:
 
 def severities(source: str) -> set[Severity]:
     kernel = KernelSource(NotebookCode(Path("notebook.ipynb"), (read_cell("cell 1", source),)))
-    return {finding.severity for finding in check([kernel])}
+    return {finding.severity for finding in check_kernels([kernel])}
 
 
 @pytest.mark.parametrize(
@@ -189,7 +189,7 @@ def test_a_condition_that_holds_on_kaggle_is_no_guard_against_a_missing_network(
     cells = (read_cell("a", "import os, timm"), read_cell("b", code))
     kernel = KernelSource(NotebookCode(Path("n.ipynb"), cells), metadata=JsonObject(OFFLINE))
 
-    found = [each.severity for each in check([kernel]) if each.rule in {"N021", "N022"}]
+    found = [each.severity for each in check_kernels([kernel]) if each.rule in {"N021", "N022"}]
     assert found == ([severity] if severity else [])
 
 
@@ -257,7 +257,9 @@ LOAD = "import torch\nmodel = torch.load('model.pt', map_location='cpu')"
 def test_a_whole_model_is_no_file_for_torch_load(cell: str, severity: Severity | None) -> None:
     kernel = KernelSource(NotebookCode(Path("n.ipynb"), (read_cell("a", cell),)), metadata=JsonObject())
 
-    assert [each.severity for each in check([kernel]) if each.rule == "N029"] == ([severity] if severity else [])
+    assert [each.severity for each in check_kernels([kernel]) if each.rule == "N029"] == (
+        [severity] if severity else []
+    )
 
 
 def test_names_far_out_in_a_long_tuple_are_not_looked_at() -> None:
@@ -462,7 +464,9 @@ def test_augmentation_that_moves_pixels_is_slow_in_a_model_on_jax(
     }[place]
     start = "import os\nos.environ['KERAS_BACKEND'] = 'jax'\nimport keras\nimport tensorflow as tf\ndata = print()\n"
     code = NotebookCode(Path("n.ipynb"), (read_cell("a", f"{start}{model}\n{fit}"),))
-    found = [each.severity for each in check([KernelSource(code, metadata=JsonObject(TPU))]) if each.rule == "T042"]
+    found = [
+        each.severity for each in check_kernels([KernelSource(code, metadata=JsonObject(TPU))]) if each.rule == "T042"
+    ]
 
     assert found == ([severity] if severity and place != "dataset" else [])
 
@@ -496,7 +500,7 @@ def test_no_fix_drops_rows_that_are_predicted(use: str, fixes: int) -> None:
     code = NotebookCode(
         Path("n.ipynb"), (read_cell("a", ROWS), read_cell("b", f"{use}\nmodel.save_weights('w.weights.h5')"))
     )
-    found = [each for each in check([KernelSource(code, metadata=JsonObject(TPU))]) if each.rule == "T010"]
+    found = [each for each in check_kernels([KernelSource(code, metadata=JsonObject(TPU))]) if each.rule == "T010"]
 
     assert [each.fix is not None for each in found].count(True) == fixes
     assert len(found) == 2
@@ -517,7 +521,7 @@ def test_a_batch_that_devices_do_not_divide_has_a_remedy_for_where_it_goes() -> 
     code = NotebookCode(
         Path("n.ipynb"), (read_cell("a", f"{SPLIT}model.fit(rows, validation_data=rows)\nmodel.predict(rows)"),)
     )
-    found = [each for each in check([KernelSource(code, metadata=JsonObject(TPU))]) if each.rule == "T026"]
+    found = [each for each in check_kernels([KernelSource(code, metadata=JsonObject(TPU))]) if each.rule == "T026"]
 
     assert [each.message.partition(" fails")[0] for each in found] == [
         "The last batch of `fit`", "The last batch of the validation of `fit`", "The last batch of `predict`",

@@ -14,29 +14,29 @@ from generator.check.findings import (
     Fix,
     Severity,
     renamed_argument,
-    replaced,
+    replace_node,
     with_argument,
     with_field,
     with_text,
     without_field,
 )
-from generator.check.rule import Problem, Rule
+from generator.check.rule import CheckRule, RuleProblem
 from generator.check.source import KernelSource, read_target
 
 Tandem = Callable[..., Outcome]
 Offer = Callable[[ast.Call], Fix | None]
 
 
-def calls_of(name: str, offer: Offer) -> Rule:
+def calls_of(name: str, offer: Offer) -> CheckRule:
     """A rule that finds every call of a name, and offers a fix."""
 
-    def find(kernel: KernelSource) -> Iterator[Problem]:
+    def find(kernel: KernelSource) -> Iterator[RuleProblem]:
         for cell in kernel.code.cells:
             for node in ast.walk(cell.tree):
                 if isinstance(node, ast.Call) and ast.unparse(node.func).endswith(name):
-                    yield Problem(kernel.code.place(cell, node), "m.", "r.", offer(node))
+                    yield RuleProblem(kernel.code.place(cell, node), "m.", "r.", offer(node))
 
-    return Rule("N999", "calls", Severity.WARNING, find)
+    return CheckRule("N999", "calls", Severity.WARNING, find)
 
 
 def notebook_text(sources: list[str | list[str]], **layout: Any) -> str:
@@ -56,7 +56,7 @@ def notebook_text(sources: list[str | list[str]], **layout: Any) -> str:
     return json.dumps(notebook, **{"indent": 1, "ensure_ascii": False, **layout})
 
 
-def fixed_text(path: Path, rule: Rule) -> str:
+def fixed_text(path: Path, rule: CheckRule) -> str:
     kernels = read_target(path)
     files = fixed_files(kernels, [finding for kernel in kernels for finding in rule(kernel)])
     return files[0].new if files else path.read_bytes().decode()
@@ -90,7 +90,12 @@ LR: Offer = lambda call: renamed_argument(call, "lr", "learning_rate")  # noqa: 
         ("Adam", LR, "o = Adam(lr=1e-3, decay=lr)", "o = Adam(learning_rate=1e-3, decay=lr)"),
         ("Adam", LR, "o = Adam(f(lr=2), '(lr=3', lr = 1)", "o = Adam(f(lr=2), '(lr=3', learning_rate = 1)"),
         ("Adam", LR, "o = Adam(lr=1, learning_rate=2)", None),
-        ("array", lambda call: replaced(call.args[1], "float"), "a = np.array(x, np.float)", "a = np.array(x, float)"),
+        (
+            "array",
+            lambda call: replace_node(call.args[1], "float"),
+            "a = np.array(x, np.float)",
+            "a = np.array(x, float)",
+        ),
         (
             "read",
             lambda call: with_text(call, "input/a/", "input/competitions/a/"),
@@ -177,10 +182,10 @@ def test_metadata_keep_their_layout(tmp_path: Path, fix: Fix, before: str, after
     path = tmp_path / "kernel-metadata.json"
     path.write_text(before)
 
-    def find(kernel: KernelSource) -> Iterator[Problem]:
-        yield Problem(kernel.in_metadata(), "m.", "r.", fix)
+    def find(kernel: KernelSource) -> Iterator[RuleProblem]:
+        yield RuleProblem(kernel.in_metadata(), "m.", "r.", fix)
 
-    assert fixed_text(path, Rule("M999", "m", Severity.ERROR, find)) == (before if after is None else after)
+    assert fixed_text(path, CheckRule("M999", "m", Severity.ERROR, find)) == (before if after is None else after)
 
 
 def test_a_file_that_was_changed_meanwhile_is_not_overwritten(tmp_path: Path) -> None:

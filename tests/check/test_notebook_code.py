@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from generator.check.cell_text import read_cell
-from generator.check.checking import check
+from generator.check.checking import check_kernels
 from generator.check.code import UNKNOWN, NotebookCode
 from generator.check.source import KernelSource
 from generator.text import JsonObject
@@ -136,4 +136,4 @@ def rules_found_in(lines: list[str]) -> set[str]:
     cells = (read_cell("begin", begin), read_cell("lines", "\n".join(lines)))
     kernel = KernelSource(NotebookCode(Path("notebook.ipynb"), cells), metadata=JsonObject(machine_shape="TpuV5E8"))
 
-    return {finding.rule for finding in check([kernel])}
+    return {finding.rule for finding in check_kernels([kernel])}

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from generator.check.cell_text import read_cell
-from generator.check.checking import check
+from generator.check.checking import check_kernels
 from generator.check.code import NotebookCode
 from generator.check.source import KernelSource
 from generator.text import JsonObject
@@ -19,7 +19,7 @@ def has(rule: str, *sources: str, folder: Path = Path(), **metadata: Any) -> boo
     """True if a rule finds something in cells."""
     cells = tuple(read_cell(f"cell {number}", source) for number, source in enumerate(sources, start=1))
     kernel = KernelSource(NotebookCode(folder / "notebook.ipynb", cells), metadata=JsonObject(metadata))
-    return rule in {finding.rule for finding in check([kernel])}
+    return rule in {finding.rule for finding in check_kernels([kernel])}
 
 
 DATASET = """import tensorflow as tf
@@ -216,7 +216,7 @@ def test_a_script_that_a_magic_runs_and_a_package_are_not_pushed(tmp_path: Path)
     cell = read_cell("a", "import src.data")
     (found,) = [
         each
-        for each in check([KernelSource(NotebookCode(tmp_path / "n.ipynb", (cell,)), metadata=JsonObject({}))])
+        for each in check_kernels([KernelSource(NotebookCode(tmp_path / "n.ipynb", (cell,)), metadata=JsonObject({}))])
         if each.rule == "N027"
     ]
 

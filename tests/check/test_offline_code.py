@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from generator.check.checking import check
+from generator.check.checking import check_kernels
 from generator.check.source import read_target
 
 METADATA = {
@@ -38,7 +38,7 @@ def found(rules: set[str], tmp_path: Path, *cells: str) -> set[str]:
     }
     (tmp_path / "notebook.ipynb").write_text(json.dumps(notebook))
     (tmp_path / "kernel-metadata.json").write_text(json.dumps(METADATA))
-    return {finding.rule for finding in check(read_target(tmp_path, is_code_competition=True))} & rules
+    return {finding.rule for finding in check_kernels(read_target(tmp_path, is_code_competition=True))} & rules
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from generator.check.environment import Removed, removed
+from generator.check.environment import Removed, removed_names
 
 pytestmark = pytest.mark.slow  # Keras, PyTorch, JAX and transformers are imported
 
@@ -21,7 +21,7 @@ _ABBREVIATED = {"tf": "tensorflow", "np": "numpy", "pd": "pandas"}
 
 def entries(table: str) -> list[Removed]:
     """The entries of a table whose library is installed in a version that no longer has the name."""
-    versions = {entry: installed(entry.name.partition(".")[0]) for entry in removed(table).values()}
+    versions = {entry: installed(entry.name.partition(".")[0]) for entry in removed_names(table).values()}
     return [entry for entry, version in versions.items() if version and numbers(version) >= numbers(entry.version)]
 
 

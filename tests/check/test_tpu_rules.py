@@ -13,10 +13,10 @@ import pytest
 
 from generator.check.cell_text import read_cell
 from generator.check.code import NotebookCode
-from generator.check.findings import Finding
+from generator.check.findings import CheckFinding
 from generator.check.rules import RULES as ALL_RULES
 from generator.check.source import KernelSource
-from generator.pair.notebook import CellKind, read_cells
+from generator.pair.notebook import CellKind, parse_percent_cells
 from generator.text import JsonObject
 
 DATA = Path(__file__).with_name("tpu")
@@ -32,7 +32,7 @@ GPU = JsonObject(machine_shape="NvidiaTeslaT4")
 
 def notebook(text: str, metadata: JsonObject | None = None) -> KernelSource:
     """The notebook that a py:percent text is."""
-    cells = [read_cell(cell.name, cell.source) for cell in read_cells(text) if cell.kind is CellKind.CODE]
+    cells = [read_cell(cell.name, cell.source) for cell in parse_percent_cells(text) if cell.kind is CellKind.CODE]
     return KernelSource(NotebookCode(Path("notebook.ipynb"), tuple(cells)), metadata=metadata)
 
 
@@ -54,13 +54,13 @@ def marked(text: str) -> list[tuple[str, str, int]]:
     """The rule, cell and line of each marked line."""
     return [
         (line.rpartition("# ")[2], cell.name, number)
-        for cell in read_cells(text)
+        for cell in parse_percent_cells(text)
         for number, line in enumerate(cell.source.split("\n"), start=1)
         if line.rpartition("# ")[2] in {rule.id for rule in RULES}
     ]
 
 
-def findings(kernel: KernelSource) -> list[Finding]:
+def findings(kernel: KernelSource) -> list[CheckFinding]:
     """What all rules for TPUs find."""
     return [finding for rule in RULES for finding in rule(kernel)]
 

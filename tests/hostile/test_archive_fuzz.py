@@ -22,7 +22,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from mutations import HOSTILE_TEXTS, pieces
 
-from generator.localkaggle.services.files import ExtractionLimits, unpack
+from generator.localkaggle.services.files import ExtractionLimits, unpack_upload
 from generator.localkaggle.storage import InvalidFileError
 
 ROOM = ExtractionLimits(size=200_000, files=20, spare=0)
@@ -110,7 +110,7 @@ def check_unpacking(name: str, content: bytes) -> None:
     tracemalloc.start()
     try:
         with in_time(), suppress(InvalidFileError):
-            assert unpack(root / name, name, folder, ROOM) == folder.is_dir()
+            assert unpack_upload(root / name, name, folder, ROOM) == folder.is_dir()
         assert tracemalloc.get_traced_memory()[1] < MOST_MEMORY
     finally:
         tracemalloc.stop()

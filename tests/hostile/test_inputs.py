@@ -11,7 +11,7 @@ import pytest
 from commands import in_time, refused, tried
 from runnable_pair import CHOICES, write_pair
 
-from generator.competition.submission import SubmissionError, read_table
+from generator.competition.submission import SubmissionError, submission_table
 from generator.kaggle.credentials import find_credentials
 from generator.kaggle.errors import CredentialsError
 
@@ -190,7 +190,7 @@ def test_dates_beyond_the_year_9999_are_told(tmp_path: Path, unit: str, monkeypa
 
     assert "train.parquet has dates beyond the year 9999" in sentence
     with pytest.raises(SubmissionError, match="dates beyond the year 9999"):
-        list(read_table(folder / "train.parquet"))
+        list(submission_table(folder / "train.parquet"))
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from generator.errors import TandemError
 from generator.files import WorkspaceFiles
-from generator.kaggle.chain.journal import Journal, Kind, Outcome
+from generator.kaggle.chain.journal import EntryKind, Journal, Outcome
 from generator.kaggle.receipt import as_html, as_markdown, receipts
 
 pytestmark = pytest.mark.slow
@@ -111,7 +111,9 @@ NAMES = {
 }
 MOMENT = "2026-11-21T12:00:00+00:00"
 MOMENTS = st.sampled_from([MOMENT] * 12 + ["2026-11-21T12:00:00", "9999-12-31T23:59:59+00:00", "", 5])
-LINES = st.tuples(st.sampled_from([str(kind) for kind in Kind]), st.fixed_dictionaries({}, optional=NAMES), MOMENTS)
+LINES = st.tuples(
+    st.sampled_from([str(kind) for kind in EntryKind]), st.fixed_dictionaries({}, optional=NAMES), MOMENTS
+)
 BEGINNING = [
     {"event": "begun"},
     *({"event": event, "role": role} for role in ("train", "infer") for event in ("pushing", "pushed")),

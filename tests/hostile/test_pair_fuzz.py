@@ -19,7 +19,7 @@ from runnable_pair import CHOICES, notebook, write_pair
 
 from generator.errors import TandemError
 from generator.run.notebook_html import view_content
-from generator.run.report import duration
+from generator.run.report import exact_duration
 
 PUSH = ("push", "tiny", "--dry-run", "--to", "local")
 CHECK = ("check", "tiny")
@@ -99,7 +99,7 @@ def test_any_notebook_is_shown_or_refused(document: Any) -> None:
     with in_time(), suppress(TandemError):
         cells = view_content(as_json(document), name="x.ipynb")
         # What a template does with them.
-        assert all(duration(cell.seconds) for cell in cells if cell.seconds is not None)
+        assert all(exact_duration(cell.seconds) for cell in cells if cell.seconds is not None)
         assert all(output.aspect for cell in cells for output in cell.outputs if output.source)
 
 

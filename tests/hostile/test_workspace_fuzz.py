@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from generator.cli.chain import write_receipt
 from generator.cli.main import main
 from generator.competition.builtin import require
-from generator.competition.specimen.files import staged
+from generator.competition.specimen.files import stage_folder
 from generator.errors import TandemError
 from generator.kaggle.chain.chain import push_pair
 from generator.kaggle.chain.execution import PollingPolicy, PushOptions, RunContext
@@ -70,7 +70,7 @@ def generate(root: Path) -> None:
 
 def specimen(root: Path) -> None:
     workspace = Workspace(root)
-    with staged(workspace.specimen("digits"), workspace.files, replace=True) as stage:
+    with stage_folder(workspace.specimen("digits"), workspace.files, replace=True) as stage:
         (stage / "SPECIMEN.json").write_bytes(b"{}")
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any
 
-from generator.pair.generation import GenerateOptions, draft, read_pair, write
+from generator.pair.generation import GenerateOptions, draft, read_pair_spec, write
 from generator.pair.handover import digest_of
 from generator.pair.workspace import PairFolder, Role, Workspace
 
@@ -65,7 +65,7 @@ def training_output(folder: PairFolder, **changes: Any) -> dict[str, bytes]:
     promised = {"file": "fold0.weights.h5", "bytes": len(weights), "sha256": hashlib.sha256(weights).hexdigest()}
     handoff = {
         "schema_version": 2,
-        "pair_id": read_pair(folder).pair_id,
+        "pair_id": read_pair_spec(folder).pair_id,
         "framework": "keras",
         "backend": "jax",
         "versions": {"python": "3.12.11", "keras": "3.15.0"},
@@ -119,7 +119,7 @@ def edit_competition(folder: PairFolder, slug: str) -> None:
     text = folder.choices.read_text()
     folder.choices.write_text(text.replace('competition = { value = "digits"', f'competition = {{ value = "{slug}"'))
     shutil.rmtree(folder.state, ignore_errors=True)
-    pair_id = read_pair(folder).pair_id
+    pair_id = read_pair_spec(folder).pair_id
     for role in Role:
         with edited(folder.metadata(role)) as fields:
             fields["competition_sources"] = [slug]

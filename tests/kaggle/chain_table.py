@@ -17,7 +17,7 @@ from generator.pair.workspace import PairFolder, Workspace
 if TYPE_CHECKING:
     from generator.kaggle.chain.journal import Event
 
-LOST = UnreachableError(doing="push", host="kaggle", why="gave no answer", was_sent=True)
+LOST = UnreachableError(doing="push", host="kaggle", reason="gave no answer", was_sent=True)
 FAILED = ServerFailedError(doing="push", status=503, words="")
 LIMITED = RateLimitedError(doing="push", retry_after=None)
 MISSING = NotFoundError(doing="look", words="", look_at="")

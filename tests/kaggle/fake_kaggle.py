@@ -7,7 +7,9 @@ from pathlib import Path
 
 from generator.files import WorkspaceFiles
 from generator.kaggle.api_types import (
+    ApiSubmission,
     DatasetState,
+    DatasetUpload,
     KernelOutput,
     KernelPush,
     LogLine,
@@ -18,9 +20,7 @@ from generator.kaggle.api_types import (
     RemoteKernel,
     SessionState,
     SessionStatus,
-    Submission,
     SubmissionStatus,
-    Upload,
 )
 from generator.kaggle.errors import NotFoundError
 
@@ -58,7 +58,7 @@ class FakeKaggle:
     pending: int = 1
     scoring_error: str = ""
     allowed: int = 5
-    uploads: dict[str, list[Upload]] = field(default_factory=dict)
+    uploads: dict[str, list[DatasetUpload]] = field(default_factory=dict)
     dataset_states: list[DatasetState] = field(default_factory=list)
     calls: list[str] = field(default_factory=list)
 
@@ -99,23 +99,23 @@ class FakeKaggle:
         self._called("submissions_left")
         return self.allowed
 
-    def submissions(self, slug: str) -> tuple[Submission, ...]:
+    def submissions(self, slug: str) -> tuple[ApiSubmission, ...]:
         self._called("submissions")
         made = [self._submission(number) for number in range(len(self.made_submissions))]
         return tuple(reversed(made))
 
-    def submission(self, slug: str, ref: int) -> Submission:
+    def submission(self, slug: str, ref: int) -> ApiSubmission:
         self._called("submission")
         if self.pending:
             self.pending -= 1
-            return Submission(ref, SubmissionStatus.PENDING)
+            return ApiSubmission(ref, SubmissionStatus.PENDING)
         return self._submission(ref - 100)
 
-    def _submission(self, number: int) -> Submission:
+    def _submission(self, number: int) -> ApiSubmission:
         _, message = self.made_submissions[number]
         if self.scoring_error:
-            return Submission(100 + number, SubmissionStatus.ERROR, description=message, error=self.scoring_error)
-        return Submission(
+            return ApiSubmission(100 + number, SubmissionStatus.ERROR, description=message, error=self.scoring_error)
+        return ApiSubmission(
             100 + number, SubmissionStatus.COMPLETE, description=message, public_score=0.96, private_score=0.95
         )
 
@@ -175,7 +175,7 @@ class FakeKaggle:
         self._called("dataset_state")
         return self.dataset_states.pop(0) if self.dataset_states else DatasetState.READY
 
-    def upload(self, ref: str, upload: Upload) -> int:
+    def upload(self, ref: str, upload: DatasetUpload) -> int:
         self._called("upload")
         self.uploads.setdefault(ref, []).append(upload)
         self._called("upload-after")

@@ -22,7 +22,7 @@ from generator.errors import TandemError
 from generator.kaggle.chain import journal as journal_module
 from generator.kaggle.chain.chain import ChainResult, push_pair
 from generator.kaggle.chain.execution import Handoff, PollingPolicy, PushOptions, RunContext
-from generator.kaggle.chain.journal import Outcome, Step
+from generator.kaggle.chain.journal import ChainStep, Outcome
 from generator.kaggle.credentials import AccessToken
 from generator.kaggle.gateway import Kaggle
 from generator.kaggle.transport import RetryPolicy, Timeouts
@@ -31,7 +31,9 @@ from generator.pair.workspace import Workspace
 from generator.sessions.sandbox import SessionOrder
 
 PATIENT = PollingPolicy(first=0.002, growth=1.5, longest=0.02, commit=0.12)
-IMPATIENT = replace(PATIENT, missing=0.1, forbidden=0.1, silent=0.1, settle=0.2, crowded=0.1, ready=1, queue=0.5)
+IMPATIENT = replace(
+    PATIENT, missing=0.1, forbidden_timeout=0.1, silent=0.1, settle=0.2, busy_timeout=0.1, ready=1, queue=0.5
+)
 """For what goes on without end; what passes is waited for, however busy the machine is."""
 ANSWERS = "id,label\n" + "".join(f"{number},{number % 3}\n" for number in range(6))
 SAMPLE = "id,label\n" + "".join(f"{number},0\n" for number in range(6))
@@ -62,7 +64,7 @@ class Cell:
     name: str
     rules: tuple[str, ...] = ()
     stops: str = ""
-    by: Step | None = None
+    by: ChainStep | None = None
     counts: tuple[int, int] = (2, 1)
     mode: str = "code"
     kill: tuple[int, str] | None = None
@@ -140,7 +142,7 @@ class Play:
 
         self.arena.runner.script = script
 
-    def command(self, *, back_to: Step | None = None, restart: bool = False) -> ChainResult:
+    def command(self, *, back_to: ChainStep | None = None, restart: bool = False) -> ChainResult:
         handoff = Handoff(self.cell.mode) if self.cell.mode in ("dataset", "model") else None
         request = PushOptions(
             Workspace(self.root),
@@ -169,7 +171,7 @@ class Play:
         else:
             stopped = self._attempt(lambda: self.command(back_to=back))
             assert _is_of(stopped, self.cell.stops), f"the first command ended with {stopped or 'no error'}"
-            struck = self.arena.kaggle.site.faults.struck
+            struck = self.arena.kaggle.site.faults.history
             assert len(struck) >= len(self.cell.rules), f"of {self.cell.rules} only {struck} struck"
         self.arena.set_faults(())
         if self.cell.by is not None and not self.cell.first:
@@ -186,8 +188,8 @@ class Play:
         """Versions and submissions that the server has."""
         database = self.arena.kaggle.site.database
         tag = f"%tandem {self.name} %"
-        versions = database.one(_VERSIONS, (f"{self.name}%",))
-        made = database.one("SELECT count(*) FROM submissions WHERE description LIKE ?", (tag,))
+        versions = database.fetch_one(_VERSIONS, (f"{self.name}%",))
+        made = database.fetch_one("SELECT count(*) FROM submissions WHERE description LIKE ?", (tag,))
         return versions[0], made[0]
 
     def _attempt(self, command: Callable[[], object]) -> str:

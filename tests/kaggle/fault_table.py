@@ -6,7 +6,7 @@ from itertools import product
 
 from fault_cells import Cell
 
-from generator.kaggle.chain.journal import Outcome, Step
+from generator.kaggle.chain.journal import ChainStep, Outcome
 from generator.localkaggle.rpc import TRANSPORT
 
 CREDENTIALS, REFUSED, WAITED = "are not accepted", "RefusedError", "WaitedInVainError"
@@ -169,7 +169,7 @@ _TRAIN, _INFER = "KERNEL-train", "KERNEL-infer"
 _TRAINING_FAILS, _INFERENCE_FAILS = (f"session-fails@{_TRAIN}x1",), (f"session-fails@{_INFER}x1",)
 _STALE = "stale-status@GetKernelSessionStatus"
 PLATFORM = (
-    Cell("wrong image", (f"wrong-image@{_TRAIN}x1",), "WrongAcceleratorError", Step.TRAIN, (3, 1)),
+    Cell("wrong image", (f"wrong-image@{_TRAIN}x1",), "WrongAcceleratorError", ChainStep.TRAIN, (3, 1)),
     Cell("status 404 once", ("transient-404@GetKernelSessionStatusx1",)),
     Cell("status 404 five times", ("transient-404@GetKernelSessionStatusx5",)),
     Cell("status 404 for inference", ("transient-404@GetKernelSessionStatus+1x5",)),
@@ -178,17 +178,17 @@ PLATFORM = (
     Cell("unknown status of training", ("unknown-status@GetKernelSessionStatusx4",)),
     Cell("unknown status of inference", ("unknown-status@GetKernelSessionStatus+1x4",)),
     Cell("unknown status without end", ("unknown-status@GetKernelSessionStatus",), "WaitedInVainError"),
-    Cell("stale error once", (f"{_STALE}x1",), "", Step.TRAIN, (3, 1), first=_TRAINING_FAILS),
-    Cell("stale error twice", (f"{_STALE}x2",), "", Step.TRAIN, (3, 1), first=_TRAINING_FAILS),
-    Cell("stale error of inference", (f"{_STALE}x2",), "", Step.INFER, (3, 1), first=_INFERENCE_FAILS),
-    Cell("empty mount", (f"empty-mount@{_INFER}x1",), "SessionFailedError", Step.INFER, (3, 1)),
-    Cell("log cut off", (f"session-fails@{_TRAIN}x1", "truncated-log"), "SessionFailedError", Step.TRAIN, (3, 1)),
-    Cell("log lost", (f"session-fails@{_TRAIN}x1", "empty-log"), "SessionFailedError", Step.TRAIN, (3, 1)),
+    Cell("stale error once", (f"{_STALE}x1",), "", ChainStep.TRAIN, (3, 1), first=_TRAINING_FAILS),
+    Cell("stale error twice", (f"{_STALE}x2",), "", ChainStep.TRAIN, (3, 1), first=_TRAINING_FAILS),
+    Cell("stale error of inference", (f"{_STALE}x2",), "", ChainStep.INFER, (3, 1), first=_INFERENCE_FAILS),
+    Cell("empty mount", (f"empty-mount@{_INFER}x1",), "SessionFailedError", ChainStep.INFER, (3, 1)),
+    Cell("log cut off", (f"session-fails@{_TRAIN}x1", "truncated-log"), "SessionFailedError", ChainStep.TRAIN, (3, 1)),
+    Cell("log lost", (f"session-fails@{_TRAIN}x1", "empty-log"), "SessionFailedError", ChainStep.TRAIN, (3, 1)),
     Cell("log lost, all well", ("empty-log",)),
     Cell("log cut off, all well", ("truncated-log",)),
     Cell("training wedged", (f"wedged@{_TRAIN}x1",), "WaitedInVainError", None, (1, 0), outcome=Outcome.UNFINISHED),
     Cell("inference wedged", (f"wedged@{_INFER}x1",), "WaitedInVainError", None, (2, 0), outcome=Outcome.UNFINISHED),
-    Cell("sources refused", ("invalid-sources@SaveKernelx1",), "SourcesRefusedError", Step.INFER, (3, 1)),
+    Cell("sources refused", ("invalid-sources@SaveKernelx1",), "SourcesRefusedError", ChainStep.INFER, (3, 1)),
     Cell("sources refused, answer lost", ("500-after@SaveKernel+1x1", "invalid-sources@SaveKernelx1")),
     Cell("too many sessions once", ("push-error@SaveKernelx1",)),
     Cell("too many sessions five times", ("push-error@SaveKernelx5",)),
@@ -198,19 +198,19 @@ PLATFORM = (
     Cell("no quota for inference", ("no-quota@SaveKernel+1x1",), "the hours begin anew"),
     Cell("training saved under another slug", (f"slug-moved@{_TRAIN}x1",)),
     Cell("inference saved under another slug", (f"slug-moved@{_INFER}x1",)),
-    Cell("training fails", (f"session-fails@{_TRAIN}x1",), "SessionFailedError", Step.TRAIN, (3, 1)),
-    Cell("inference fails", (f"session-fails@{_INFER}x1",), "SessionFailedError", Step.INFER, (3, 1)),
-    Cell("training killed", (f"session-killed@{_TRAIN}x1",), "SessionFailedError", Step.TRAIN, (3, 1)),
-    Cell("inference killed", (f"session-killed@{_INFER}x1",), "SessionFailedError", Step.INFER, (3, 1)),
-    Cell("rerun fails", (f"session-fails@{_INFER}+1x1",), "ScoringFailedError", Step.SUBMIT, (2, 2)),
+    Cell("training fails", (f"session-fails@{_TRAIN}x1",), "SessionFailedError", ChainStep.TRAIN, (3, 1)),
+    Cell("inference fails", (f"session-fails@{_INFER}x1",), "SessionFailedError", ChainStep.INFER, (3, 1)),
+    Cell("training killed", (f"session-killed@{_TRAIN}x1",), "SessionFailedError", ChainStep.TRAIN, (3, 1)),
+    Cell("inference killed", (f"session-killed@{_INFER}x1",), "SessionFailedError", ChainStep.INFER, (3, 1)),
+    Cell("rerun fails", (f"session-fails@{_INFER}+1x1",), "ScoringFailedError", ChainStep.SUBMIT, (2, 2)),
     Cell("training output late", (f"output-missing@{_TRAIN}x2",)),
     Cell("inference output late", (f"output-missing@{_INFER}x2",)),
-    Cell("training output never", (f"output-missing@{_TRAIN}",), "OutputMissingError", Step.TRAIN, (3, 1)),
-    Cell("inference output never", (f"output-missing@{_INFER}",), "OutputMissingError", Step.INFER, (3, 1)),
+    Cell("training output never", (f"output-missing@{_TRAIN}",), "OutputMissingError", ChainStep.TRAIN, (3, 1)),
+    Cell("inference output never", (f"output-missing@{_INFER}",), "OutputMissingError", ChainStep.INFER, (3, 1)),
     Cell("training output in half once", (f"output-truncated@{_TRAIN}x1",)),
     Cell("inference output in half once", (f"output-truncated@{_INFER}x1",)),
-    Cell("training output in half", (f"output-truncated@{_TRAIN}",), "OutputDamagedError", Step.TRAIN, (3, 1)),
-    Cell("inference output in half", (f"output-truncated@{_INFER}",), "SubmissionUnfitError", Step.INFER, (3, 1)),
+    Cell("training output in half", (f"output-truncated@{_TRAIN}",), "OutputDamagedError", ChainStep.TRAIN, (3, 1)),
+    Cell("inference output in half", (f"output-truncated@{_INFER}",), "SubmissionUnfitError", ChainStep.INFER, (3, 1)),
     Cell("hostile name in training", (f"output-hostile@{_TRAIN}x1",), "UnsafeAnswerError"),
     Cell("hostile name in inference", (f"output-hostile@{_INFER}x1",), "UnsafeAnswerError"),
     Cell("hostile names without end", ("output-hostile",), "UnsafeAnswerError"),
@@ -218,10 +218,10 @@ PLATFORM = (
     Cell("submission of a file by hand", ("submit-403x1",), "SubmitByHandError", mode="file"),
     Cell("no submission left", ("submit-limitx1",), "the day's count begins anew"),
     Cell("no submission of a file left", ("submit-limitx1",), "the day's count begins anew", mode="file"),
-    Cell("scoring fails", ("score-failsx1",), "ScoringFailedError", Step.SUBMIT, (2, 2)),
-    Cell("scoring of a file fails", ("score-failsx1",), "ScoringFailedError", Step.SUBMIT, (2, 2), mode="file"),
+    Cell("scoring fails", ("score-failsx1",), "ScoringFailedError", ChainStep.SUBMIT, (2, 2)),
+    Cell("scoring of a file fails", ("score-failsx1",), "ScoringFailedError", ChainStep.SUBMIT, (2, 2), mode="file"),
     Cell("dataset slow", ("dataset-slowx1",), mode="dataset"),
-    Cell("dataset fails", ("dataset-failsx1",), "UploadFailedError", Step.INFER, mode="dataset"),
+    Cell("dataset fails", ("dataset-failsx1",), "UploadFailedError", ChainStep.INFER, mode="dataset"),
     Cell("rules not accepted", ("rules-not-accepted@CreateCodeSubmissionx1",), "RulesNotAcceptedError"),
     Cell("rules not accepted for data", ("rules-not-accepted@DownloadDataFilex1",)),
 )

@@ -110,7 +110,7 @@ class FolderKaggle:
             for start in range(have, len(whole), 1000):
                 if self.breaks_after is not None and start >= self.breaks_after:
                     self.breaks_after = None
-                    raise UnreachableError(doing="download", host="kaggle.com", why="hung up", was_sent=False)
+                    raise UnreachableError(doing="download", host="kaggle.com", reason="hung up", was_sent=False)
                 file.write(whole[start : start + 1000])
                 self.sent += len(whole[start : start + 1000])
                 yield min(start + 1000, len(whole))

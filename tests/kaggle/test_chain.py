@@ -12,7 +12,7 @@ from fake_kaggle import ERROR, RUNNING, SAMPLE
 from generator.kaggle.chain import errors
 from generator.kaggle.chain.chain import submit_pair
 from generator.kaggle.chain.execution import PushOptions
-from generator.kaggle.chain.journal import Journals, Outcome, Step
+from generator.kaggle.chain.journal import ChainStep, Journals, Outcome
 
 
 def test_a_pair_is_carried_from_training_to_its_score(table: Table) -> None:
@@ -90,8 +90,12 @@ def test_restart_begins_a_new_chain(table: Table) -> None:
     assert table.counts == (4, 2)
 
 
-@pytest.mark.parametrize(("step", "counts"), [(Step.TRAIN, (4, 2)), (Step.INFER, (3, 2)), (Step.SUBMIT, (2, 2))])
-def test_going_back_takes_a_step_again_and_all_behind_it(table: Table, step: Step, counts: tuple[int, int]) -> None:
+@pytest.mark.parametrize(
+    ("step", "counts"), [(ChainStep.TRAIN, (4, 2)), (ChainStep.INFER, (3, 2)), (ChainStep.SUBMIT, (2, 2))]
+)
+def test_going_back_takes_a_step_again_and_all_behind_it(
+    table: Table, step: ChainStep, counts: tuple[int, int]
+) -> None:
     table.push()
     carried = table.push(back_to=step)
 
@@ -104,7 +108,7 @@ def test_going_back_to_what_was_never_reached_is_refused(table: Table) -> None:
     table.kaggle.states["train"] = [ERROR]
     table.stops(errors.SessionFailedError)
 
-    table.stops(errors.ChainError, match="a training that ended well", back_to=Step.INFER)
+    table.stops(errors.ChainError, match="a training that ended well", back_to=ChainStep.INFER)
     assert table.counts == (1, 0)
 
 
@@ -134,13 +138,13 @@ def test_an_inference_notebook_that_was_changed_after_its_score_is_asked_about(t
     edit_notebook(table.folder, "infer")
     table.stops(errors.ChainError, match="--from infer")
 
-    table.push(back_to=Step.INFER)
+    table.push(back_to=ChainStep.INFER)
     assert table.counts == (3, 2)
 
 
 def test_two_chains_of_one_pair_at_once_are_refused(table: Table) -> None:
     with (
-        Journals(table.folder).locked(),
+        Journals(table.folder).lock(),
         pytest.raises(errors.ChainError, match=rf"is running \(process {os.getpid()}\)"),
     ):
         table.push()
@@ -151,7 +155,7 @@ def test_a_line_that_a_crash_cut_off_is_left_out_and_written_over(table: Table) 
     carried = table.push()
     whole = carried.journal.path.read_bytes()
     carried.journal.path.write_bytes(whole + b'{"at": "2026-11-21T12:0')
-    table.push(back_to=Step.SUBMIT)
+    table.push(back_to=ChainStep.SUBMIT)
 
     lines = carried.journal.path.read_bytes().splitlines()
     assert all(json.loads(line) for line in lines)

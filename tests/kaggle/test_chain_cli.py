@@ -58,7 +58,7 @@ def pair(tmp_path: Path) -> PairFolder:
 def counts(local: Served) -> tuple[int, ...]:
     """Versions and submissions that the server has."""
     tables = ("kernel_versions", "submissions")
-    return tuple(local.site.database.one(f"SELECT count(*) FROM {table}")[0] for table in tables)  # noqa: S608 - as above
+    return tuple(local.site.database.fetch_one(f"SELECT count(*) FROM {table}")[0] for table in tables)  # noqa: S608 - as above
 
 
 def test_push_carries_a_pair_to_its_score(local: Served, tandem: Tandem, tmp_path: Path) -> None:

@@ -14,9 +14,9 @@ from serving import Served, served
 
 from generator.competition.builtin import require
 from generator.kaggle.chain.errors import HandOverUnfitError, StepFailedError
-from generator.kaggle.chain.journal import Step
+from generator.kaggle.chain.journal import ChainStep
 from generator.local_server import ROOT_VARIABLE
-from generator.pair.generation import read_pair
+from generator.pair.generation import read_pair_spec
 from generator.pair.workspace import PairFolder, Role
 from generator.run.input_mounts import mounts, read_sources
 from generator.sessions.sandbox import SessionOrder
@@ -80,7 +80,7 @@ def test_a_training_of_three_sessions_goes_on_by_the_lines_that_the_messages_say
     pair.choices.write_text(pair.choices.read_text().replace("[pair]", "[pair]\ncontinues = true"))
     rendered = tandem(*generate)
     assert rendered.code == 0, rendered.err
-    assert sources(pair) == [read_pair(pair).train.ref]
+    assert sources(pair) == [read_pair_spec(pair).train.ref]
     checked = tandem("check", "long")
     assert checked.code == 0, checked.out
 
@@ -97,7 +97,7 @@ def test_a_training_of_three_sessions_goes_on_by_the_lines_that_the_messages_say
 
     again = tandem(*generate)
     assert again.code == 0, again.err
-    assert sources(pair) == [read_pair(pair).train.ref]
+    assert sources(pair) == [read_pair_spec(pair).train.ref]
 
 
 def test_a_pair_that_continues_from_the_start_is_pushed_first_without_its_own_output(table: Table) -> None:
@@ -110,7 +110,7 @@ def test_a_pair_that_continues_from_the_start_is_pushed_first_without_its_own_ou
     table.stops(HandOverUnfitError, match="--from train")
     table.stops(StepFailedError)
     table.kaggle.outputs["train"] = training_output(table.folder)
-    table.push(back_to=Step.TRAIN)
+    table.push(back_to=ChainStep.TRAIN)
 
     pushed = [version.push.kernel_sources for version in table.kaggle.saved[fields["id"]]]
     assert pushed == [(), (fields["id"],)]

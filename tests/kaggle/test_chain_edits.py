@@ -10,7 +10,7 @@ from chain_pair import edit_notebook
 from chain_table import LOST, Table
 
 from generator.kaggle.chain import errors
-from generator.kaggle.chain.journal import Step
+from generator.kaggle.chain.journal import ChainStep
 from generator.pair.folder import cell_edits
 from generator.pair.workspace import Role
 
@@ -71,7 +71,7 @@ def test_a_version_that_was_edited_on_kaggle_is_not_pushed_over(
     assert any("is pushed over (compared with what" in event.text for event in table.events)
 
 
-@pytest.mark.parametrize("options", [{"restart": True}, {"back_to": Step.INFER}])
+@pytest.mark.parametrize("options", [{"restart": True}, {"back_to": ChainStep.INFER}])
 def test_a_step_that_is_taken_again_does_not_go_over_edits_either(table: Table, options: dict[str, Any]) -> None:
     table.push()
     edit_on_kaggle(table, "infer", change)

@@ -9,7 +9,7 @@ from chain_table import Table
 
 from generator.kaggle.chain.errors import ChainError, HandOverUnfitError
 from generator.kaggle.chain.execution import Handoff
-from generator.kaggle.chain.journal import Outcome, Step
+from generator.kaggle.chain.journal import ChainStep, Outcome
 from generator.pair.generation import GenerateOptions, draft, write
 
 DATASET = "local/digits-keras-train-handover"
@@ -82,7 +82,7 @@ def test_another_training_while_inference_runs_is_asked_about(colab: Table) -> N
         colab.push()
     trained_on_colab(colab, epochs_done=[8])
     colab.stops(ChainError, match="`--from infer`")
-    colab.push(back_to=Step.INFER)
+    colab.push(back_to=ChainStep.INFER)
 
     assert colab.counts == (2, 1)
     assert colab.kaggle.datasets.version(DATASET) == 2

@@ -12,9 +12,9 @@ from chain_table import LOST, Table
 from generator.kaggle.api_types import DatasetState
 from generator.kaggle.chain import errors
 from generator.kaggle.chain.execution import Handoff
-from generator.kaggle.chain.journal import Step
+from generator.kaggle.chain.journal import ChainStep
 from generator.kaggle.errors import SubmitForbiddenError
-from generator.pair.generation import read_pair
+from generator.pair.generation import read_pair_spec
 from generator.pair.workspace import Role
 
 
@@ -71,12 +71,12 @@ def test_a_submission_that_the_competition_would_refuse_is_not_submitted(table: 
 def as_parquet(table: Table) -> bytes:
     """The submission at the table in the other format, for a pair that is to write that."""
     folder, stream = table.folder, io.BytesIO()
-    was = read_pair(folder).pair_id
+    was = read_pair_spec(folder).pair_id
     section = '[task]\nsubmission_file = "submission.parquet"'
     folder.choices.write_text(folder.choices.read_text().replace("[task]", section))
     for role in Role:
         notebook = folder.notebook(role)
-        text = notebook.read_text().replace(was, read_pair(folder).pair_id)
+        text = notebook.read_text().replace(was, read_pair_spec(folder).pair_id)
         notebook.write_text(text.replace("submission.csv", "submission.parquet"))
     table.kaggle.outputs["train"] = training_output(folder)
     pandas.read_csv(io.BytesIO(table.kaggle.outputs["infer"].pop("submission.csv"))).to_parquet(stream)
@@ -170,6 +170,6 @@ def test_another_way_of_handing_over_takes_another_push_of_inference(table: Tabl
     table.push()
     table.stops(errors.ChainError, match="--from infer", handoff=Handoff.DATASET)
 
-    table.push(handoff=Handoff.DATASET, back_to=Step.INFER)
+    table.push(handoff=Handoff.DATASET, back_to=ChainStep.INFER)
     assert table.counts == (3, 2)
     assert len(table.kaggle.uploads) == 1

@@ -96,7 +96,7 @@ def test_restart_leaves_a_damaged_journal_behind_for_good(table: Table) -> None:
 
     table.push()
     assert table.counts == (4, 2)
-    told = receipts(Journals(table.folder).all())
+    told = receipts(Journals(table.folder).list_all())
     assert [(receipt.chain, receipt.outcome) for receipt in told] == [(2, Outcome.SCORED), (1, Outcome.UNREADABLE)]
     assert "is damaged in line 5" in told[1].failure
 

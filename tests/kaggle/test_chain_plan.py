@@ -13,7 +13,7 @@ from generator.errors import TandemError
 from generator.kaggle.chain.chain import ChainPlan, LocalPair, cost
 from generator.kaggle.chain.execution import Handoff, PushOptions
 from generator.kaggle.chain.inputs import prepare
-from generator.kaggle.chain.journal import Journals, Step
+from generator.kaggle.chain.journal import ChainStep, Journals
 from generator.pair.workspace import Role
 
 TRAIN, INFER = Role
@@ -61,21 +61,21 @@ def failed(role: Role) -> Callable[[Table], None]:
         pytest.param(done, {}, (), id="a finished chain, nothing changed"),
         pytest.param(done, {"restart": True}, (TRAIN, INFER), id="a finished chain is begun anew"),
         pytest.param(ready, {}, (), id="a chain that is ready to submit"),
-        pytest.param(done, {"back_to": Step.TRAIN}, (TRAIN, INFER), id="back to train"),
-        pytest.param(done, {"back_to": Step.INFER}, (INFER,), id="back to infer"),
-        pytest.param(done, {"back_to": Step.SUBMIT}, (), id="back to submit"),
+        pytest.param(done, {"back_to": ChainStep.TRAIN}, (TRAIN, INFER), id="back to train"),
+        pytest.param(done, {"back_to": ChainStep.INFER}, (INFER,), id="back to infer"),
+        pytest.param(done, {"back_to": ChainStep.SUBMIT}, (), id="back to submit"),
         pytest.param(edited_after(done, TRAIN), {}, (TRAIN, INFER), id="training changed after a finished chain"),
         pytest.param(edited_after(ready, TRAIN), {}, (TRAIN, INFER), id="training changed before the submission"),
         pytest.param(edited_after(done, INFER), {}, None, id="inference changed after a finished chain"),
         pytest.param(failed(TRAIN), {}, None, id="training failed, nothing changed"),
         pytest.param(edited_after(failed(TRAIN), TRAIN), {}, (TRAIN, INFER), id="training failed and was changed"),
         pytest.param(edited_after(failed(INFER), INFER), {}, (INFER,), id="inference failed and was changed"),
-        pytest.param(failed(INFER), {"back_to": Step.INFER}, (INFER,), id="inference failed and is taken again"),
-        pytest.param(failed(TRAIN), {"back_to": Step.INFER}, None, id="back to infer without a training"),
-        pytest.param(nothing, {"back_to": Step.INFER}, None, id="back in no chain"),
+        pytest.param(failed(INFER), {"back_to": ChainStep.INFER}, (INFER,), id="inference failed and is taken again"),
+        pytest.param(failed(TRAIN), {"back_to": ChainStep.INFER}, None, id="back to infer without a training"),
+        pytest.param(nothing, {"back_to": ChainStep.INFER}, None, id="back in no chain"),
         pytest.param(done, {"handoff": Handoff.DATASET}, None, id="another hand-over after a finished chain"),
         pytest.param(
-            done, {"handoff": Handoff.DATASET, "back_to": Step.INFER}, (INFER,), id="back to infer by a dataset"
+            done, {"handoff": Handoff.DATASET, "back_to": ChainStep.INFER}, (INFER,), id="back to infer by a dataset"
         ),
     ],
 )

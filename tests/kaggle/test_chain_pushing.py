@@ -6,7 +6,7 @@ from chain_table import FAILED, LIMITED, LOST, MISSING, Table
 from fake_kaggle import Hook
 
 from generator.kaggle.chain import errors
-from generator.kaggle.chain.journal import Step
+from generator.kaggle.chain.journal import ChainStep
 from generator.kaggle.errors import RefusedError, SessionLimitError, SourcesRefusedError
 from generator.pair.workspace import Role
 
@@ -109,7 +109,7 @@ def test_a_push_that_lost_its_inputs_fails_its_step(table: Table) -> None:
     table.stops(SourcesRefusedError)
     table.stops(errors.StepFailedError, match="--from infer")
 
-    table.push(back_to=Step.INFER)
+    table.push(back_to=ChainStep.INFER)
     assert table.counts == (3, 1)
 
 

@@ -10,7 +10,7 @@ from fake_kaggle import COMPLETE, ERROR, QUEUED, RUNNING
 
 from generator.kaggle.api_types import SessionState, SessionStatus
 from generator.kaggle.chain import errors
-from generator.kaggle.chain.journal import Outcome, Step
+from generator.kaggle.chain.journal import ChainStep, Outcome
 from generator.kaggle.errors import UnreachableError
 from generator.kaggle.receipt import receipt_of
 
@@ -30,7 +30,7 @@ def test_a_queue_of_a_day_is_waited_for_politely(table: Table) -> None:
     table.kaggle.states["train"] = [*queued, RUNNING, COMPLETE]
     carried = table.push()
 
-    queued_for = next(iter(carried.state.pushes.values())).queued
+    queued_for = next(iter(carried.state.pushes.values())).queue_time
     assert queued_for is not None
     assert queued_for > timedelta(hours=23)
     assert len(table.time.slept) < 1460
@@ -98,7 +98,7 @@ def test_an_emulated_tpu_counts_on_a_local_kaggle_only(table: Table, monkeypatch
     table.stops(errors.WrongAcceleratorError, match="emulated")
 
     table.kaggle.outputs["train"]["accelerator.json"] = json.dumps(real_marker()).encode()
-    table.push(back_to=Step.TRAIN)
+    table.push(back_to=ChainStep.TRAIN)
     assert table.counts == (3, 1)
 
 
@@ -112,7 +112,7 @@ def test_a_suspended_laptop_loses_no_patience(table: Table) -> None:
 
 
 def test_a_clock_that_is_set_back_while_a_lost_push_is_looked_for_ends_the_look_in_time(table: Table) -> None:
-    table.kaggle.wrong["push"] = [UnreachableError(doing="push", host="kaggle", why="hung up", was_sent=True)]
+    table.kaggle.wrong["push"] = [UnreachableError(doing="push", host="kaggle", reason="hung up", was_sent=True)]
     table.time.suspensions = {0: timedelta(days=-1)}
     table.push()
 
@@ -125,7 +125,7 @@ def test_a_clock_that_is_set_forward_while_a_lost_push_is_looked_for_pushes_noth
         hidden = dict(table.kaggle.saved)
         table.kaggle.saved.clear()
         table.kaggle.wrong["kernel"] = [None, None, lambda: table.kaggle.saved.update(hidden)]
-        raise UnreachableError(doing="push", host="kaggle", why="hung up", was_sent=True)
+        raise UnreachableError(doing="push", host="kaggle", reason="hung up", was_sent=True)
 
     table.kaggle.wrong["push-after"] = [lose]
     table.time.suspensions = {0: timedelta(days=1)}

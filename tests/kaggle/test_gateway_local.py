@@ -13,7 +13,7 @@ from toy import toy_competition
 
 from generator.files import WorkspaceFiles
 from generator.kaggle import errors
-from generator.kaggle.api_types import DatasetState, KernelPush, Pushed, SessionState, SubmissionStatus, Upload
+from generator.kaggle.api_types import DatasetState, DatasetUpload, KernelPush, Pushed, SessionState, SubmissionStatus
 from generator.kaggle.competition_data import Source, download_source
 from generator.kaggle.connect import Target, connect
 from generator.kaggle.credentials import AccessToken
@@ -96,10 +96,10 @@ def push_again(kaggle: Kaggle, push: KernelPush) -> Pushed:
 
 
 @pytest.fixture
-def upload(tmp_path: Path) -> Upload:
+def upload(tmp_path: Path) -> DatasetUpload:
     """Files for a dataset or a model."""
     (tmp_path / "w.bin").write_bytes(b"w" * 100_000)
-    return Upload("Some weights", {"w.bin": tmp_path / "w.bin", "folds/0/w.bin": tmp_path / "w.bin"}, "notes")
+    return DatasetUpload("Some weights", {"w.bin": tmp_path / "w.bin", "folds/0/w.bin": tmp_path / "w.bin"}, "notes")
 
 
 def test_a_running_server_is_found_and_knows_who_asks(kaggle_here: Served, tmp_path: Path) -> None:
@@ -166,7 +166,9 @@ def test_a_version_is_submitted_and_found_again(kaggle: Kaggle, ended: KernelPus
     assert ref in [submission.ref for submission in kaggle.competitions.submissions("digits")]
 
 
-def test_datasets_and_models_get_version_after_version(kaggle_here: Served, kaggle: Kaggle, upload: Upload) -> None:
+def test_datasets_and_models_get_version_after_version(
+    kaggle_here: Served, kaggle: Kaggle, upload: DatasetUpload
+) -> None:
     me = kaggle_here.account
 
     assert kaggle.datasets.state(f"{me}/weights-a") is DatasetState.MISSING
@@ -180,7 +182,7 @@ def test_datasets_and_models_get_version_after_version(kaggle_here: Served, kagg
 
 @pytest.mark.parametrize(("kind", "name"), [("dataset", "weights-b"), ("model", "b-model/keras/main/1")])
 def test_a_dataset_or_model_is_downloaded_to_where_it_would_be_mounted(
-    kaggle_here: Served, upload: Upload, tmp_path: Path, kind: str, name: str
+    kaggle_here: Served, upload: DatasetUpload, tmp_path: Path, kind: str, name: str
 ) -> None:
     kaggle = gateway(kaggle_here)
     ref = f"{kaggle_here.account}/{name}"
@@ -210,7 +212,7 @@ def test_a_fault_that_passes_is_not_noticed_by_a_read(kaggle_here: Served, kaggl
     kaggle_here.set_faults(f"{fault}x2")
 
     assert kaggle.kernels.quota().tpu_allowed.total_seconds() == 72_000
-    assert [name for name, _ in kaggle_here.site.faults.struck] == [fault, fault]
+    assert [name for name, _ in kaggle_here.site.faults.history] == [fault, fault]
 
 
 @pytest.mark.parametrize("fault", PASSING_FAULTS)
@@ -221,7 +223,7 @@ def test_a_push_is_sent_once_under_every_fault(kaggle_here: Served, fault: str) 
     with pytest.raises(errors.KaggleError) as raised:
         gateway(kaggle_here).kernels.push(push)
 
-    assert [struck for struck, _ in kaggle_here.site.faults.struck] == [fault]
+    assert [struck for struck, _ in kaggle_here.site.faults.history] == [fault]
     kaggle_here.set_faults()
     found = gateway(kaggle_here).kernels.find(push.ref)
     was_done = fault in ("500-after", "drop-after", "truncate")
@@ -346,7 +348,7 @@ def test_a_file_for_a_code_competition_is_refused_in_kaggles_words(kaggle: Kaggl
     assert type(raised.value) is errors.RefusedError
 
 
-def test_the_state_of_a_dataset_that_fails_is_known(kaggle_here: Served, kaggle: Kaggle, upload: Upload) -> None:
+def test_the_state_of_a_dataset_that_fails_is_known(kaggle_here: Served, kaggle: Kaggle, upload: DatasetUpload) -> None:
     kaggle_here.set_faults("dataset-fails")
 
     kaggle.datasets.upload(f"{kaggle_here.account}/weights-b", upload)
@@ -355,7 +357,7 @@ def test_the_state_of_a_dataset_that_fails_is_known(kaggle_here: Served, kaggle:
 
 
 def test_a_version_that_is_not_ready_yet_is_the_newest_all_the_same(
-    kaggle_here: Served, kaggle: Kaggle, upload: Upload
+    kaggle_here: Served, kaggle: Kaggle, upload: DatasetUpload
 ) -> None:
     ref = f"{kaggle_here.account}/weights-c"
     kaggle.datasets.upload(ref, upload)
@@ -418,7 +420,7 @@ def test_files_of_any_name_are_sent_to_datasets_and_models(kaggle_here: Served, 
     for name in ODD_NAMES:
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(name)
-    upload = Upload("Odd names", {name: tmp_path / name for name in ODD_NAMES}, "notes")
+    upload = DatasetUpload("Odd names", {name: tmp_path / name for name in ODD_NAMES}, "notes")
     me = kaggle_here.account
 
     assert kaggle.datasets.upload(f"{me}/odd-names", upload) == 1

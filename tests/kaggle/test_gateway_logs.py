@@ -8,7 +8,7 @@ import pytest
 from canned import TOKEN, Ask, Script, Told, answered, failed, refused, said
 
 from generator.kaggle import errors
-from generator.kaggle.api_types import LogLine, log_text
+from generator.kaggle.api_types import LogLine, parse_log
 from generator.kaggle.gateway import Kaggle
 
 
@@ -45,7 +45,7 @@ def followed(status: str, answers: list[Told]) -> Script:
     ],
 )
 def test_a_log_is_read_as_far_as_it_is_there(log: str, text: str) -> None:
-    assert log_text(log) == text
+    assert parse_log(log) == text
 
 
 def test_a_log_is_followed_to_its_end() -> None:

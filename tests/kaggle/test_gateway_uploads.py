@@ -9,7 +9,7 @@ from canned import TOKEN, Ask, Asked, Canned, Told, answered, failed, refused, s
 from upload_store import Store
 
 from generator.kaggle import errors
-from generator.kaggle.api_types import DatasetState, Upload
+from generator.kaggle.api_types import DatasetState, DatasetUpload
 from generator.kaggle.credentials import AccessToken
 from generator.kaggle.gateway import Kaggle
 from generator.kaggle.transport import Request, Response, Transport
@@ -30,7 +30,7 @@ def submitting(path: Path) -> Ask:
 
 def uploading(path: Path, *, ref: str = "ada/w-set") -> Ask:
     """Uploads a file as a dataset, or as a model where that is what `ref` names."""
-    upload = Upload("W", {"w.h5": path}, notes="second")
+    upload = DatasetUpload("W", {"w.h5": path}, notes="second")
     return lambda kaggle: (kaggle.models.upload if ref.count("/") == 3 else kaggle.datasets.upload)(ref, upload)
 
 
@@ -147,7 +147,9 @@ def test_an_empty_file_can_be_sent(tmp_path: Path) -> None:
 
 def test_a_dataset_that_is_not_there_is_created_privately_with_its_folders(weights: Path) -> None:
     store = Store(answers={"CreateDataset": said(status="Ok", ref="/ada/digits-weights")})
-    upload = Upload("Digits weights", {"handoff.json": weights, "folds/0/w.h5": weights, "folds/1/w.h5": weights})
+    upload = DatasetUpload(
+        "Digits weights", {"handoff.json": weights, "folds/0/w.h5": weights, "folds/1/w.h5": weights}
+    )
 
     version, server = answered(store, lambda kaggle: kaggle.datasets.upload("ada/digits-weights", upload))
 
@@ -263,7 +265,7 @@ def test_a_variation_that_was_there_all_along_gets_its_next_version(weights: Pat
 
 
 def test_nothing_to_upload_is_said_before_anything_is_sent() -> None:
-    nothing, refused_with = Upload("W"), errors.UnsafeAnswerError
+    nothing, refused_with = DatasetUpload("W"), errors.UnsafeAnswerError
     _, server = failed(
         Store(), refused_with, lambda kaggle: kaggle.datasets.upload("ada/w-set", nothing), says="no files"
     )

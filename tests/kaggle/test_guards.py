@@ -72,7 +72,7 @@ def test_names_that_cannot_all_be_files_of_one_folder_are_refused(names: list[st
 
 def test_the_name_of_the_log_is_reserved() -> None:
     with pytest.raises(UnsafeAnswerError, match="this kit needs itself"):
-        checked_names(["digits-train.log"], doing="x", reserved=("digits-train.log",))
+        checked_names(["digits-train.log"], doing="x", reserved_names=("digits-train.log",))
 
 
 @pytest.mark.parametrize(

@@ -10,13 +10,13 @@ from fake_kaggle import COMPLETE, ERROR, QUEUED, RUNNING
 
 from generator.files import WorkspaceFiles
 from generator.kaggle.chain.errors import SessionFailedError
-from generator.kaggle.chain.journal import Journal, Kind, Outcome, Step
-from generator.kaggle.receipt import Receipt, as_html, as_markdown, receipt_of
+from generator.kaggle.chain.journal import ChainStep, EntryKind, Journal, Outcome
+from generator.kaggle.receipt import ChainReceipt, as_html, as_markdown, receipt_of
 
 BEGAN = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
 
-def scored(root: Path) -> Receipt:
+def scored(root: Path) -> ChainReceipt:
     """The receipt of a chain that went well."""
     table = Table(root)
     queued = [QUEUED] * 30
@@ -24,16 +24,16 @@ def scored(root: Path) -> Receipt:
     return receipt_of(table.push().journal)
 
 
-def journal_with(path: Path, *lines: tuple[Kind, dict[str, object]]) -> Journal:
+def journal_with(path: Path, *lines: tuple[EntryKind, dict[str, object]]) -> Journal:
     journal = Journal(path / "0001.jsonl", WorkspaceFiles(path))
     for number, (kind, fields) in enumerate(lines):
         journal.append(kind, at=BEGAN + timedelta(minutes=number), **fields)
     return journal
 
 
-def begun(**changes: object) -> tuple[Kind, dict[str, object]]:
+def begun(**changes: object) -> tuple[EntryKind, dict[str, object]]:
     names = ("pair", "pair_id", "target", "address", "account", "competition", "title", "handoff", "submission_file")
-    return Kind.BEGUN, {**dict.fromkeys(names, "x"), "is_code_competition": True, **changes}
+    return EntryKind.BEGUN, {**dict.fromkeys(names, "x"), "is_code_competition": True, **changes}
 
 
 def test_everything_that_a_chain_did_is_on_record(tmp_path: Path) -> None:
@@ -63,7 +63,7 @@ def test_versions_that_were_replaced_stay_on_record(table: Table) -> None:
     table.kaggle.states["infer"] = [ERROR]
     table.stops(SessionFailedError)
     table.kaggle.states.clear()
-    journal = table.push(back_to=Step.INFER).journal
+    journal = table.push(back_to=ChainStep.INFER).journal
 
     kernels = receipt_of(journal).kernels
     assert [(kernel.role, kernel.version, kernel.replaced) for kernel in kernels] == [
@@ -83,7 +83,7 @@ def test_versions_that_were_replaced_stay_on_record(table: Table) -> None:
 def test_hours_of_quota_are_the_difference_between_two_looks_of_one_week(
     tmp_path: Path, first: tuple[float, float], last: tuple[float, float], hours: tuple[float, float | None]
 ) -> None:
-    quotas = [(Kind.QUOTA, {"gpu": gpu, "tpu": tpu}) for gpu, tpu in (first, last)]
+    quotas = [(EntryKind.QUOTA, {"gpu": gpu, "tpu": tpu}) for gpu, tpu in (first, last)]
     receipt = receipt_of(journal_with(tmp_path, begun(), *quotas))
 
     assert (receipt.gpu_hours, receipt.tpu_hours) == hours
@@ -92,7 +92,7 @@ def test_hours_of_quota_are_the_difference_between_two_looks_of_one_week(
 def test_a_submission_by_hand_names_the_page_and_the_button(tmp_path: Path) -> None:
     page = "https://www.kaggle.com/code/me/x"
     button = "Submit to competition (version 3, submission.csv)"
-    by_hand = (Kind.BY_HAND, {"page": page, "button": button, "why": "403"})
+    by_hand = (EntryKind.BY_HAND, {"page": page, "button": button, "why": "403"})
     receipt = receipt_of(journal_with(tmp_path, begun(), by_hand))
 
     html, text = as_html(receipt, [receipt]), as_markdown(receipt, [receipt])
@@ -106,8 +106,12 @@ def test_what_others_wrote_is_text_on_the_page_and_in_markdown(tmp_path: Path) -
     hostile = "<script>alert(1)</script> | `x` [a](javascript:alert(1))"
     push = {"role": "train", "ref": hostile, "source": "", "sent": "", "baseline": 0, "machine_shape": hostile}
     made = {"role": "train", "ref": hostile, "version": 1, "url": "javascript:alert(1)"}
-    failed = (Kind.FAILED, {"step": "train", "message": hostile, "error": "SessionFailedError"})
-    lines = [begun(title=hostile, competition=hostile, account=hostile), (Kind.PUSHING, push), (Kind.PUSHED, made)]
+    failed = (EntryKind.FAILED, {"step": "train", "message": hostile, "error": "SessionFailedError"})
+    lines = [
+        begun(title=hostile, competition=hostile, account=hostile),
+        (EntryKind.PUSHING, push),
+        (EntryKind.PUSHED, made),
+    ]
     receipt = receipt_of(journal_with(tmp_path, *lines, failed))
 
     html, text = as_html(receipt, [receipt]), as_markdown(receipt, [receipt])

@@ -18,12 +18,12 @@ from generator.files import WorkspaceFiles
 from generator.kaggle.competition_data import (
     ArchiveError,
     Downloaded,
+    DownloadProgress,
     Source,
-    Step,
     download_data,
     download_source,
-    unpack,
     unpack_all,
+    unpack_competition,
 )
 from generator.kaggle.errors import ForbiddenError, KaggleError, RulesNotAcceptedError, UnreachableError
 
@@ -41,7 +41,7 @@ def place(tmp_path: Path) -> Path:
     return tmp_path / "input" / "competitions" / "some-thing"
 
 
-def download(kaggle: FolderKaggle, place: Path, steps: list[Step] | None = None) -> Downloaded:
+def download(kaggle: FolderKaggle, place: Path, steps: list[DownloadProgress] | None = None) -> Downloaded:
     tell = (steps if steps is not None else []).append
     return download_data(kaggle, "some-thing", place, WorkspaceFiles(place.parents[2]), tell=tell)
 
@@ -51,13 +51,13 @@ def files_in(folder: Path) -> dict[str, str]:
 
 
 def test_all_files_are_where_the_notebooks_look_for_them(kaggle: FolderKaggle, place: Path) -> None:
-    steps: list[Step] = []
+    steps: list[DownloadProgress] = []
     done = download(kaggle, place, steps)
 
     assert files_in(place) == FILES
     assert (done.files, done.was_there) == (3, False)
     assert steps[0].stage == "download"
-    assert steps[-1] == Step("unpack", done.size, done.size)
+    assert steps[-1] == DownloadProgress("unpack", done.size, done.size)
     assert [path.name for path in place.parent.iterdir()] == ["some-thing"]
 
 
@@ -101,7 +101,7 @@ def test_an_address_that_expires_in_the_middle_is_asked_for_again(kaggle: Folder
 
 
 def test_unpacking_that_was_interrupted_needs_no_second_download(kaggle: FolderKaggle, place: Path) -> None:
-    def interrupt(step: Step) -> None:
+    def interrupt(step: DownloadProgress) -> None:
         if step.stage == "unpack":
             raise KeyboardInterrupt
 
@@ -198,7 +198,7 @@ def unpacked(archive: Path, sizes: dict[str, int]) -> dict[str, str]:
     """The files that are unpacked of an archive, of which these sizes are listed."""
     folder = archive.parent / "unpacked"
     folder.mkdir()
-    unpack("some-thing", archive, folder, sizes=sizes, tell=lambda _: None)
+    unpack_competition("some-thing", archive, folder, sizes=sizes, tell=lambda _: None)
     return files_in(folder)
 
 

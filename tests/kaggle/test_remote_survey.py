@@ -13,7 +13,7 @@ from miniature import write_tree
 from generator.competition.introspection import read_task
 from generator.competition.introspection.evidence import Hints
 from generator.competition.survey import survey_folder
-from generator.kaggle.competition_data import Budget, RemoteFacts, RemoteFiles
+from generator.kaggle.competition_data import DownloadBudget, RemoteFacts, RemoteFiles
 from generator.kaggle.errors import KaggleError, RulesNotAcceptedError
 
 MEGABYTE = 1 << 20
@@ -73,7 +73,7 @@ def test_who_reads_on_is_given_more_at_a_time(folder: Path) -> None:
     kaggle = FolderKaggle(folder)
     files = RemoteFiles(kaggle, "some-thing", {"train.tfrec": 2 * MEGABYTE})
 
-    with files.opened("train.tfrec") as file:
+    with files.open_file("train.tfrec") as file:
         content = b"".join(iter(lambda: file.read(1_000), b""))
 
     assert content == (folder / "train.tfrec").read_bytes()
@@ -148,10 +148,10 @@ def test_a_listing_without_sizes_still_shows_the_table(folder: Path) -> None:
 
 def test_what_is_beyond_the_budget_is_left_out_and_said(folder: Path) -> None:
     write_tree(folder, {"train.csv": table(30)})
-    files = RemoteFiles(FolderKaggle(folder), "some-thing", {"train.csv": 100}, budget=Budget(requests=0))
+    files = RemoteFiles(FolderKaggle(folder), "some-thing", {"train.csv": 100}, budget=DownloadBudget(requests=0))
 
     with pytest.raises(OSError, match="`tandem data` downloads all of it"):
-        files.opened("train.csv")
+        files.open_file("train.csv")
 
 
 def test_a_file_that_is_listed_but_not_handed_out_is_a_note(folder: Path) -> None:

@@ -16,7 +16,7 @@ from scripted import ScriptedRunner
 from serving import notebook
 
 from generator.localkaggle.local_kaggle import LocalKaggle
-from generator.localkaggle.rpc import ApiError, Call, Faults, Redirect, Stored, parse_rule
+from generator.localkaggle.rpc import ApiCall, ApiError, Faults, Redirect, Stored, parse_rule
 from generator.localkaggle.services.kernels import SessionRules
 from generator.sessions.sandbox import Runner
 
@@ -83,9 +83,9 @@ class Desk:
         """Calls a method by its last name, as the account or as somebody else."""
         return self.kaggle.handle(self.call(self._methods[method], caller=caller, **fields))
 
-    def call(self, method: str, *, caller: str = "", **fields: Any) -> Call:
+    def call(self, method: str, *, caller: str = "", **fields: Any) -> ApiCall:
         """A call of a method, which is not made yet."""
-        return Call(method, caller or self.account, "http://localhost", fields)
+        return ApiCall(method, caller or self.account, "http://localhost", fields)
 
     @property
     def reading(self) -> list[str]:

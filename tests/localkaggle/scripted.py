@@ -56,7 +56,7 @@ class ScriptedRunner:
         while not self._gate.wait(0.01):
             if stop.is_set():
                 return SessionEnd("stopped")
-        order.files.executed.write_bytes(order.notebook.read_bytes())
+        order.files.executed_notebook.write_bytes(order.notebook.read_bytes())
         try:
             self.script(order)
         except ScriptFailure as failure:

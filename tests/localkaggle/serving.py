@@ -18,7 +18,7 @@ import requests
 from generator.local_server import ServerRecord
 from generator.localkaggle.local_kaggle import LocalKaggle
 from generator.localkaggle.protocol import Limits
-from generator.localkaggle.rpc import Answer, ApiError, Call, Stored, parse_rule
+from generator.localkaggle.rpc import Answer, ApiCall, ApiError, Stored, parse_rule
 from generator.localkaggle.server import Listening, Server
 
 CLI_SECONDS = 60
@@ -54,7 +54,7 @@ class RecordedKaggle(LocalKaggle):
         self.exchanges: deque[Exchange] = deque(maxlen=5_000)
         super().__init__(root, **options)
 
-    def handle(self, call: Call) -> Answer:
+    def handle(self, call: ApiCall) -> Answer:
         """Answers a call."""
         try:
             answer = super().handle(call)
@@ -84,7 +84,7 @@ class Served:
 
     def ticket(self, path: Path, *, name: str | None = None, media_type: str = "application/octet-stream") -> str:
         """The target at which a file can be fetched."""
-        call = Call("test", self.account, self.address, {})
+        call = ApiCall("test", self.account, self.address, {})
         url = self.site.tickets.download(call, Stored(path, name or path.name, media_type))
         return str(url).removeprefix(self.address)
 

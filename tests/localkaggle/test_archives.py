@@ -20,7 +20,7 @@ from desk import tarred, zipped
 from greedy_lzma import greedy_xz, greedy_zip
 from miniature import tree_of
 
-from generator.localkaggle.services.files import ExtractionLimits, stem_of_archive, unpack
+from generator.localkaggle.services.files import ExtractionLimits, stem_of_archive, unpack_upload
 from generator.localkaggle.storage import InvalidFileError
 
 
@@ -60,7 +60,7 @@ SMALL, ROOMY = ExtractionLimits(size=10_000, files=5, spare=0), ExtractionLimits
 def unpacks(folder: Path, name: str, content: bytes, limits: ExtractionLimits = SMALL) -> bool:
     """True if this is an archive; its files are below `unpacked` then."""
     (folder / name).write_bytes(content)
-    return unpack(folder / name, name, folder / "unpacked", limits)
+    return unpack_upload(folder / name, name, folder / "unpacked", limits)
 
 
 @pytest.mark.parametrize(
@@ -125,7 +125,7 @@ def test_a_zip_with_a_link_or_a_device_is_refused(tmp_path: Path, kind: int) -> 
         packed.writestr(special, b"/etc/passwd")
 
     with pytest.raises(InvalidFileError, match='"folder/special" is a link or a device; pack plain files only'):
-        unpack(tmp_path / "a.zip", "a.zip", tmp_path / "unpacked", ROOMY)
+        unpack_upload(tmp_path / "a.zip", "a.zip", tmp_path / "unpacked", ROOMY)
 
 
 def test_a_zip_that_a_usual_program_made_is_unpacked(tmp_path: Path) -> None:
@@ -133,7 +133,7 @@ def test_a_zip_that_a_usual_program_made_is_unpacked(tmp_path: Path) -> None:
     (tmp_path / "tree" / "folder" / "a").write_text("1")
     archive = shutil.make_archive(str(tmp_path / "a"), "zip", tmp_path / "tree")
 
-    assert unpack(Path(archive), "a.zip", tmp_path / "unpacked", SMALL)
+    assert unpack_upload(Path(archive), "a.zip", tmp_path / "unpacked", SMALL)
     assert tree_of(tmp_path / "unpacked") == {"folder/a": b"1"}
 
 
@@ -174,7 +174,7 @@ def test_a_map_of_a_sparse_file_without_end_takes_no_memory(tmp_path: Path) -> N
         packed.write(bytes(head) + further * 20_000)
 
     with peak_below(10 << 20), pytest.raises(InvalidFileError, match="header that is far too long"):
-        unpack(tmp_path / "a.tgz", "a.tgz", tmp_path / "unpacked", ROOMY)
+        unpack_upload(tmp_path / "a.tgz", "a.tgz", tmp_path / "unpacked", ROOMY)
 
 
 def test_a_zip_of_more_names_than_files_are_allowed_takes_no_memory(tmp_path: Path) -> None:
@@ -183,7 +183,7 @@ def test_a_zip_of_more_names_than_files_are_allowed_takes_no_memory(tmp_path: Pa
             packed.writestr(zipfile.ZipInfo(f"{number:05d}"), b"")
 
     with peak_below(5 << 20), pytest.raises(InvalidFileError, match="more files"):
-        unpack(tmp_path / "a.zip", "a.zip", tmp_path / "unpacked", SMALL)
+        unpack_upload(tmp_path / "a.zip", "a.zip", tmp_path / "unpacked", SMALL)
 
 
 def _cut(content: bytes, at: int, *, length: int) -> bytes:
@@ -234,7 +234,7 @@ def test_empty_folders_of_archives_do_no_harm(tmp_path: Path) -> None:
     (tmp_path / "a.tar.bz2").write_bytes(tarred(_folder("./folder"), ("./folder/a", b"1"), mode="w:bz2"))
 
     for name in ("a.zip", "a.tar.bz2"):
-        assert unpack(tmp_path / name, name, tmp_path / f"of-{name}", SMALL)
+        assert unpack_upload(tmp_path / name, name, tmp_path / f"of-{name}", SMALL)
         assert tree_of(tmp_path / f"of-{name}") == {"folder/a": b"1"}
 
 

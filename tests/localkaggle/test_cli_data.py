@@ -164,5 +164,5 @@ def test_uploads_and_downloads_that_break_are_resumed(tmp_path: Path) -> None:
         kaggle("datasets", "create", "-p", tmp_path / "data")
         kaggle("datasets", "download", f"{running.account}/some-data", "-p", tmp_path / "back", "--unzip")
 
-    assert [name for name, _ in faults.struck] == ["drop-after", "truncate"]
+    assert [name for name, _ in faults.history] == ["drop-after", "truncate"]
     assert tree_of(tmp_path / "back") == {"large.bin": content.encode()}

@@ -8,7 +8,7 @@ from desk import Desk
 from miniature import tree_of
 from toy import HEIGHTS, toy_competition
 
-from generator.competition.builtin import known, require
+from generator.competition.builtin import competition_slugs, require
 from generator.competition.metrics import find_metric
 from generator.localkaggle.hosting import host
 
@@ -22,7 +22,7 @@ def desk(tmp_path: Path, toy: Path) -> Desk:
 def test_all_built_in_competitions_and_the_given_folders_are_listed(desk: Desk) -> None:
     found = desk.ask("ListCompetitions")["competitions"]
 
-    assert {each["ref"].rpartition("/")[2] for each in found} == {*known(), "toy-heights"}
+    assert {each["ref"].rpartition("/")[2] for each in found} == {*competition_slugs(), "toy-heights"}
 
 
 def test_a_search_finds_words_of_the_title(desk: Desk) -> None:
@@ -41,7 +41,7 @@ def test_a_competition_is_described_without_its_data_being_written(tmp_path: Pat
 
 
 def test_the_metric_of_every_built_in_competition_is_found_in_its_facts_and_on_its_pages(desk: Desk) -> None:
-    for slug in known():
+    for slug in competition_slugs():
         pages = desk.ask("ListCompetitionPages", competitionName=slug, pageName="evaluation")["pages"]
         named = desk.ask("GetCompetition", competitionName=slug)["evaluationMetric"]
 
@@ -149,8 +149,8 @@ def test_who_has_not_accepted_the_rules_gets_no_data(tmp_path: Path, toy: Path) 
 
 
 def test_a_rerun_sees_the_whole_test_where_everybody_sees_its_beginning(desk: Desk, toy: Path) -> None:
-    shown = tree_of(desk.kaggle.hosted["toy-heights"].data())
-    hidden = tree_of(desk.kaggle.hosted["toy-heights"].hidden())
+    shown = tree_of(desk.kaggle.hosted_competitions["toy-heights"].data())
+    hidden = tree_of(desk.kaggle.hosted_competitions["toy-heights"].hidden())
 
     assert shown == tree_of(toy / "data")
     assert hidden == {**shown, **tree_of(toy / "hidden")}
@@ -158,10 +158,10 @@ def test_a_rerun_sees_the_whole_test_where_everybody_sees_its_beginning(desk: De
 
 
 def test_hidden_files_that_change_are_mounted_as_they_are_then(desk: Desk, toy: Path) -> None:
-    desk.kaggle.hosted["toy-heights"].hidden()
+    desk.kaggle.hosted_competitions["toy-heights"].hidden()
     (toy / "hidden" / "extra.csv").write_text("id\n")
 
-    assert (desk.kaggle.hosted["toy-heights"].hidden() / "extra.csv").is_file()
+    assert (desk.kaggle.hosted_competitions["toy-heights"].hidden() / "extra.csv").is_file()
 
 
 def test_without_a_hidden_folder_a_rerun_sees_what_everybody_sees(tmp_path: Path) -> None:
@@ -171,13 +171,13 @@ def test_without_a_hidden_folder_a_rerun_sees_what_everybody_sees(tmp_path: Path
 
 
 def test_a_competition_that_is_not_hosted_has_no_folder(desk: Desk) -> None:
-    assert "nope" not in desk.kaggle.hosted
+    assert "nope" not in desk.kaggle.hosted_competitions
 
 
 @pytest.mark.slow
 def test_digits_shows_its_first_test_images_and_hides_the_others(desk: Desk, tmp_path: Path) -> None:
-    shown = desk.kaggle.hosted["digits"].data()
-    hidden = desk.kaggle.hosted["digits"].hidden()
+    shown = desk.kaggle.hosted_competitions["digits"].data()
+    hidden = desk.kaggle.hosted_competitions["digits"].hidden()
     shown_ids = [line.partition(",")[0] for line in (shown / "sample_submission.csv").read_text().splitlines()[1:]]
     hidden_ids = [line.partition(",")[0] for line in (hidden / "sample_submission.csv").read_text().splitlines()[1:]]
 
@@ -190,14 +190,14 @@ def test_digits_shows_its_first_test_images_and_hides_the_others(desk: Desk, tmp
 
 
 def test_where_files_can_be_submitted_everybody_sees_the_whole_test(desk: Desk) -> None:
-    shown = desk.kaggle.hosted["tumours"].data()
+    shown = desk.kaggle.hosted_competitions["tumours"].data()
 
-    assert shown == desk.kaggle.hosted["tumours"].hidden()
+    assert shown == desk.kaggle.hosted_competitions["tumours"].hidden()
     assert len((shown / "test.csv").read_text().splitlines()) == 1 + 171
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("slug", known())
+@pytest.mark.parametrize("slug", competition_slugs())
 def test_the_right_answers_are_a_perfect_submission_to_a_built_in_competition(slug: str, tmp_path: Path) -> None:
     built_in = require(slug)
     hosted = host(tmp_path / "kaggle")[slug]

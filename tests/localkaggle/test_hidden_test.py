@@ -33,7 +33,9 @@ def spying(order: SessionOrder) -> None:
     test = (order.mounts[TEST.parent] / TEST.name).read_text()
     (order.files.working / "copy.csv").write_text(test)
     SessionLog(order.files.log).write(test)
-    order.files.executed.write_text(order.files.executed.read_text().replace("print(1)", f"print({test!r})"))
+    order.files.executed_notebook.write_text(
+        order.files.executed_notebook.read_text().replace("print(1)", f"print({test!r})")
+    )
     is_rerun = HIDDEN.decode() in test
     (order.files.working / "submission.csv").write_text(
         f'id,height\np00,"{test}"\n' if is_rerun else submission_text(people=4)

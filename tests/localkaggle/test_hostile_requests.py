@@ -11,7 +11,7 @@ from scripted import ScriptedRunner, writing
 from serving import RecordedKaggle, notebook
 from wire_lint import complaints, methods
 
-from generator.localkaggle.rpc import ApiError, Call
+from generator.localkaggle.rpc import ApiCall, ApiError
 
 ME = "local"
 FITTING: dict[str, Any] = {
@@ -58,16 +58,16 @@ def local_kaggle(tmp_path: Path) -> Iterator[RecordedKaggle]:
 
 def make_some_things(local: RecordedKaggle) -> None:
     """A kernel, a dataset and a model for the requests to be about; those that are there stay."""
-    token = local.blobs.start(Call("", ME, "http://localhost", {}), name="empty.csv", size=0)["token"]
+    token = local.blobs.start(ApiCall("", ME, "http://localhost", {}), name="empty.csv", size=0)["token"]
     files = {"files": [{"token": token}]}
     for method in MAKING:
-        local.handle(Call(method, ME, "http://localhost", {**FITTING, **files, "body": {**FITTING, **files}}))
+        local.handle(ApiCall(method, ME, "http://localhost", {**FITTING, **files, "body": {**FITTING, **files}}))
 
 
 def status_of(local: RecordedKaggle, method: str, fields: dict[str, Any]) -> int:
     """The status of a call; an exception that no client could be told of is the test's to see."""
     try:
-        answer = local.handle(Call(method, ME, "http://localhost", fields))
+        answer = local.handle(ApiCall(method, ME, "http://localhost", fields))
     except ApiError as refusal:
         return refusal.status
     if isinstance(answer, dict):

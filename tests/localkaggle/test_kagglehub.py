@@ -128,7 +128,7 @@ says["data"] = kagglehub.dataset_download(f"{me}/large-data")
 """,
         )
 
-    assert faults.struck == ((name, "large.bin/upload"),)
+    assert faults.history == ((name, "large.bin/upload"),)
     assert tree_of(Path(said["data"])) == {"large.bin": b"0123456789" * 300_000}
 
 
@@ -148,7 +148,7 @@ says["output"] = kagglehub.notebook_output_download(f"{me}/some-training")
 says["file"] = kagglehub.notebook_output_download(f"{me}/some-training/versions/1", path="fold 0/weights.bin")
 """,
         )
-        hosted = running.local_kaggle.hosted["digits"].data()
+        hosted = running.local_kaggle.hosted_competitions["digits"].data()
         data = tree_of(hosted)
 
     assert tree_of(Path(said["competition"])) == data

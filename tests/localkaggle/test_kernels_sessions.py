@@ -15,7 +15,7 @@ from desk import TRAIN, Desk
 from scripted import ScriptedRunner, ScriptFailure, writing
 
 from generator.accelerators import AcceleratorKind
-from generator.localkaggle.services.kernel_records import State
+from generator.localkaggle.services.kernel_records import KernelState
 from generator.localkaggle.services.kernels import SessionRules
 
 if TYPE_CHECKING:
@@ -468,7 +468,7 @@ def test_a_session_that_was_cut_off_costs_quota_until_its_last_line(tmp_path: Pa
     first.close()
     os.utime(log, (last, last))
     with contextlib.closing(sqlite3.connect(tmp_path / "kaggle.sqlite")) as database:  # as a kill leaves it
-        database.execute("UPDATE kernel_sessions SET state = ?, failure = '', ended = NULL", (State.RUNNING,))
+        database.execute("UPDATE kernel_sessions SET state = ?, failure = '', ended = NULL", (KernelState.RUNNING,))
         database.commit()
     second = Desk(tmp_path)
 

@@ -130,7 +130,7 @@ def test_what_strangers_write_stays_text_on_every_page(tmp_path: Path) -> None:
             {"output_type": "display_data", "metadata": {}, "data": {"text/html": attack, "text/plain": attack}},
             {"output_type": "stream", "name": "stdout", "text": attack},
         ]
-        order.files.executed.write_text(json.dumps(text))
+        order.files.executed_notebook.write_text(json.dumps(text))
         raise ScriptFailure(attack)
 
     pages = Browsing(tmp_path, ScriptedRunner(script))
@@ -193,7 +193,7 @@ def test_what_the_check_finds_stands_beside_its_cell_also_where_cells_had_no_ids
             cells := [injected, *ran["cells"]], ("injected-parameters", "0a1b2c3d", "e4f5"), strict=True
         ):
             cell["id"] = name
-        order.files.executed.write_text(json.dumps({**ran, "cells": cells, "nbformat_minor": 5}))
+        order.files.executed_notebook.write_text(json.dumps({**ran, "cells": cells, "nbformat_minor": 5}))
 
     pages = Browsing(tmp_path, ScriptedRunner(execute))
     text = json.loads(notebook("first = 1", "print(undefined)"))
@@ -247,7 +247,7 @@ def test_a_notebook_is_shown_as_it_ran(tmp_path: Path) -> None:
         text = json.loads(order.notebook.read_text())
         text["cells"][0]["outputs"] = [{"output_type": "stream", "name": "stdout", "text": "mae 2.0\n"}]
         text["cells"][0]["metadata"]["papermill"] = {"duration": 75.2}
-        order.files.executed.write_text(json.dumps(text))
+        order.files.executed_notebook.write_text(json.dumps(text))
 
     pages = Browsing(tmp_path, ScriptedRunner(script))
     page = pages.get(pages.push("Heights training", "print(mae)", machineShape="NvidiaTeslaT4", **TOY))
@@ -261,7 +261,7 @@ def test_a_notebook_is_shown_as_it_ran(tmp_path: Path) -> None:
 @pytest.mark.parametrize("broken", ['{"cells": [{"cell_type": "code"}]}', "[]", '{"cells": 3}', "no json", ""])
 def test_a_broken_notebook_gets_a_sentence_and_not_an_error(tmp_path: Path, broken: str) -> None:
     def script(order: SessionOrder) -> None:
-        order.files.executed.write_text(broken)
+        order.files.executed_notebook.write_text(broken)
 
     pages = Browsing(tmp_path, ScriptedRunner(script))
     page = pages.get(pages.push("Heights training"))

@@ -89,7 +89,7 @@ def test_tables_of_which_some_could_not_be_made_are_made_at_the_next_start(tmp_p
 
     database = Database(tmp_path / "kaggle.sqlite", [first, others])
 
-    assert [row[0] for row in database.all("SELECT name FROM sqlite_master ORDER BY name")] == ["first", "second"]
+    assert [row[0] for row in database.fetch_all("SELECT name FROM sqlite_master ORDER BY name")] == ["first", "second"]
     database.close()
 
 

@@ -138,7 +138,7 @@ def users() -> list[str]:
 
 def working_bubblewrap() -> Bubblewrap:
     """The sandbox that this machine has; without one a test is skipped."""
-    sandbox = Bubblewrap.found()
+    sandbox = Bubblewrap.detect()
     if sandbox is None:
         pytest.skip("this machine has no bubblewrap that works")
     return sandbox
@@ -237,7 +237,7 @@ def test_system_calls_that_no_notebook_needs_are_refused(found: dict[str, Any]) 
 def test_without_the_library_sessions_run_and_say_that_nothing_is_filtered(monkeypatch: pytest.MonkeyPatch) -> None:
     working_bubblewrap()
     monkeypatch.setitem(sys.modules, "pyseccomp", None)
-    sandbox = Bubblewrap.found()
+    sandbox = Bubblewrap.detect()
 
     assert sandbox is not None
     assert "no filter of system calls" in sandbox.description
@@ -309,7 +309,7 @@ FORK_BOMB = "import os, time\nwhile True:\n    try: os.fork()\n    except OSErro
 def test_a_real_control_group_holds_a_session_and_goes_with_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, source: str, failure: str
 ) -> None:
-    sandbox = Bubblewrap.found()
+    sandbox = Bubblewrap.detect()
     if sandbox is None or sandbox.group is None or not Path("/sys/fs/cgroup/cgroup.controllers").exists():
         pytest.skip("this machine has no systemd that makes control groups of version 2 for this user")
     limits: dict[Path, list[str]] = {}
@@ -324,7 +324,7 @@ def test_a_real_control_group_holds_a_session_and_goes_with_it(
 
     monkeypatch.setattr(resource_limits, "_refusal", looked)
     # Only the kernel counts here.
-    monkeypatch.setattr(resource_limits.Watch, "_exceeded", lambda *_: "")
+    monkeypatch.setattr(resource_limits.SessionWatch, "_exceeded", lambda *_: "")
     changes = {"memory_limit": 300 * 2**20, "process_limit": 60, "time_limit": timedelta(minutes=4)}
     session = run(tmp_path / "session", notebook(source), sandbox, **changes)
 

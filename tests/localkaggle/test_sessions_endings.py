@@ -16,7 +16,7 @@ from desk import TRAIN, Desk
 from scripted import ScriptedRunner, writing
 
 from generator.sessions import notebook_runner as resource_limits
-from generator.sessions.sandbox import Bubblewrap, SessionFolder, SessionOrder, remove_tree
+from generator.sessions.sandbox import Bubblewrap, SessionFolder, SessionOrder, remove_session_tree
 
 LEVELS = 1_200
 NOBODY = 65_534
@@ -69,7 +69,7 @@ def test_folders_that_their_owner_may_not_write_to_are_removed(owned: Path) -> N
     (owned / "left" / "in" / "deeper" / "a.txt").write_text("1")
     (owned / "left" / "in").chmod(0)
     (owned / "left").chmod(0o500)
-    remove_tree(owned / "left")
+    remove_session_tree(owned / "left")
 
     assert not (owned / "left").exists()
 
@@ -79,7 +79,7 @@ def test_a_link_in_what_is_removed_is_removed_alone(tmp_path: Path) -> None:
     (tmp_path / "mine" / "a.txt").write_text("1")
     (tmp_path / "left").mkdir()
     (tmp_path / "left" / "link").symlink_to(tmp_path / "mine")
-    remove_tree(tmp_path / "left")
+    remove_session_tree(tmp_path / "left")
 
     assert not (tmp_path / "left").exists()
     assert (tmp_path / "mine" / "a.txt").read_text() == "1"
@@ -95,11 +95,11 @@ def test_what_a_killed_server_left_is_swept_and_outputs_stay(tmp_path: Path) -> 
     (session / ".output.zip.part").write_bytes(b"x" * 2**20)
     second = first.restarted()
 
-    assert second.kaggle.swept >= 2 * 2**20
+    assert second.kaggle.freed_bytes >= 2 * 2**20
     assert not (session / "private").exists()
     assert not (session / ".output.zip.part").exists()
     assert second.output() == ["a.txt"]
-    assert second.restarted().kaggle.swept == 0
+    assert second.restarted().kaggle.freed_bytes == 0
 
 
 # In a file system of its own: the session fills it, and it is made empty again while the session is still not over.
@@ -136,7 +136,7 @@ print("idle", desk.kaggle.kernels.sessions.queue.wait_until_idle(10))
 
 @pytest.mark.slow
 def test_a_session_that_fills_the_disk_ends_when_there_is_room_to_say_so(tmp_path: Path) -> None:
-    sandbox = Bubblewrap.found()
+    sandbox = Bubblewrap.detect()
     if sandbox is None or "--size" not in subprocess.check_output([sandbox.program, "--help"], text=True):
         pytest.skip("this machine has no bubblewrap that makes a small disk")
     small = ["--dev-bind", "/", "/", "--size", str(2 * 2**20), "--tmpfs", "/mnt"]
@@ -202,7 +202,7 @@ def test_a_session_whose_memory_takes_long_to_measure_ends_in_time(
         threading.Timer(1, stop.set).start()
     began = time.monotonic()
     with subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"]) as process:
-        reason = resource_limits.Watch(order, stop).until_end(process)
+        reason = resource_limits.SessionWatch(order, stop).until_end(process)
         process.kill()
 
     expected = {
@@ -223,7 +223,7 @@ def test_a_session_ends_before_it_takes_the_last_inodes(tmp_path: Path, monkeypa
         pytest.skip("this file system does not count its files")
     order = SessionOrder("t", files.notebook, files, {})
     with subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"]) as process:
-        reason = resource_limits.Watch(order, threading.Event()).until_end(process)
+        reason = resource_limits.SessionWatch(order, threading.Event()).until_end(process)
         process.kill()
 
     assert reason == resource_limits.MACHINE_IS_FULL.format("room for files")

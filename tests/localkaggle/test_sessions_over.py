@@ -75,7 +75,7 @@ print("all refused but what is its own")
 
 @pytest.fixture
 def sandbox() -> Bubblewrap:
-    found = Bubblewrap.found()
+    found = Bubblewrap.detect()
     if found is None:
         pytest.skip("this machine has no bubblewrap that works")
     return found
@@ -106,7 +106,7 @@ def start(sandbox: Bubblewrap, tmp_path: Path) -> Iterator[Start]:
         for folder in session_folders(order).values():
             folder.mkdir(parents=True, exist_ok=True)
         with sandbox.launch(order, program) as launch:
-            process = subprocess.Popen(launch.arguments, pass_fds=launch.inherited, stdout=subprocess.PIPE)
+            process = subprocess.Popen(launch.arguments, pass_fds=launch.descriptors, stdout=subprocess.PIPE)
         started.append(process)
         first = first_process_of(launch)
         assert first is not None
@@ -141,7 +141,7 @@ class Outliving(PlainProcess):
         stays = f"(setsid sleep 300.{os.getpid()} {telling}>&- & printf '{{\"child-pid\": %d}}' $! >&{telling})"
         script = f'{stays} </dev/null >/dev/null 2>&1; exec {telling}>&-; exec "$@"'
         arguments = ("bash", "-c", script, "bash", *program)
-        return replace(super().launch(order, program), arguments=arguments, inherited=(telling,), report=report)
+        return replace(super().launch(order, program), arguments=arguments, descriptors=(telling,), report=report)
 
 
 def test_a_session_is_not_over_before_its_first_process_is(tmp_path: Path) -> None:

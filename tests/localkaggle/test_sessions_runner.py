@@ -28,15 +28,22 @@ from generator.sessions.notebook_runner import (
     Isolation,
     NotebookRunner,
     best_isolation,
-    notebook_of,
     read_all,
+    script_notebook,
 )
-from generator.sessions.sandbox import Bubblewrap, PlainProcess, SessionEnd, SessionFolder, SessionOrder, remove_tree
+from generator.sessions.sandbox import (
+    Bubblewrap,
+    PlainProcess,
+    SessionEnd,
+    SessionFolder,
+    SessionOrder,
+    remove_session_tree,
+)
 
 pytestmark = pytest.mark.slow
 
 FOUND: dict[str, Callable[[], Isolation | None]] = {
-    "bubblewrap": Bubblewrap.found,
+    "bubblewrap": Bubblewrap.detect,
     "plain": PlainProcess,
 }
 PARAMETERS = 'INPUT_ROOT = "/kaggle/input"\nWORKING_ROOT = "/kaggle/working"\nALLOW_CPU = False'
@@ -103,7 +110,7 @@ class Session:
     @property
     def outputs(self) -> str:
         """The text of the executed notebook."""
-        return self.order.files.executed.read_text()
+        return self.order.files.executed_notebook.read_text()
 
 
 def run(root: Path, text: str, isolation: Isolation | None = None, **changes: Any) -> Session:
@@ -240,7 +247,7 @@ def isolation(request: pytest.FixtureRequest) -> Isolation:
 
 
 def test_the_best_isolation_is_a_sandbox_where_there_is_one() -> None:
-    assert isinstance(best_isolation(), Bubblewrap if Bubblewrap.found() else PlainProcess)
+    assert isinstance(best_isolation(), Bubblewrap if Bubblewrap.detect() else PlainProcess)
 
 
 def test_a_time_limit_ends_a_session_and_keeps_what_there_was(tmp_path: Path, isolation: Isolation) -> None:
@@ -444,7 +451,7 @@ def test_folders_without_end_do_the_server_no_harm(tmp_path: Path, where: str) -
     session = run(tmp_path / "session", text)
 
     assert session.end.failure == TOO_DEEP
-    remove_tree(tmp_path / "session")
+    remove_session_tree(tmp_path / "session")
     assert not (tmp_path / "session").exists()
 
 
@@ -485,7 +492,7 @@ def test_an_executed_notebook_that_is_a_link_is_not_followed(tmp_path: Path) -> 
     )
 
     if not isinstance(best_isolation(), PlainProcess):
-        assert not os.path.lexists(session.order.files.executed)
+        assert not os.path.lexists(session.order.files.executed_notebook)
 
 
 def test_a_notebook_without_a_kernel_name_fails_as_papermill_says_it(tmp_path: Path) -> None:
@@ -496,8 +503,8 @@ def test_a_notebook_without_a_kernel_name_fails_as_papermill_says_it(tmp_path: P
 
 
 def test_a_script_is_run_and_one_in_r_is_refused(tmp_path: Path) -> None:
-    python = run(tmp_path / "python", notebook_of("print(6 * 7)", language="python"))
-    in_r = run(tmp_path / "r", notebook_of("print(6 * 7)", language="r"))
+    python = run(tmp_path / "python", script_notebook("print(6 * 7)", language="python"))
+    in_r = run(tmp_path / "r", script_notebook("print(6 * 7)", language="r"))
 
     assert python.end == SessionEnd()
     assert "42" in python.log

@@ -19,7 +19,7 @@ from scripted import ScriptedRunner, ScriptFailure, writing
 from toy import HEIGHTS, submission_text, toy_competition
 
 from generator.localkaggle.rpc import ApiError
-from generator.localkaggle.services.competitions import Stage
+from generator.localkaggle.services.competitions import SubmissionStage
 from generator.localkaggle.services.kernel_records import SessionRecord
 from generator.localkaggle.services.kernels import CUT_OFF, KILLED, SessionRules
 from generator.sessions.notebook_runner import TOO_MANY_PROCESSES
@@ -420,7 +420,7 @@ def test_a_file_that_was_not_all_here_when_the_server_ended_is_an_error(opening:
     desk = opening()
     desk.kaggle.competitions.scoring.receive = lambda submission, file: None  # the server ends before the file is kept
     ref = desk.submit(submission_text())
-    assert desk.ask("GetSubmission", ref=ref)["status"] == Stage.RECEIVING.status == "PENDING"
+    assert desk.ask("GetSubmission", ref=ref)["status"] == SubmissionStage.RECEIVING.status == "PENDING"
     desk.close()
 
     assert opening().outcome(ref)["errorDescription"].startswith("Kaggle Error")

@@ -3,8 +3,8 @@
 from importlib import import_module
 from pkgutil import iter_modules
 
-from generator.check.rule import Rule
+from generator.check.rule import CheckRule
 
 _MODULES = [import_module(f"{__name__}.{module.name}") for module in iter_modules(__path__)]
-_FOUND = (found for module in _MODULES for found in vars(module).values() if isinstance(found, Rule))
-RULES: tuple[Rule, ...] = tuple(sorted(_FOUND, key=lambda rule: rule.id))
+_FOUND = (value for module in _MODULES for value in vars(module).values() if isinstance(value, CheckRule))
+RULES: tuple[CheckRule, ...] = tuple(sorted(_FOUND, key=lambda rule: rule.id))

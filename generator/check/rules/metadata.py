@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from generator.accelerators import AcceleratorKind, catalog
 from generator.check.findings import Fix, Severity, with_field, without_field
-from generator.check.rule import Problem, rule
+from generator.check.rule import RuleProblem, rule
 from generator.check.source import KernelSource, Part, Purpose
 from generator.text import slug_of
 
@@ -22,7 +22,7 @@ _LISTS = ("dataset_sources", "competition_sources", "kernel_sources", "model_sou
 
 
 @rule("M001", "unreadable-metadata")
-def unreadable_metadata(kernel: KernelSource) -> Iterator[Problem]:
+def unreadable_metadata(kernel: KernelSource) -> Iterator[RuleProblem]:
     """kernel-metadata.json is not a JSON object.
 
     Kaggle's client reads nothing else, and a comma too many is enough: nothing is pushed.
@@ -31,11 +31,11 @@ def unreadable_metadata(kernel: KernelSource) -> Iterator[Problem]:
     Source (2026-11-23): kernels_push in kaggle 2.2.
     """
     if kernel.fault is not None and kernel.fault.part is Part.METADATA:
-        yield Problem(kernel.in_metadata(), f"{kernel.fault.message}.", kernel.fault.remedy)
+        yield RuleProblem(kernel.in_metadata(), f"{kernel.fault.message}.", kernel.fault.remedy)
 
 
 @rule("M002", "title-length")
-def title_length(kernel: KernelSource) -> Iterator[Problem]:
+def title_length(kernel: KernelSource) -> Iterator[RuleProblem]:
     """The title has fewer than 5 characters, or more than 50.
 
     A shorter one is refused by the client; a longer one by the server, with an error 500 that names no reason.
@@ -48,11 +48,11 @@ def title_length(kernel: KernelSource) -> Iterator[Problem]:
     title = kernel.metadata.text("title")
     if not _SHORTEST <= len(title) <= _LONGEST_TITLE:
         message = f'Its title "{title[:100]}" has {len(title)} characters.'
-        yield Problem(kernel.in_metadata(), message, 'Write a "title" of 5 to 50 characters, and its slug in "id".')
+        yield RuleProblem(kernel.in_metadata(), message, 'Write a "title" of 5 to 50 characters, and its slug in "id".')
 
 
 @rule("M003", "slug-mismatch")
-def slug_mismatch(kernel: KernelSource) -> Iterator[Problem]:
+def slug_mismatch(kernel: KernelSource) -> Iterator[RuleProblem]:
     """The id is not OWNER/SLUG with the slug that Kaggle makes of the title.
 
     Kaggle saves the kernel under the title's slug whatever the id says. Then status, output and deletion ask for a
@@ -70,13 +70,13 @@ def slug_mismatch(kernel: KernelSource) -> Iterator[Problem]:
         # Kaggle saves it under this slug in any case.
         is_clear = ref.count("/") == 1 and owner and slug and _SHORTEST <= len(title) <= _LONGEST_TITLE
         fix = with_field("id", value=f"{owner}/{slug}") if is_clear else None
-        wanted = f'"id": "{owner or "OWNER"}/{slug[:100]}"'
-        remedy = f"Write {wanted}, or the title that the id is the slug of; else the kernel is lost."
-        yield Problem(kernel.in_metadata(), message, remedy, fix)
+        field = f'"id": "{owner or "OWNER"}/{slug[:100]}"'
+        remedy = f"Write {field}, or the title that the id is the slug of; else the kernel is lost."
+        yield RuleProblem(kernel.in_metadata(), message, remedy, fix)
 
 
 @rule("M004", "code-file")
-def code_file(kernel: KernelSource) -> Iterator[Problem]:
+def code_file(kernel: KernelSource) -> Iterator[RuleProblem]:
     """code_file names no notebook, or no script, of the kernel's folder.
 
     It is the only file that is pushed: helper modules beside it stay behind, and a name that leads elsewhere could send
@@ -86,11 +86,11 @@ def code_file(kernel: KernelSource) -> Iterator[Problem]:
     Source (2026-11-23): kernels_push in kaggle 2.2.
     """
     if kernel.fault is not None and kernel.fault.part is Part.CODE_FILE:
-        yield Problem(kernel.in_metadata(), f"{kernel.fault.message}.", kernel.fault.remedy)
+        yield RuleProblem(kernel.in_metadata(), f"{kernel.fault.message}.", kernel.fault.remedy)
 
 
 @rule("M005", "language-or-type")
-def language_or_type(kernel: KernelSource) -> Iterator[Problem]:
+def language_or_type(kernel: KernelSource) -> Iterator[RuleProblem]:
     """The language or the kernel_type is none that Kaggle knows, or not that of the file.
 
     The client takes python, r and rmarkdown, script and notebook; the type cannot be changed once the kernel exists.
@@ -99,22 +99,24 @@ def language_or_type(kernel: KernelSource) -> Iterator[Problem]:
     """
     if kernel.metadata is None:
         return
-    for name, known in (("language", _LANGUAGES), ("kernel_type", _KERNEL_TYPES)):
-        said = kernel.metadata.get(name)
-        if said not in known:
-            message = f"Its {name} is {_shown(said)}." if said is not None else f"It has no {name}."
-            meant = str(said).strip().casefold()
-            fix = with_field(name, value=meant) if meant in known else None
-            written = f'"{name}": "{meant}"' if fix else " or ".join(f'"{name}": "{each}"' for each in known)
-            yield Problem(kernel.in_metadata(), message, f"Write {written}.", fix)
+    for name, choices in (("language", _LANGUAGES), ("kernel_type", _KERNEL_TYPES)):
+        value = kernel.metadata.get(name)
+        if value not in choices:
+            message = f"Its {name} is {_abbreviate(value)}." if value is not None else f"It has no {name}."
+            correction = str(value).strip().casefold()
+            fix = with_field(name, value=correction) if correction in choices else None
+            replacement = (
+                f'"{name}": "{correction}"' if fix else " or ".join(f'"{name}": "{choice}"' for choice in choices)
+            )
+            yield RuleProblem(kernel.in_metadata(), message, f"Write {replacement}.", fix)
     if kernel.metadata.get("kernel_type") == "script" and kernel.code.path.suffix == ".ipynb":
         message = f"Its kernel_type is script, and {kernel.code.path.name} is a notebook."
         fix = with_field("kernel_type", value="notebook")
-        yield Problem(kernel.in_metadata(), message, 'Write "kernel_type": "notebook".', fix)
+        yield RuleProblem(kernel.in_metadata(), message, 'Write "kernel_type": "notebook".', fix)
 
 
 @rule("M006", "field-type")
-def field_type(kernel: KernelSource) -> Iterator[Problem]:
+def field_type(kernel: KernelSource) -> Iterator[RuleProblem]:
     """A switch is neither true nor false, or sources or keywords are no list of texts.
 
     The client refuses other texts than "true" and "false", and iterates over a source that is a text letter by letter.
@@ -124,22 +126,24 @@ def field_type(kernel: KernelSource) -> Iterator[Problem]:
     if kernel.metadata is None:
         return
     for name in _SWITCHES:
-        said = kernel.metadata.get(name)
-        if said is not None and str(said).lower() not in ("true", "false"):
-            meant = _MEANT.get(str(said).strip().casefold())
-            fix = None if meant is None else with_field(name, value=meant)
-            written = "true or false" if meant is None else f'"{name}": {json.dumps(meant)}'
-            yield Problem(kernel.in_metadata(), f"Its {name} is {_shown(said)}.", f"Write {written}.", fix)
+        value = kernel.metadata.get(name)
+        if value is not None and str(value).lower() not in ("true", "false"):
+            correction = _MEANT.get(str(value).strip().casefold())
+            fix = None if correction is None else with_field(name, value=correction)
+            replacement = "true or false" if correction is None else f'"{name}": {json.dumps(correction)}'
+            yield RuleProblem(
+                kernel.in_metadata(), f"Its {name} is {_abbreviate(value)}.", f"Write {replacement}.", fix
+            )
     for name in _LISTS:
-        said = kernel.metadata.get(name)
-        if said is not None and not (isinstance(said, list) and all(isinstance(each, str) for each in said)):
-            message = f"Its {name} is {_shown(said)}."
-            fix = with_field(name, value=[said] if said else []) if isinstance(said, str) else None
-            yield Problem(kernel.in_metadata(), message, f'Write "{name}": ["…"], or "{name}": [] for none.', fix)
+        value = kernel.metadata.get(name)
+        if value is not None and not (isinstance(value, list) and all(isinstance(item, str) for item in value)):
+            message = f"Its {name} is {_abbreviate(value)}."
+            fix = with_field(name, value=[value] if value else []) if isinstance(value, str) else None
+            yield RuleProblem(kernel.in_metadata(), message, f'Write "{name}": ["…"], or "{name}": [] for none.', fix)
 
 
 @rule("M007", "number-of-a-pulled-kernel", Severity.NOTE)
-def number_of_a_pulled_kernel(kernel: KernelSource) -> Iterator[Problem]:
+def number_of_a_pulled_kernel(kernel: KernelSource) -> Iterator[RuleProblem]:
     """id_no is left over from `kaggle kernels pull -m`.
 
     Where both are there the server goes by the number and not by the id, so that a copy under a new name is pushed into
@@ -149,15 +153,15 @@ def number_of_a_pulled_kernel(kernel: KernelSource) -> Iterator[Problem]:
     Source (2026-11-23): kernels_push in kaggle 2.2; Kaggle/kaggle-cli#1197.
     """
     if kernel.metadata is not None and kernel.metadata.get("id_no") is not None:
-        message = f"It has an id_no ({_shown(kernel.metadata['id_no'])}), by which Kaggle goes before its id."
+        message = f"It has an id_no ({_abbreviate(kernel.metadata['id_no'])}), by which Kaggle goes before its id."
         ref, title = kernel.metadata.text("id"), kernel.metadata.text("title")
         is_complete = ref.count("/") == 1 and ref.partition("/")[2] == slug_of(title)
         fix = without_field("id_no") if is_complete else None
         remedy = 'Remove the line "id_no", unless the kernel is your own.'
-        yield Problem(kernel.in_metadata(), message, remedy, fix)
+        yield RuleProblem(kernel.in_metadata(), message, remedy, fix)
 
 
-def _shown(value: object) -> str:
+def _abbreviate(value: object) -> str:
     text = json.dumps(value, ensure_ascii=False)
     return text if len(text) <= 80 else f"{text[:79]}…"  # noqa: PLR2004 - a line of a terminal
 
@@ -170,7 +174,7 @@ _LENT = ("NvidiaL4", "NvidiaRtx", "NvidiaH100", "NvidiaTeslaL4")  # to participa
 
 
 @rule("M020", "machine-shape-retired", Severity.WARNING)
-def machine_shape_retired(kernel: KernelSource) -> Iterator[Problem]:
+def machine_shape_retired(kernel: KernelSource) -> Iterator[RuleProblem]:
     """The machine shape is no longer lent.
 
     Kaggle runs something else instead, without an error: a GPU T4 x2 for a P100, a TPU v5e-8 for a v3-8, a plain CPU
@@ -180,16 +184,16 @@ def machine_shape_retired(kernel: KernelSource) -> Iterator[Problem]:
     Source (2026-11-23): _RETIRED_ACCELERATORS in kaggle 2.2.5; kaggle.com/product-announcements/735239 and 607202.
     """
     shape = kernel.metadata.text("machine_shape") if kernel.metadata is not None else ""
-    if shape in catalog().retired:
-        instead = catalog().retired[shape].machine_shape or "a CPU"
+    if shape in catalog().replacements:
+        instead = catalog().replacements[shape].machine_shape or "a CPU"
         message = f"The machine shape {shape} is retired, and Kaggle runs {instead} instead."
-        value = catalog().retired[shape].machine_shape
+        value = catalog().replacements[shape].machine_shape
         remedy = f'Write "machine_shape": "{value}", which runs in any case, or another that is offered.'
-        yield Problem(kernel.in_metadata(), message, remedy, with_field("machine_shape", value=value))
+        yield RuleProblem(kernel.in_metadata(), message, remedy, with_field("machine_shape", value=value))
 
 
 @rule("M021", "machine-shape-not-public", Severity.WARNING)
-def machine_shape_not_public(kernel: KernelSource) -> Iterator[Problem]:
+def machine_shape_not_public(kernel: KernelSource) -> Iterator[RuleProblem]:
     """The machine shape is not one that everybody can have.
 
     Some are lent to participants of one competition (L4 x4, RTX Pro 6000), some to Kaggle's own people; for everybody
@@ -201,29 +205,33 @@ def machine_shape_not_public(kernel: KernelSource) -> Iterator[Problem]:
     shape = kernel.machine_shape
     if kernel.refs("competition_sources") and shape.startswith(_LENT):
         return  # the client does not say which competition lends which machine
-    if shape not in (*_CATEGORIES, *catalog().accelerators, *catalog().retired):
-        offered = " or ".join(f'"{each}"' for each in catalog().accelerators if each)
+    if shape not in (*_CATEGORIES, *catalog().accelerators, *catalog().replacements):
+        choices = " or ".join(f'"{choice}"' for choice in catalog().accelerators if choice)
         message = f'The machine shape "{shape[:80]}" is not one that everybody can have.'
-        meant = _shape_meant(shape)
-        if meant is not None:
-            fix = with_field("machine_shape", value=meant)
-            yield Problem(kernel.in_metadata(), message, f'Write "machine_shape": "{meant}".', fix)
+        correction = _shape_meant(shape)
+        if correction is not None:
+            fix = with_field("machine_shape", value=correction)
+            yield RuleProblem(kernel.in_metadata(), message, f'Write "machine_shape": "{correction}".', fix)
             return
-        yield Problem(
+        yield RuleProblem(
             kernel.in_metadata(),
             message,
-            f'Write "machine_shape": {offered}, unless a competition lends you the other.',
+            f'Write "machine_shape": {choices}, unless a competition lends you the other.',
         )
 
 
-def _shape_meant(said: str) -> str | None:
+def _shape_meant(name: str) -> str | None:
     """The shape that is offered and has this name, but for capitals and what stands between letters."""
 
     def plain(text: str) -> str:
-        return "".join(each for each in text.casefold() if each.isalnum())
+        return "".join(character for character in text.casefold() if character.isalnum())
 
-    names = {plain(each): shape for shape, known in catalog().accelerators.items() for each in (shape, known.name)}
-    return names.get(plain(said)) if plain(said) else None
+    names = {
+        plain(alias): shape
+        for shape, accelerator in catalog().accelerators.items()
+        for alias in (shape, accelerator.name)
+    }
+    return names.get(plain(name)) if plain(name) else None
 
 
 # With or without its registry, a tag or a digest.
@@ -231,7 +239,7 @@ _TPU_IMAGE = re.compile(r"(?:^|/)python-tpuvm(?:[:@]|$)")
 
 
 @rule("M022", "image-pinned-on-tpu")
-def image_pinned_on_tpu(kernel: KernelSource) -> Iterator[Problem]:
+def image_pinned_on_tpu(kernel: KernelSource) -> Iterator[RuleProblem]:
     """A docker_image is pinned in a kernel that is to run on a TPU.
 
     A TPU session runs on a TPU VM, which has an image of its own; the pinned one wins, and the notebook runs on its CPU
@@ -244,11 +252,11 @@ def image_pinned_on_tpu(kernel: KernelSource) -> Iterator[Problem]:
     if (image := kernel.setting("docker_image")) and kernel.is_on_tpu and not _TPU_IMAGE.search(str(image)):
         message = "It pins a docker_image, with which a TPU session runs without its TPU (Kaggle/kaggle-cli#1197)."
         remedy = 'Remove the line "docker_image".'
-        yield Problem(kernel.in_metadata(), message, remedy, _without_image(kernel))
+        yield RuleProblem(kernel.in_metadata(), message, remedy, _without_image(kernel))
 
 
 @rule("M023", "image-pinned", Severity.NOTE)
-def image_pinned(kernel: KernelSource) -> Iterator[Problem]:
+def image_pinned(kernel: KernelSource) -> Iterator[RuleProblem]:
     """A docker_image is pinned.
 
     One that was pulled with somebody else's kernel may be private, which Kaggle answers with an empty 403; and it wins
@@ -260,17 +268,17 @@ def image_pinned(kernel: KernelSource) -> Iterator[Problem]:
     if kernel.setting("docker_image") and not kernel.is_on_tpu:
         message = "It pins a docker_image, which may be private or that of another accelerator."
         remedy = 'Remove the line "docker_image", unless the notebook needs that very image.'
-        yield Problem(kernel.in_metadata(), message, remedy, _without_image(kernel))
+        yield RuleProblem(kernel.in_metadata(), message, remedy, _without_image(kernel))
 
 
 def _without_image(kernel: KernelSource) -> Fix:
     fix = without_field("docker_image")
-    pinned = kernel.setting("docker_image_pinning_type")
-    return fix if pinned is None else fix & without_field("docker_image_pinning_type")
+    pinning_type = kernel.setting("docker_image_pinning_type")
+    return fix if pinning_type is None else fix & without_field("docker_image_pinning_type")
 
 
 @rule("M024", "accelerators-disagree", Severity.WARNING)
-def accelerators_disagree(kernel: KernelSource) -> Iterator[Problem]:
+def accelerators_disagree(kernel: KernelSource) -> Iterator[RuleProblem]:
     """machine_shape, enable_gpu and enable_tpu ask for different accelerators.
 
     The two switches are deprecated, and machine_shape decides where it is given; who reads the file believes the other.
@@ -283,31 +291,31 @@ def accelerators_disagree(kernel: KernelSource) -> Iterator[Problem]:
         return
     gpu, tpu = kernel.is_on("enable_gpu"), kernel.is_on("enable_tpu")
     shape = kernel.metadata.text("machine_shape")
-    known = catalog().accelerators.get(shape) if shape else None
+    accelerator = catalog().accelerators.get(shape) if shape else None
     if gpu and tpu:
         message = "It asks for a GPU and a TPU at once."
-    elif known is not None and (gpu and known.kind is not AcceleratorKind.GPU):
+    elif accelerator is not None and (gpu and accelerator.kind is not AcceleratorKind.GPU):
         message = f"It asks for the machine shape {shape} and for a GPU."
-    elif known is not None and (tpu and known.kind is not AcceleratorKind.TPU):
+    elif accelerator is not None and (tpu and accelerator.kind is not AcceleratorKind.TPU):
         message = f"It asks for the machine shape {shape} and for a TPU."
     else:
         return
-    if known is None:
-        yield Problem(kernel.in_metadata(), message, 'Write one: "machine_shape": "TpuV5E8" or "NvidiaTeslaT4".')
+    if accelerator is None:
+        yield RuleProblem(kernel.in_metadata(), message, 'Write one: "machine_shape": "TpuV5E8" or "NvidiaTeslaT4".')
         return
     kinds = {"enable_gpu": AcceleratorKind.GPU, "enable_tpu": AcceleratorKind.TPU}
     fixes = [
-        with_field(name, value=known.kind is kind)
+        with_field(name, value=accelerator.kind is kind)
         for name, kind in kinds.items()
-        if kernel.is_on(name) and known.kind is not kind
+        if kernel.is_on(name) and accelerator.kind is not kind
     ]
-    wrong = " and ".join(f'"{name}": false' for name, kind in kinds.items() if known.kind is not kind)
+    wrong = " and ".join(f'"{name}": false' for name, kind in kinds.items() if accelerator.kind is not kind)
     fix = fixes[0] if len(fixes) == 1 else fixes[0] & fixes[1]
-    yield Problem(kernel.in_metadata(), message, f"Write {wrong}: the machine_shape decides.", fix)
+    yield RuleProblem(kernel.in_metadata(), message, f"Write {wrong}: the machine_shape decides.", fix)
 
 
 @rule("M025", "internet-in-code-competition")
-def internet_in_code_competition(kernel: KernelSource) -> Iterator[Problem]:
+def internet_in_code_competition(kernel: KernelSource) -> Iterator[RuleProblem]:
     """The inference of a code competition has the internet switched on.
 
     Such a competition refuses the submission, after the whole session. The client switches it on where nothing is said,
@@ -322,11 +330,11 @@ def internet_in_code_competition(kernel: KernelSource) -> Iterator[Problem]:
     if str(kernel.setting("enable_internet")).lower() != "false":
         message = "This is the inference of a code competition, and has the internet switched on."
         fix = with_field("enable_internet", value=False)
-        yield Problem(kernel.in_metadata(), message, 'Write "enable_internet": false.', fix)
+        yield RuleProblem(kernel.in_metadata(), message, 'Write "enable_internet": false.', fix)
 
 
 @rule("M026", "internet-not-said", Severity.NOTE)
-def internet_not_said(kernel: KernelSource) -> Iterator[Problem]:
+def internet_not_said(kernel: KernelSource) -> Iterator[RuleProblem]:
     """enable_internet is left out.
 
     The client's documentation says that it is off then, and its code switches it on. Nothing fails, but
@@ -338,11 +346,11 @@ def internet_not_said(kernel: KernelSource) -> Iterator[Problem]:
     if kernel.metadata is not None and kernel.metadata.get("enable_internet") is None and not kernel.needs_internet_off:
         message = "It does not say enable_internet, which Kaggle's client then switches on."
         remedy = 'Write "enable_internet": true, which it is now, or false.'
-        yield Problem(kernel.in_metadata(), message, remedy, with_field("enable_internet", value=True))
+        yield RuleProblem(kernel.in_metadata(), message, remedy, with_field("enable_internet", value=True))
 
 
 @rule("M027", "submission-from-tpu", Severity.WARNING)
-def submission_from_tpu(kernel: KernelSource) -> Iterator[Problem]:
+def submission_from_tpu(kernel: KernelSource) -> Iterator[RuleProblem]:
     """The inference of a code competition asks for a TPU.
 
     Most of these competitions accept CPU and GPU notebooks only: "TPUs will not be available for making submissions".
@@ -352,7 +360,7 @@ def submission_from_tpu(kernel: KernelSource) -> Iterator[Problem]:
     """
     if kernel.purpose is Purpose.INFERENCE and kernel.needs_internet_off and kernel.is_on_tpu:
         message = "Code competitions accept no submissions from a TPU, with few exceptions."
-        yield Problem(kernel.in_metadata(), message, 'Infer on a GPU: "machine_shape": "NvidiaTeslaT4".')
+        yield RuleProblem(kernel.in_metadata(), message, 'Infer on a GPU: "machine_shape": "NvidiaTeslaT4".')
 
 
 # Rules of what is attached to a kernel: sources that Kaggle leaves out without an error.
@@ -370,7 +378,7 @@ _VERSIONED = re.compile(r"([^/]*/){4}\d+")
 
 
 @rule("M040", "source-prefix")
-def source_prefix(kernel: KernelSource) -> Iterator[Problem]:
+def source_prefix(kernel: KernelSource) -> Iterator[RuleProblem]:
     """A source begins with `datasets/`, `c/`, `code/` or `models/`, as its address does.
 
     Kaggle's own `kernels pull -m` writes them so, and does not attach them on the way back: /kaggle/input is empty.
@@ -379,16 +387,16 @@ def source_prefix(kernel: KernelSource) -> Iterator[Problem]:
     Source (2026-11-23): Kaggle/kaggle-cli#377 and #433.
     """
     for name, (prefixes, _, _) in _SOURCES.items():
-        for at, ref in _numbered(kernel, name):
+        for at, ref in _enumerate_refs(kernel, name):
             if prefix := _prefix(ref, prefixes):
                 rest = ref.removeprefix(prefix)
                 fix = with_field(name, at, value=rest) if re.fullmatch(_SOURCES[name][2], rest) else None
                 message = f'"{ref[:100]}" in {name} begins with "{prefix}", and would not be attached.'
-                yield Problem(kernel.in_metadata(), message, f'Write "{rest[:100]}".', fix)
+                yield RuleProblem(kernel.in_metadata(), message, f'Write "{rest[:100]}".', fix)
 
 
 @rule("M041", "source-form")
-def source_form(kernel: KernelSource) -> Iterator[Problem]:
+def source_form(kernel: KernelSource) -> Iterator[RuleProblem]:
     """A source is not of the form that its list takes.
 
     OWNER/DATASET, OWNER/KERNEL (whose slug has 5 characters or more), the slug of a competition, and
@@ -401,11 +409,13 @@ def source_form(kernel: KernelSource) -> Iterator[Problem]:
         for ref in kernel.refs(name):
             if ref and not re.fullmatch(pattern, ref) and not _prefix(ref, prefixes):
                 message = f'"{ref[:100]}" in {name} is not {form}.'
-                yield Problem(kernel.in_metadata(), message, f"Write {form}, as it stands in the address of its page.")
+                yield RuleProblem(
+                    kernel.in_metadata(), message, f"Write {form}, as it stands in the address of its page."
+                )
 
 
 @rule("M042", "model-without-version")
-def model_without_version(kernel: KernelSource) -> Iterator[Problem]:
+def model_without_version(kernel: KernelSource) -> Iterator[RuleProblem]:
     """A model is attached without its version.
 
     The client takes five parts, the last a number, and refuses everything else; what the server would attach without a
@@ -420,11 +430,11 @@ def model_without_version(kernel: KernelSource) -> Iterator[Problem]:
             message = f'"{ref[:100]}" in {_MODELS} has no version.'
             parts = "/".join(ref.split("/")[:4])[:100]
             remedy = f'Write "{parts}/1", with the number of the version that its page shows.'
-            yield Problem(kernel.in_metadata(), message, remedy)
+            yield RuleProblem(kernel.in_metadata(), message, remedy)
 
 
 @rule("M043", "nothing-handed-over", Severity.WARNING)
-def nothing_handed_over(kernel: KernelSource) -> Iterator[Problem]:
+def nothing_handed_over(kernel: KernelSource) -> Iterator[RuleProblem]:
     """The inference kernel of a pair has nothing attached beside its competition.
 
     What training saved reaches it as a kernel's output, a dataset or a model; kagglehub cannot attach one in a session
@@ -433,16 +443,16 @@ def nothing_handed_over(kernel: KernelSource) -> Iterator[Problem]:
 
     Source (2026-11-23): "New Models cannot be attached in non-interactive sessions", kagglehub's BackendError.
     """
-    attached = [*kernel.refs("kernel_sources"), *kernel.refs("dataset_sources"), *kernel.refs("model_sources")]
-    if kernel.purpose is Purpose.INFERENCE and kernel.metadata is not None and not attached:
+    sources = [*kernel.refs("kernel_sources"), *kernel.refs("dataset_sources"), *kernel.refs("model_sources")]
+    if kernel.purpose is Purpose.INFERENCE and kernel.metadata is not None and not sources:
         message = "Nothing is attached that training could have handed over."
         training = kernel.trained_by.metadata if kernel.trained_by is not None else None
         ref = training.text("id") if training is not None else ""
-        wanted = f'"kernel_sources": ["{ref or "OWNER/TRAINING-KERNEL"}"]'
-        yield Problem(kernel.in_metadata(), message, f"Add the training kernel: {wanted}.")
+        field = f'"kernel_sources": ["{ref or "OWNER/TRAINING-KERNEL"}"]'
+        yield RuleProblem(kernel.in_metadata(), message, f"Add the training kernel: {field}.")
 
 
-def _numbered(kernel: KernelSource, name: str) -> Iterator[tuple[int, str]]:
+def _enumerate_refs(kernel: KernelSource, name: str) -> Iterator[tuple[int, str]]:
     """The sources of a list with their places in it."""
     value = kernel.setting(name)
     for at, ref in enumerate(value if isinstance(value, list) else ()):

@@ -14,11 +14,11 @@ from pyflakes import checker, messages
 
 from generator.check.cell_text import MOST_TOKENS, cell_name
 from generator.check.code import NotebookCode
-from generator.check.findings import REMOVED, FieldChange, Fix, Place, Severity
-from generator.check.rule import Problem, ignores, rule
+from generator.check.findings import REMOVED, CodeLocation, FieldChange, Fix, Severity
+from generator.check.rule import RuleProblem, ignores, rule
 from generator.check.source import KernelSource, Part, is_placeholder, secrets_in
-from generator.competition.schema import Setting, parameters
-from generator.pair.notebook import joined
+from generator.competition.schema import Setting, all_parameters
+from generator.pair.notebook import join_lines
 from generator.text import JsonObject, storable
 
 _KERNELSPEC = {"display_name": "Python 3", "language": "python", "name": "python3"}
@@ -48,7 +48,7 @@ _GOES_ON = {"breakpoint", "huggingface_hub.notebook_login"}
 
 
 @rule("N001", "not-a-notebook")
-def not_a_notebook(kernel: KernelSource) -> Iterator[Problem]:
+def not_a_notebook(kernel: KernelSource) -> Iterator[RuleProblem]:
     """The file is not a notebook of format 4.
 
     Kaggle's runner is papermill, which reads JSON with a list of cells, each with its type and its source.
@@ -57,11 +57,11 @@ def not_a_notebook(kernel: KernelSource) -> Iterator[Problem]:
     Source (2026-11-27): kernels_push in kaggle 2.2; papermill 2.7, tried (it converts format 3, and Tandem does not).
     """
     if kernel.fault is not None and kernel.fault.part is Part.NOTEBOOK:
-        yield Problem(kernel.in_notebook(), f"{kernel.fault.message}.", kernel.fault.remedy)
+        yield RuleProblem(kernel.in_notebook(), f"{kernel.fault.message}.", kernel.fault.remedy)
 
 
 @rule("N002", "no-kernelspec")
-def no_kernelspec(kernel: KernelSource) -> Iterator[Problem]:
+def no_kernelspec(kernel: KernelSource) -> Iterator[RuleProblem]:
     """The notebook does not name the kernel that runs it (metadata.kernelspec.name).
 
     The push is accepted, and the session ends with "No kernel name found in notebook and no override provided". It is
@@ -80,11 +80,11 @@ def no_kernelspec(kernel: KernelSource) -> Iterator[Problem]:
         fix = FieldChange(("metadata", "kernelspec"), _KERNELSPEC, in_notebook=True)
         is_clear = is_python and is_missing and isinstance(kernel.notebook.get("metadata"), dict)
         severity = Severity.WARNING if kernel.metadata is None else None
-        yield Problem(kernel.in_notebook(), message, remedy, Fix((fix,)) if is_clear else None, severity)
+        yield RuleProblem(kernel.in_notebook(), message, remedy, Fix((fix,)) if is_clear else None, severity)
 
 
 @rule("N003", "cell-is-no-python")
-def cell_is_no_python(kernel: KernelSource) -> Iterator[Problem]:
+def cell_is_no_python(kernel: KernelSource) -> Iterator[RuleProblem]:
     """A code cell is not Python, even without its magics and commands.
 
     The session runs everything above it first, and ends there. The rules see nothing of such a cell.
@@ -95,7 +95,7 @@ def cell_is_no_python(kernel: KernelSource) -> Iterator[Problem]:
     for cell in kernel.code.cells:
         if cell.syntax_error is not None:
             place = kernel.code.place(cell, cell.syntax_error.lineno or 0)
-            yield Problem(
+            yield RuleProblem(
                 place,
                 f"This cell is not Python: {cell.syntax_error.msg}.",
                 "Mend the syntax of this line; a cell of commands begins with %%bash.",
@@ -103,7 +103,7 @@ def cell_is_no_python(kernel: KernelSource) -> Iterator[Problem]:
 
 
 @rule("N004", "notebook-too-large", Severity.WARNING)
-def notebook_too_large(kernel: KernelSource) -> Iterator[Problem]:
+def notebook_too_large(kernel: KernelSource) -> Iterator[RuleProblem]:
     """The notebook is larger than 1 MB without its outputs, which the client leaves out.
 
     Kaggle has refused such a push: "The kernel source must be less than 1 megabytes in size". Whether the limit is
@@ -118,11 +118,11 @@ def notebook_too_large(kernel: KernelSource) -> Iterator[Problem]:
         if size > _LARGEST:
             message = f"It has {size / 1e6:,.1f} MB without its outputs, and Kaggle has refused more than 1 MB."
             remedy = "Put long texts, tables and images into a dataset, and read them from /kaggle/input."
-            yield Problem(kernel.in_notebook(), message, remedy)
+            yield RuleProblem(kernel.in_notebook(), message, remedy)
 
 
 @rule("N005", "half-a-character")
-def half_a_character(kernel: KernelSource) -> Iterator[Problem]:
+def half_a_character(kernel: KernelSource) -> Iterator[RuleProblem]:
     r"""A text in the notebook has half of a surrogate pair, such as "\ud83d" without its second half.
 
     It is no character, and no program can send it as UTF-8.
@@ -137,11 +137,11 @@ def half_a_character(kernel: KernelSource) -> Iterator[Problem]:
     places = [place for place, source in _sources(kernel) if storable(source) != source]
     for place in places or [kernel.in_notebook()]:
         message = "A text in it has half of a surrogate pair, which no other program can read."
-        yield Problem(place, message, "Delete that character, and type it again.")
+        yield RuleProblem(place, message, "Delete that character, and type it again.")
 
 
 @rule("N006", "editor-block", Severity.WARNING)
-def editor_block(kernel: KernelSource) -> Iterator[Problem]:
+def editor_block(kernel: KernelSource) -> Iterator[RuleProblem]:
     """metadata.kaggle, the block of Kaggle's editor, is left over from a pull or a download.
 
     It names an image, an accelerator and inputs of its own. The API does not read them, but whoever forks or imports
@@ -155,11 +155,11 @@ def editor_block(kernel: KernelSource) -> Iterator[Problem]:
         remedy = 'Remove "kaggle" from the metadata of the notebook, which Kaggle\'s editor left there.'
         # Without kernel-metadata.json it is all that says what the notebook needs.
         fix = Fix((FieldChange(("metadata", "kaggle"), REMOVED, in_notebook=True),)) if kernel.metadata else None
-        yield Problem(kernel.in_notebook(), message, remedy, fix)
+        yield RuleProblem(kernel.in_notebook(), message, remedy, fix)
 
 
 @rule("N007", "committed-outputs", Severity.NOTE)
-def committed_outputs(kernel: KernelSource) -> Iterator[Problem]:
+def committed_outputs(kernel: KernelSource) -> Iterator[RuleProblem]:
     """Cells have outputs.
 
     They are not what the code would give now, show data that may not be yours to publish, and make every diff
@@ -170,16 +170,16 @@ def committed_outputs(kernel: KernelSource) -> Iterator[Problem]:
     """
     places = [place for place, cell in _cells(kernel) if cell.get("outputs")]
     if places:
-        few = f"{len(places)} cells have" if len(places) > 1 else "A cell has"
-        yield Problem(
+        subject = f"{len(places)} cells have" if len(places) > 1 else "A cell has"
+        yield RuleProblem(
             places[0],
-            f"{few} outputs, this one first.",
+            f"{subject} outputs, this one first.",
             f"Clear them: jupyter nbconvert --clear-output --inplace {kernel.code.path.name}",
         )
 
 
 @rule("N008", "secret")
-def secret(kernel: KernelSource) -> Iterator[Problem]:
+def secret(kernel: KernelSource) -> Iterator[RuleProblem]:
     """Something looks like a key, a token or a private key, in a cell or in an output.
 
     A notebook that is made public takes it along, in every version that it ever had.
@@ -188,20 +188,20 @@ def secret(kernel: KernelSource) -> Iterator[Problem]:
     Source (2026-11-23): kaggle.com/docs/notebooks; the advisories of kaggle-cli.
     """
     for place, source in _sources(kernel):
-        for what, at in list(secrets_in(source))[:_MOST_SHOWN]:
-            where = Place(place.path, place.cell, source.count("\n", 0, at) + 1)
-            yield Problem(where, f"This looks like {what}.", f"Revoke it, and {_SECRETS}.")
+        for kind, at in list(secrets_in(source))[:_MOST_SHOWN]:
+            secret_place = CodeLocation(place.path, place.cell, source.count("\n", 0, at) + 1)
+            yield RuleProblem(secret_place, f"This looks like {kind}.", f"Revoke it, and {_SECRETS}.")
     for place, text in _outputs(kernel):
-        for what, _ in list(secrets_in(text))[:_MOST_SHOWN]:
-            yield Problem(
-                place, f"An output has what looks like {what}.", f"Revoke it, clear the output, and {_SECRETS}."
+        for kind, _ in list(secrets_in(text))[:_MOST_SHOWN]:
+            yield RuleProblem(
+                place, f"An output has what looks like {kind}.", f"Revoke it, clear the output, and {_SECRETS}."
             )
     for place, name in _assigned_secrets(kernel):
-        yield Problem(place, f"A secret is written into {name}.", f"Revoke it, and {_SECRETS}.")
+        yield RuleProblem(place, f"A secret is written into {name}.", f"Revoke it, and {_SECRETS}.")
 
 
 @rule("N009", "waits-for-somebody")
-def waits_for_somebody(kernel: KernelSource) -> Iterator[Problem]:
+def waits_for_somebody(kernel: KernelSource) -> Iterator[RuleProblem]:
     """The notebook waits for somebody who sits at it.
 
     Nobody does in a session that was pushed or submitted: input(), getpass() and pdb end it with
@@ -210,21 +210,21 @@ def waits_for_somebody(kernel: KernelSource) -> Iterator[Problem]:
 
     Source (2026-11-27): papermill 2.7, which runs notebooks on Kaggle, tried.
     """
-    own = kernel.code.functions_named
+    own_functions = kernel.code.functions_named
     for call in kernel.code.calls:
         node, name = call.node, call.name
         if name not in _WAITING:
             continue
-        is_fallback = any(isinstance(each, ast.ExceptHandler) for each in kernel.code.ancestors(node))
-        if not is_fallback and not kernel.code.is_bound(name) and name not in own:
-            shown, remedy = _WAITING[name]
-            message = f"{shown} waits for somebody, and nobody sits at a session on Kaggle."
+        is_fallback = any(isinstance(ancestor, ast.ExceptHandler) for ancestor in kernel.code.ancestors(node))
+        if not is_fallback and not kernel.code.is_bound(name) and name not in own_functions:
+            prompt, remedy = _WAITING[name]
+            message = f"{prompt} waits for somebody, and nobody sits at a session on Kaggle."
             severity = Severity.WARNING if name in _GOES_ON else None
-            yield Problem(kernel.code.place(node), message, remedy, severity=severity)
+            yield RuleProblem(kernel.code.place(node), message, remedy, severity=severity)
 
 
 @rule("N010", "ignore-without-reason", Severity.WARNING)
-def ignore_without_reason(kernel: KernelSource) -> Iterator[Problem]:
+def ignore_without_reason(kernel: KernelSource) -> Iterator[RuleProblem]:
     """A comment `# tandem: ignore[RULE]` gives no reason, or names no rule.
 
     It does not count: what is ignored without a reason is found again by whoever reads the notebook next.
@@ -232,16 +232,16 @@ def ignore_without_reason(kernel: KernelSource) -> Iterator[Problem]:
 
     Source (2026-11-27): our own rule.
     """
-    for each in ignores(kernel.code):
-        if not each.reason or not each.rules:
-            place = Place(kernel.code.path, each.cell, each.line)
-            missing = "the reason" if each.rules else "the rule"
+    for comment in ignores(kernel.code):
+        if not comment.reason or not comment.rules:
+            place = CodeLocation(kernel.code.path, comment.cell, comment.line)
+            missing = "the reason" if comment.rules else "the rule"
             remedy = "Write `# tandem: ignore[RULE] the reason`."
-            yield Problem(place, f"This ignores nothing, since {missing} is missing.", remedy)
+            yield RuleProblem(place, f"This ignores nothing, since {missing} is missing.", remedy)
 
 
 @rule("N011", "secret-of-the-editor", Severity.NOTE)
-def secret_of_the_editor(kernel: KernelSource) -> Iterator[Problem]:
+def secret_of_the_editor(kernel: KernelSource) -> Iterator[RuleProblem]:
     """The notebook reads a secret of Kaggle's, and is pushed by the API.
 
     The API cannot attach secrets, and a push takes away those that were attached in the editor: the cell fails with
@@ -252,9 +252,11 @@ def secret_of_the_editor(kernel: KernelSource) -> Iterator[Problem]:
     """
     for call in kernel.code.calls if kernel.metadata is not None else ():
         is_asked = call.name.endswith(".get_secret")
-        if is_asked and not any(isinstance(each, ast.Try | ast.If) for each in kernel.code.ancestors(call.node)):
+        if is_asked and not any(
+            isinstance(ancestor, ast.Try | ast.If) for ancestor in kernel.code.ancestors(call.node)
+        ):
             message = "A push takes away the secrets that were attached in the editor."
-            yield Problem(
+            yield RuleProblem(
                 kernel.code.place(call.node),
                 message,
                 "Read it in a `try`, with `except Exception: key = None`, and go on without it.",
@@ -262,7 +264,7 @@ def secret_of_the_editor(kernel: KernelSource) -> Iterator[Problem]:
 
 
 @rule("N015", "code-not-analysed", Severity.NOTE)
-def code_not_analysed(kernel: KernelSource) -> Iterator[Problem]:
+def code_not_analysed(kernel: KernelSource) -> Iterator[RuleProblem]:
     """A notebook has more code than is analysed: 100,000 words and signs, some 350 kB.
 
     The smaller cells come first, and then the first statements of the larger ones. Of the rest only texts and commands
@@ -276,35 +278,35 @@ def code_not_analysed(kernel: KernelSource) -> Iterator[Problem]:
     if left_out:
         first = left_out[0]
         size = sum(len(cell.source) for cell in left_out)
-        what = "This cell is" if len(left_out) == 1 else f"{len(left_out):,} cells, this one first, are"
+        summary = "This cell is" if len(left_out) == 1 else f"{len(left_out):,} cells, this one first, are"
         beyond = f"{', the first' if left_out[1:] else ''} beyond line {first.lines_analysed:,}"
-        what += f" not analysed{beyond if first.lines_analysed else ''} ({size:,} characters)"
-        message = f"{what}: the code has more than {MOST_TOKENS:,} words and signs."
-        yield Problem(kernel.code.place(first), message, "Put data and libraries into a dataset.")
+        summary += f" not analysed{beyond if first.lines_analysed else ''} ({size:,} characters)"
+        message = f"{summary}: the code has more than {MOST_TOKENS:,} words and signs."
+        yield RuleProblem(kernel.code.place(first), message, "Put data and libraries into a dataset.")
 
 
-def _cells(kernel: KernelSource) -> Iterator[tuple[Place, JsonObject]]:
+def _cells(kernel: KernelSource) -> Iterator[tuple[CodeLocation, JsonObject]]:
     """Every cell with its place, of Markdown as well."""
     for number, cell in enumerate(kernel.notebook.sections("cells"), start=1):
-        yield Place(kernel.code.path, cell_name(cell, number)), cell
+        yield CodeLocation(kernel.code.path, cell_name(cell, number)), cell
 
 
-def _sources(kernel: KernelSource) -> Iterator[tuple[Place, str]]:
+def _sources(kernel: KernelSource) -> Iterator[tuple[CodeLocation, str]]:
     """The text of every cell with its place, of Markdown as well; a script has only the one."""
     if not kernel.notebook and kernel.fault is None:
-        yield Place(kernel.code.path), kernel.text
+        yield CodeLocation(kernel.code.path), kernel.text
     for place, cell in _cells(kernel):
-        yield place, joined(cell.get("source"))
+        yield place, join_lines(cell.get("source"))
 
 
-def _outputs(kernel: KernelSource) -> Iterator[tuple[Place, str]]:
+def _outputs(kernel: KernelSource) -> Iterator[tuple[CodeLocation, str]]:
     """The texts that cells have written, with the place of the cell."""
     for place, cell in _cells(kernel):
         for output in cell.sections("outputs"):
-            yield place, joined(output.get("text")) or joined(output.section("data").get("text/plain"))
+            yield place, join_lines(output.get("text")) or join_lines(output.section("data").get("text/plain"))
 
 
-def _assigned_secrets(kernel: KernelSource) -> Iterator[tuple[Place, str]]:
+def _assigned_secrets(kernel: KernelSource) -> Iterator[tuple[CodeLocation, str]]:
     """Literals that look like secrets, given to what is called like one."""
     for node in kernel.code.nodes(ast.keyword, ast.Assign):
         for name, value in _named_values(node):
@@ -385,7 +387,7 @@ class _Use:
 
 
 @rule("N030", "undefined-name")
-def undefined_name(kernel: KernelSource) -> Iterator[Problem]:
+def undefined_name(kernel: KernelSource) -> Iterator[RuleProblem]:
     """A cell uses a name that nothing has defined by then: a NameError, often in the last cell, after all training.
 
     A session runs the cells from top to bottom, once. In the editor the name was there from a cell that was deleted,
@@ -394,13 +396,13 @@ def undefined_name(kernel: KernelSource) -> Iterator[Problem]:
 
     Source (2026-11-27): 7 of 140 public notebooks had one, 2026-11; pyflakes' scopes over the joined cells.
     """
-    for use in _undefined(kernel):
+    for use in _find_undefined(kernel):
         if use.is_certain:
             yield _problem(kernel, use)
 
 
 @rule("N031", "undefined-name-in-a-branch", Severity.WARNING)
-def undefined_name_in_a_branch(kernel: KernelSource) -> Iterator[Problem]:
+def undefined_name_in_a_branch(kernel: KernelSource) -> Iterator[RuleProblem]:
     """A function or a branch uses a name that nothing defines.
 
     It is a NameError as soon as the function is called, or the branch taken.
@@ -408,44 +410,46 @@ def undefined_name_in_a_branch(kernel: KernelSource) -> Iterator[Problem]:
 
     Source (2026-11-27): pyflakes' scopes over the joined cells.
     """
-    for use in _undefined(kernel):
+    for use in _find_undefined(kernel):
         if not use.is_certain:
             yield _problem(kernel, use)
 
 
-def _problem(kernel: KernelSource, use: _Use) -> Problem:
+def _problem(kernel: KernelSource, use: _Use) -> RuleProblem:
     code = kernel.code
     place = code.place(use.node)
     if use.name == "__file__":
         message = "A notebook has no __file__; this is a NameError."
-        return Problem(place, message, 'Write the folder: Path("/kaggle/working").')
-    later = [each for each in _bindings(code, use.name) if code.function(each) is None]
+        return RuleProblem(place, message, 'Write the folder: Path("/kaggle/working").')
+    later = [binding for binding in _bindings(code, use.name) if code.function(binding) is None]
     if later and use.is_certain:
-        where = code.cell(later[0]).name
-        where = where if where.startswith("cell ") else f"cell {where}"
-        message = f"`{use.name}` is used here before {where} defines it, which is a NameError."
-        remedy = f"Move {where} above this one."
+        cell_label = code.cell(later[0]).name
+        cell_label = cell_label if cell_label.startswith("cell ") else f"cell {cell_label}"
+        message = f"`{use.name}` is used here before {cell_label} defines it, which is a NameError."
+        remedy = f"Move {cell_label} above this one."
         if code.cell(later[0]) is code.cell(use.node):
             message, remedy = f"`{use.name}` is used before it is defined, which is a NameError.", "Define it above."
-        return Problem(place, message, remedy)
-    known = _IMPORTS.get(use.name) or (f"import {use.name}" if use.name in _MODULES else "")
+        return RuleProblem(place, message, remedy)
+    suggestion = _IMPORTS.get(use.name) or (f"import {use.name}" if use.name in _MODULES else "")
     names = _names(code)
-    is_short = len(names) * len(_undefined(kernel)) < _MOST_COMPARED
+    is_short = len(names) * len(_find_undefined(kernel)) < _MOST_COMPARED
     close = difflib.get_close_matches(use.name, names, 1, 0.8) if is_short else []
-    remedy = f"Add `{known}` above." if known else f"Define `{use.name}` above."
-    if close and not known:
+    remedy = f"Add `{suggestion}` above." if suggestion else f"Define `{use.name}` above."
+    if close and not suggestion:
         remedy = f"Define it above; or is `{close[0]}` meant?"
-    return Problem(place, f"Nothing defines `{use.name}`, which is a NameError.", remedy)
+    return RuleProblem(place, f"Nothing defines `{use.name}`, which is a NameError.", remedy)
 
 
 @lru_cache(maxsize=2)
-def _undefined(kernel: KernelSource) -> tuple[_Use, ...]:
+def _find_undefined(kernel: KernelSource) -> tuple[_Use, ...]:
     """The first use of each name that is not defined there, in the order of the notebook."""
     code = kernel.code
     commands = [command for _, _, command in code.commands()]
     if any(command.startswith(_ANYTHING) for command in commands) or code.makes_names_unseen():
         return ()
-    known = _OF_IPYTHON | {word for each in commands if each.startswith(_DEFINING) for word in _WORD.findall(each)}
+    known_names = _OF_IPYTHON | {
+        word for magic in commands if magic.startswith(_DEFINING) for word in _WORD.findall(magic)
+    }
     for cell in code.cells:
         if (
             cell.syntax_error is not None
@@ -453,39 +457,49 @@ def _undefined(kernel: KernelSource) -> tuple[_Use, ...]:
             or not cell.tree.body
             or ("\n" not in cell.source.strip() and cell.source.split(maxsplit=1)[0] in _AUTOMAGICS)
         ):  # another language, or what defines names unseen
-            known.update(_WORD.findall(cell.source))
-    known.update(name for each in code.nodes(ast.Global) for name in each.names if _bindings(code, name))
+            known_names.update(_WORD.findall(cell.source))
+    known_names.update(
+        name for declaration in code.nodes(ast.Global) for name in declaration.names if _bindings(code, name)
+    )
     body = [statement for cell in code.cells for statement in cell.tree.body]
-    checked = _Names(ast.Module(body=body, type_ignores=[]), known)
+    analysis = _Names(ast.Module(body=body, type_ignores=[]), known_names)
     asked_for = _looked_up(code)
-    found: dict[str, _Use] = {}
-    for name, node in checked.undefined:
-        is_known = name in known or name in asked_for or hasattr(builtins, name) or _HISTORY.fullmatch(name)
+    uses: dict[str, _Use] = {}
+    for name, node in analysis.undefined_names:
+        is_known = name in known_names or name in asked_for or hasattr(builtins, name) or _HISTORY.fullmatch(name)
         if not is_known and code.has(node) and not _is_caught(code, node):
             use = _Use(name, node, _is_reached(code, node))
-            if name not in found or (use.is_certain and not found[name].is_certain):
-                found[name] = use
+            if name not in uses or (use.is_certain and not uses[name].is_certain):
+                uses[name] = use
     if code.is_notebook:
-        own = [each for each in code.nodes(ast.Name) if each.id == "__file__" and not _is_caught(code, each)]
-        own = [each for each in own if not _bindings(code, "__file__") and "__file__" not in asked_for]
-        found |= {each.id: _Use(each.id, each, _is_reached(code, each)) for each in own[:1]}
-    return tuple(found.values())
+        file_nodes = [
+            name_node
+            for name_node in code.nodes(ast.Name)
+            if name_node.id == "__file__" and not _is_caught(code, name_node)
+        ]
+        file_nodes = [
+            name_node for name_node in file_nodes if not _bindings(code, "__file__") and "__file__" not in asked_for
+        ]
+        uses |= {
+            name_node.id: _Use(name_node.id, name_node, _is_reached(code, name_node)) for name_node in file_nodes[:1]
+        }
+    return tuple(uses.values())
 
 
 class _Names(checker.Checker):  # type: ignore[misc]  # pyflakes has no types
     """Pyflakes, of which only undefined names are asked, with the nodes that use them."""
 
-    def __init__(self, tree: ast.Module, known: set[str]) -> None:
-        self.undefined: list[tuple[str, ast.AST]] = []
+    def __init__(self, tree: ast.Module, known_names: set[str]) -> None:
+        self.undefined_names: list[tuple[str, ast.AST]] = []
         try:
-            super().__init__(tree, builtins=known, withDoctest=False)
+            super().__init__(tree, builtins=known_names, withDoctest=False)
         except RecursionError:  # thousands of terms in a row: nobody's hand wrote that
-            self.undefined.clear()
+            self.undefined_names.clear()
 
     def report(self, messageClass: type[messages.Message], *args: object) -> None:  # noqa: N803 - as pyflakes calls it
         node, name = (*args, "", "")[:2]
         if messageClass is messages.UndefinedName and isinstance(node, ast.Name) and isinstance(name, str):
-            self.undefined.append((name, node))
+            self.undefined_names.append((name, node))
 
     def handleAnnotation(self, annotation: ast.AST, node: ast.AST) -> None:  # noqa: N802 - as pyflakes calls it
         """With `from __future__ import annotations`, none is evaluated."""
@@ -530,49 +544,54 @@ def _is_reached(code: NotebookCode, node: ast.AST) -> bool:
 
 def _is_long(loop: ast.For) -> bool:
     """True for a loop over numbers, which is run."""
-    counted = loop.iter
-    return isinstance(counted, ast.Call) and isinstance(counted.func, ast.Name) and counted.func.id == "range"
+    iterable = loop.iter
+    return isinstance(iterable, ast.Call) and isinstance(iterable.func, ast.Name) and iterable.func.id == "range"
 
 
 def _is_caught(code: NotebookCode, node: ast.AST) -> bool:
-    return any(isinstance(each, ast.Try) and each.handlers for each in code.ancestors(node))
+    return any(isinstance(ancestor, ast.Try) and ancestor.handlers for ancestor in code.ancestors(node))
 
 
 def _looked_up(code: NotebookCode) -> set[str]:
     """The names that the code itself asks for: `"model" in globals()`."""
-    found = set()
-    for compared in code.nodes(ast.Compare):
-        if any(code.is_namespace(each) for each in compared.comparators) and isinstance(compared.left, ast.Constant):
-            found.add(str(compared.left.value))
-    return found
+    names = set()
+    for comparison in code.nodes(ast.Compare):
+        if any(code.is_namespace(operand) for operand in comparison.comparators) and isinstance(
+            comparison.left, ast.Constant
+        ):
+            names.add(str(comparison.left.value))
+    return names
 
 
 def _bindings(code: NotebookCode, name: str) -> list[ast.AST]:
     """Where a name is bound, anywhere in the notebook."""
-    return _bound(code).get(name, [])
+    return _index_bindings(code).get(name, [])
 
 
 @lru_cache(maxsize=1)
-def _bound(code: NotebookCode) -> Mapping[str, list[ast.AST]]:
+def _index_bindings(code: NotebookCode) -> Mapping[str, list[ast.AST]]:
     """Where each name is bound: by what is defined, then by what is stored, then by imports."""
-    bound: dict[str, list[ast.AST]] = defaultdict(list)
-    defined: list[ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef] = [*code.defined, *code.nodes(ast.ClassDef)]
-    for definition in defined:
-        bound[definition.name].append(definition)
-    for stored in code.nodes(ast.Name):
-        if isinstance(stored.ctx, ast.Store):
-            bound[stored.id].append(stored)
+    bindings: dict[str, list[ast.AST]] = defaultdict(list)
+    definitions: list[ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef] = [
+        *code.function_defs,
+        *code.nodes(ast.ClassDef),
+    ]
+    for definition in definitions:
+        bindings[definition.name].append(definition)
+    for name_node in code.nodes(ast.Name):
+        if isinstance(name_node.ctx, ast.Store):
+            bindings[name_node.id].append(name_node)
     importing: list[ast.Import | ast.ImportFrom] = [*code.nodes(ast.Import), *code.nodes(ast.ImportFrom)]
     for statement in importing:
         for name in dict.fromkeys((alias.asname or alias.name).partition(".")[0] for alias in statement.names):
-            bound[name].append(statement)
-    return bound
+            bindings[name].append(statement)
+    return bindings
 
 
 @lru_cache(maxsize=2)
 def _names(code: NotebookCode) -> tuple[str, ...]:
-    stored = {each.id for each in code.nodes(ast.Name) if isinstance(each.ctx, ast.Store)}
-    return tuple(sorted({*stored, *code.imported, *code.functions_named, *code.classes}))
+    stored_names = {node.id for node in code.nodes(ast.Name) if isinstance(node.ctx, ast.Store)}
+    return tuple(sorted({*stored_names, *code.imports, *code.functions_named, *code.classes}))
 
 
 # Rules of the knobs of the kit's own notebooks, which people turn in the notebook as well.
@@ -583,7 +602,7 @@ _OF_A_PAIR = "PAIR_ID"
 
 
 @rule("N070", "knob-out-of-range")
-def knob_out_of_range(kernel: KernelSource) -> Iterator[Problem]:
+def knob_out_of_range(kernel: KernelSource) -> Iterator[RuleProblem]:
     """A knob of a pair's notebook is set to a number that it cannot be.
 
     The session waits for its accelerator, and then fails late, as with N_FOLDS = 0 after the training, or not at all.
@@ -596,12 +615,12 @@ def knob_out_of_range(kernel: KernelSource) -> Iterator[Problem]:
         values = {node.targets[0].id: node for node in nodes if isinstance(node.targets[0], ast.Name)}
         for name, node in values.items() if _OF_A_PAIR in values else ():
             number = _number(node.value)
-            setting = parameters().get(name, Setting(object))
+            setting = all_parameters().get(name, Setting(object))
             # 0.0 has the rate of the backbone looked up.
             expected = setting.with_default(0.0).range if name == "LEARNING_RATE" else setting.range
             if number is not None and number not in expected:
                 message = f"{name} is {number:g}, and must be {expected}."
-                yield Problem(kernel.code.place(cell, node), message, f"Set {name} to a number that is {expected}.")
+                yield RuleProblem(kernel.code.place(cell, node), message, f"Set {name} to a number that is {expected}.")
 
 
 def _number(node: ast.expr) -> float | None:

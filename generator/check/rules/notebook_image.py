@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import cache, lru_cache
 from pathlib import PurePosixPath
 
-from generator.check.cell_text import Call
+from generator.check.cell_text import CodeCall
 from generator.check.code import UNKNOWN, NotebookCode
 from generator.check.environment import (
     Removed,
@@ -22,7 +22,7 @@ from generator.check.environment import (
     may_be_passed_by,
     missing_modules,
     module_named,
-    removed,
+    removed_names,
     removed_values,
     shell_commands,
     stays_the_same,
@@ -30,11 +30,11 @@ from generator.check.environment import (
     version_in_image,
     writes,
 )
-from generator.check.findings import Fix, Place, Severity, renamed, renamed_argument
-from generator.check.rule import Problem, rule
+from generator.check.findings import CodeLocation, Fix, Severity, rename_node, renamed_argument
+from generator.check.rule import RuleProblem, rule
 from generator.check.source import KernelSource
 
-_HEADS = {name.partition(".")[0] for table in ("names", "prefixes", "calls") for name in removed(table)}
+_HEADS = {name.partition(".")[0] for table in ("names", "prefixes", "calls") for name in removed_names(table)}
 _BRINGS_FILES = re.compile(
     r"\b(?:git\s+clone|unzip|tar\s|wget|curl|gdown|aria2c|cp\s|mv\s|rsync|ln\s|kaggle\s+(?:d|k|c|m)|svn)|writefile"
 )
@@ -73,7 +73,7 @@ _TPU_PACKAGES = {"jax", "jaxlib", "libtpu", "libtpu_nightly", "torch", "torch_xl
 
 
 @rule("N024", "module-not-in-image", Severity.WARNING)
-def module_not_in_image(kernel: KernelSource) -> Iterator[Problem]:
+def module_not_in_image(kernel: KernelSource) -> Iterator[RuleProblem]:
     """A module is imported that Kaggle's image does not have, and that nothing installs.
 
     The cell ends with ModuleNotFoundError unless an attached dataset or utility script brings the module. The image of
@@ -90,17 +90,17 @@ def module_not_in_image(kernel: KernelSource) -> Iterator[Problem]:
         return
     pip = installed_modules(code)
     for node, names in code.import_statements:
-        for name in sorted({each.partition(".")[0] for each in names} & set(missing)):
+        for name in sorted({module.partition(".")[0] for module in names} & set(missing)):
             is_installed = bool({module_named(name), module_named(missing[name])} & pip) or "?" in pip
             if not is_installed and not is_guarded(code, node):
                 image = "TPU" if kernel.is_on_tpu else "GPU"
                 message = f"Kaggle's {image} image does not have {name}."
                 remedy = instead_of(name) or f"Install it in the first cell: !pip install {missing[name]}==VERSION."
-                yield Problem(code.place(node), message, remedy)
+                yield RuleProblem(code.place(node), message, remedy)
 
 
 @rule("N025", "removed-name")
-def removed_name(kernel: KernelSource) -> Iterator[Problem]:
+def removed_name(kernel: KernelSource) -> Iterator[RuleProblem]:
     """A name, an argument or a method that the library has removed, in the version that Kaggle's image has.
 
     The cell ends with AttributeError, ImportError or TypeError. Keras 3, NumPy 2, pandas 2 and JAX have removed much
@@ -113,7 +113,7 @@ def removed_name(kernel: KernelSource) -> Iterator[Problem]:
 
 
 @rule("N026", "renamed-name", Severity.WARNING)
-def renamed_name(kernel: KernelSource) -> Iterator[Problem]:
+def renamed_name(kernel: KernelSource) -> Iterator[RuleProblem]:
     """A name, an argument or a method that newer versions of the library no longer have.
 
     Which version the image has today is not known for certain, or the two images differ, or the line may be passed by.
@@ -125,7 +125,7 @@ def renamed_name(kernel: KernelSource) -> Iterator[Problem]:
 
 
 @rule("N027", "file-is-not-pushed")
-def file_is_not_pushed(kernel: KernelSource) -> Iterator[Problem]:
+def file_is_not_pushed(kernel: KernelSource) -> Iterator[RuleProblem]:
     """The notebook imports, runs or reads a file that lies beside it.
 
     A push sends the notebook and nothing else: on Kaggle it is ModuleNotFoundError, or "No such file".
@@ -138,26 +138,26 @@ def file_is_not_pushed(kernel: KernelSource) -> Iterator[Problem]:
     if kernel.metadata is None or _brings_modules(kernel):
         return
     for node, names in code.import_statements:
-        for name in sorted({each.partition(".")[0] for each in names}):
+        for name in sorted({module.partition(".")[0] for module in names}):
             file = _module_beside(kernel, name)
             if file and not is_guarded(code, node):
                 in_cell = f"Write it in a cell that begins with %%writefile {file}, or attach it as a utility script."
                 in_dataset = f'Attach {file} as a dataset, and write sys.path.append("{_DATASET}") above.'
                 remedy = in_dataset if file.endswith("/") else in_cell
-                yield Problem(code.place(node), _NOT_PUSHED.format(file), remedy)
+                yield RuleProblem(code.place(node), _NOT_PUSHED.format(file), remedy)
     for command in shell_commands(code):
         for script in _scripts(command.text):
             if _lies_beside(kernel, script):
                 remedy = f"Write it in a cell that begins with %%writefile {script}, or attach it as a dataset."
-                yield Problem(command.place, _NOT_PUSHED.format(script), remedy)
+                yield RuleProblem(command.place, _NOT_PUSHED.format(script), remedy)
     for call, name in _read_files(code):
         if _lies_beside(kernel, name) and not is_guarded(code, call.node):
             remedy = f'Attach it as a dataset, and read "{_DATASET}/{PurePosixPath(name).name}".'
-            yield Problem(code.place(call.node), _NOT_PUSHED.format(name), remedy)
+            yield RuleProblem(code.place(call.node), _NOT_PUSHED.format(name), remedy)
 
 
 @rule("N028", "two-frameworks-on-a-tpu", Severity.WARNING)
-def two_frameworks_on_a_tpu(kernel: KernelSource) -> Iterator[Problem]:
+def two_frameworks_on_a_tpu(kernel: KernelSource) -> Iterator[RuleProblem]:
     """JAX and PyTorch/XLA take the TPU in the same process, or one of them is installed in another version.
 
     One runtime owns the chips: the second finds none ("TPU is already in use", "Mismatched PJRT plugin"). A pinned jax,
@@ -175,19 +175,19 @@ def two_frameworks_on_a_tpu(kernel: KernelSource) -> Iterator[Problem]:
     if jax_uses and xla_uses and not any(code.text(call.argument(1)) == "cpu" for call in jax_uses):
         second = max((jax_uses[0], xla_uses[0]), key=lambda call: code.order(call.node))
         message = "JAX and PyTorch/XLA take the same TPU, and the second finds it in use."
-        yield Problem(code.place(second.node), message, remedy)
+        yield RuleProblem(code.place(second.node), message, remedy)
     for command in shell_commands(code):
-        for name, version in _pinned(command.text):
+        for name, version in _find_pins(command.text):
             image = version_in_image(kernel, name.partition("_cpu")[0].replace("jaxlib", "jax"))
             if name in _TPU_PACKAGES and not (image and version.startswith(image)):
                 message = f"{name}=={version} takes the place of the image's, which fits its libtpu."
-                yield Problem(
+                yield RuleProblem(
                     command.place, message, f"Leave {name} as the image has it, and check jax.devices() after."
                 )
 
 
 @rule("N029", "whole-model-refused")
-def whole_model_refused(kernel: KernelSource) -> Iterator[Problem]:
+def whole_model_refused(kernel: KernelSource) -> Iterator[RuleProblem]:
     """`torch.load` reads a whole model, which it refuses since PyTorch 2.6.
 
     `weights_only` is true unless it is given, and a pickled model is no weights: "Weights only load failed".
@@ -198,7 +198,7 @@ def whole_model_refused(kernel: KernelSource) -> Iterator[Problem]:
     TorchScript archive, tried.
     """
     code = kernel.code
-    is_allowed = not code.called.isdisjoint(("add_safe_globals", "safe_globals"))
+    is_allowed = not code.callee_names.isdisjoint(("add_safe_globals", "safe_globals"))
     is_allowed |= any("TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD" in text for text in strings_and_commands(code))
     loads = [call for call in code.calls if call.name == "torch.load"]
     if not loads or is_allowed or "torch" in installed_modules(code) or "torch.load" in _attributes_set(code):
@@ -208,11 +208,11 @@ def whole_model_refused(kernel: KernelSource) -> Iterator[Problem]:
         if is_default and not is_guarded(code, call.node) and _is_used_as_model(code, call.node):
             message = "This file has a whole model, which torch.load refuses since PyTorch 2.6."
             remedy = "Write torch.load(path, weights_only=False); better save and load model.state_dict()."
-            yield Problem(code.place(call.node), message, remedy)
+            yield RuleProblem(code.place(call.node), message, remedy)
 
 
 @rule("N012", "command-line-in-a-notebook")
-def command_line_in_a_notebook(kernel: KernelSource) -> Iterator[Problem]:
+def command_line_in_a_notebook(kernel: KernelSource) -> Iterator[RuleProblem]:
     """The notebook reads a command line, or starts an event loop, as only a script can.
 
     `parse_args()` reads the arguments of the notebook's kernel (`-f kernel.json`) and ends it: SystemExit 2.
@@ -224,29 +224,32 @@ def command_line_in_a_notebook(kernel: KernelSource) -> Iterator[Problem]:
     code = kernel.code
     if not code.is_notebook:
         return
-    patched = any("nest_asyncio" in call.name for call in code.calls) or "nest_asyncio" in code.modules
-    argv = any(code.name(each) == "sys.argv" and isinstance(each.ctx, ast.Store) for each in code.nodes(ast.Attribute))
+    has_nest_asyncio = any("nest_asyncio" in call.name for call in code.calls) or "nest_asyncio" in code.modules
+    argv = any(
+        code.name(attribute) == "sys.argv" and isinstance(attribute.ctx, ast.Store)
+        for attribute in code.nodes(ast.Attribute)
+    )
     for call in code.calls:
         if call.last not in _COMMAND_LINES and call.last not in _EVENT_LOOPS:
             continue
-        in_method = any(code.class_of(each) is not None for each in code.functions_around(call.node))
+        in_method = any(code.class_of(function) is not None for function in code.functions_around(call.node))
         if is_guarded(code, call.node) or in_method or not is_called(code, call.node):
             continue
         is_bare = not call.node.args and not call.node.keywords
-        parser = code.call(code.resolved(call.receiver)) if call.receiver is not None else None
+        parser = code.call(code.resolve(call.receiver)) if call.receiver is not None else None
         is_parser = parser is not None and parser.last in {"ArgumentParser", "HfArgumentParser"}
         if call.last in _COMMAND_LINES and is_bare and is_parser and not argv:
             message = "There is no command line here: parse_args() reads that of the kernel, and ends it."
-            yield Problem(code.place(call.node), message, "Write parse_args([]), or put the values into constants.")
+            yield RuleProblem(code.place(call.node), message, "Write parse_args([]), or put the values into constants.")
         is_loop = call.name == "asyncio.run" or call.last == "run_until_complete"
-        if is_loop and not patched:
+        if is_loop and not has_nest_asyncio:
             message = f"`{call.last}` fails in a notebook, whose kernel runs an event loop already."
             inner = ast.unparse(call.node.args[0]) if call.node.args else "main()"
-            yield Problem(code.place(call.node), message, f"Write `await {inner[:60]}`.")
+            yield RuleProblem(code.place(call.node), message, f"Write `await {inner[:60]}`.")
 
 
 @rule("N013", "login-prompt", Severity.WARNING)
-def login_prompt(kernel: KernelSource) -> Iterator[Problem]:
+def login_prompt(kernel: KernelSource) -> Iterator[RuleProblem]:
     """A login asks for a key, and nobody sits at a session that was pushed.
 
     It fails with "not a tty" or EOFError, or waits until the session's time is over, unless the key is in the
@@ -259,24 +262,24 @@ def login_prompt(kernel: KernelSource) -> Iterator[Problem]:
     code = kernel.code
     texts = strings_and_commands(code)
     for call in code.calls:
-        known = _LOGINS.get(call.name)
-        if known is None or is_guarded(code, call.node):
+        login = _LOGINS.get(call.name)
+        if login is None or is_guarded(code, call.node):
             continue
-        keyword, variable, remedy = known
+        keyword, variable, remedy = login
         has_key = bool(call.node.args) or call.is_open or (keyword and call.keyword(keyword) is not None)
         has_key = has_key or code.text(call.keyword("anonymous")) in {"must", "allow"}
         is_offline = call.name.startswith("wandb") and any(text in texts for text in ("offline", "disabled"))
         if not has_key and not is_offline and not (variable and _sets(texts, variable)):
             message = f"{call.name}() asks for a key, and nobody sits at a session on Kaggle."
             if remedy:
-                yield Problem(code.place(call.node), message, f"Write {remedy}.")
+                yield RuleProblem(code.place(call.node), message, f"Write {remedy}.")
             else:  # it shows a button and goes on, by the key that the session has
                 remedy = "Leave it out: a session on Kaggle is logged in."
-                yield Problem(code.place(call.node), message, remedy, severity=Severity.NOTE)
+                yield RuleProblem(code.place(call.node), message, remedy, severity=Severity.NOTE)
     for command in shell_commands(code):
         if _LOGIN_COMMANDS.match(command.text.strip()):
             message = "This asks for a key, and nobody sits at a session on Kaggle."
-            yield Problem(
+            yield RuleProblem(
                 command.place,
                 message,
                 "Leave it out, or set the key before: os.environ[NAME] = UserSecretsClient().get_secret(NAME).",
@@ -284,7 +287,7 @@ def login_prompt(kernel: KernelSource) -> Iterator[Problem]:
 
 
 @rule("N014", "only-in-colab", Severity.WARNING)
-def only_in_colab(kernel: KernelSource) -> Iterator[Problem]:
+def only_in_colab(kernel: KernelSource) -> Iterator[RuleProblem]:
     """The notebook uses what only Colab has: its drive, its user data, its TPU's address.
 
     On Kaggle the import or the call fails, and the environment variable is not there.
@@ -298,16 +301,16 @@ def only_in_colab(kernel: KernelSource) -> Iterator[Problem]:
     for node, names in code.import_statements:
         if any(name.startswith("google.colab") for name in names) and not is_guarded(code, node, any_if=True):
             message = "google.colab works in Colab only."
-            yield Problem(code.place(node), message, remedy)
+            yield RuleProblem(code.place(node), message, remedy)
     for node in code.nodes(ast.Subscript):
         name = code.text(node.slice) if isinstance(node.slice, ast.expr) else None
         is_read = code.name(node.value) == "os.environ" and isinstance(node.ctx, ast.Load)
         if name in _COLAB_TEXTS and is_read and not is_guarded(code, node, any_if=True):
-            yield Problem(code.place(node), f"{name} is set in Colab only, so that this is a KeyError.", remedy)
+            yield RuleProblem(code.place(node), f"{name} is set in Colab only, so that this is a KeyError.", remedy)
 
 
 @rule("N047", "bucket-of-old", Severity.WARNING)
-def bucket_of_old(kernel: KernelSource) -> Iterator[Problem]:
+def bucket_of_old(kernel: KernelSource) -> Iterator[RuleProblem]:
     """The data are looked for by `KaggleDatasets().get_gcs_path()`, which is of the TPUs before 2023.
 
     A TPU is in the notebook's own machine today. On a TPU VM the function gives the flat path /kaggle/input/NAME, where
@@ -322,11 +325,11 @@ def bucket_of_old(kernel: KernelSource) -> Iterator[Problem]:
         if call.last == "get_gcs_path" and not is_guarded(code, call.node):
             message = "get_gcs_path() gives no path that sessions of the new layout have."
             remedy = 'Write Path("/kaggle/input/competitions/SLUG"), or datasets/OWNER/SLUG.'
-            yield Problem(code.place(call.node), message, remedy)
+            yield RuleProblem(code.place(call.node), message, remedy)
 
 
 @lru_cache(maxsize=2)
-def _removed_uses(kernel: KernelSource) -> tuple[tuple[Problem, bool], ...]:
+def _removed_uses(kernel: KernelSource) -> tuple[tuple[RuleProblem, bool], ...]:
     """Every use of a removed name, and whether it certainly fails."""
     return _Removals(kernel).uses()
 
@@ -339,9 +342,9 @@ class _Removals:
         self._pip = installed_modules(self._code)
         self._is_legacy = any("TF_USE_LEGACY_KERAS" in text for text in strings_and_commands(self._code))
         self._heads = _HEADS & (self._code.modules | {"imp", "asynchat", "asyncore"})
-        self._found: dict[tuple[str, int, str], tuple[Problem, bool]] = {}
+        self._uses: dict[tuple[str, int, str], tuple[RuleProblem, bool]] = {}
 
-    def uses(self) -> tuple[tuple[Problem, bool], ...]:
+    def uses(self) -> tuple[tuple[RuleProblem, bool], ...]:
         """The problem of each, and whether it certainly fails."""
         if self._heads:
             self._look_at_names()
@@ -350,13 +353,13 @@ class _Removals:
             self._look_at_method(call)
             if "pandas" in self._code.modules:
                 self._look_at_pandas(call)
-        return tuple(self._found.values())
+        return tuple(self._uses.values())
 
     def _add(self, node: ast.AST, entry: Removed, *, certain: bool = True, fix: Fix | None = None) -> None:
-        known = {module_named(entry.library), "scikit_learn" if entry.library == "sklearn" else entry.library}
-        known |= entry.backports
-        is_keras = entry.name.startswith("tensorflow.keras.") or entry.name in removed("methods")
-        is_there = bool(known & self._pip) or (self._is_legacy and is_keras) or not entry.may_be_gone(self._kernel)
+        libraries = {module_named(entry.library), "scikit_learn" if entry.library == "sklearn" else entry.library}
+        libraries |= entry.backports
+        is_keras = entry.name.startswith("tensorflow.keras.") or entry.name in removed_names("methods")
+        is_there = bool(libraries & self._pip) or (self._is_legacy and is_keras) or not entry.may_be_gone(self._kernel)
         is_own = entry.library == "python" and bool(
             self._kernel.refs("kernel_sources") or _brings_modules(self._kernel)
         )
@@ -364,44 +367,48 @@ class _Removals:
             return
         place = self._code.place(node)
         message = f"{entry.name} is gone since {entry.library} {entry.version}."
-        nothing, is_nothing, reason = entry.instead.partition("nothing")
+        prefix, is_nothing, reason = entry.instead.partition("nothing")
         remedy = f"Write {entry.instead}{'…' if entry.instead.endswith('=') else ''}."
-        if is_nothing and not nothing:
+        if is_nothing and not prefix:
             remedy = f"Leave it out{reason}."
-        use = Problem(place, message, remedy, fix), certain and entry.is_gone(self._kernel)
-        self._found.setdefault((place.cell, place.line, entry.name), use)
+        use = RuleProblem(place, message, remedy, fix), certain and entry.is_gone(self._kernel)
+        self._uses.setdefault((place.cell, place.line, entry.name), use)
 
     def _look_at_names(self) -> None:
-        gone: set[str] = set()  # what is imported fails there, and not again where it is used
+        failed_imports: set[str] = set()  # what is imported fails there, and not again where it is used
         for node, names in self._code.import_statements:
             for name in names:
                 if name.partition(".")[0] in self._heads and (entry := _entry(name)) is not None:
-                    gone.add(name)
+                    failed_imports.add(name)
                     self._add(node, entry)
-        own = set(_attributes_set(self._code))
+        own_names = set(_attributes_set(self._code))
         for attribute in self._code.nodes(ast.Attribute):
             root = _root(attribute)
-            if root is None or isinstance(attribute.ctx, ast.Store) or self._code.imported.get(root, "") in gone:
+            if (
+                root is None
+                or isinstance(attribute.ctx, ast.Store)
+                or self._code.imports.get(root, "") in failed_imports
+            ):
                 continue
             full = self._code.name(attribute)
             if isinstance(self._code.parent(attribute), ast.Attribute) or not self._is_imported(root, full):
                 continue
             # Put there by the notebook: np.float = float.
-            is_own = any(f"{full}.".startswith(f"{each}.") for each in own)
+            is_own = any(f"{full}.".startswith(f"{own_name}.") for own_name in own_names)
             if not is_own and (entry := _entry(full)) is not None:
                 is_same = full == entry.name and stays_the_same(entry) and not _is_defined(self._code, entry.instead)
-                self._add(attribute, entry, fix=renamed(attribute, full, entry.instead) if is_same else None)
+                self._add(attribute, entry, fix=rename_node(attribute, full, entry.instead) if is_same else None)
 
     def _is_imported(self, root: str, full: str) -> bool:
         head = full.partition(".")[0]
-        return head in self._heads and (root in self._code.imported or head != root)
+        return head in self._heads and (root in self._code.imports or head != root)
 
-    def _look_at_call(self, call: Call) -> None:
-        calls, arguments, values = removed("calls"), removed("arguments"), removed_values()
+    def _look_at_call(self, call: CodeCall) -> None:
+        calls, arguments, values = removed_names("calls"), removed_names("arguments"), removed_values()
         parent = call.name.rpartition(".")[0]
         if parent in calls:
             self._add(call.node, calls[parent])
-        for keyword in (each.arg for each in call.node.keywords if each.arg):
+        for keyword in (argument.arg for argument in call.node.keywords if argument.arg):
             for name in (f"{call.name}({keyword})", f"{parent}.*({keyword})"):
                 if (entry := arguments.get(name)) is not None:
                     new = entry.instead.removesuffix("=")
@@ -413,25 +420,25 @@ class _Removals:
             if text.startswith(start) and not text.startswith(fine):
                 self._add(call.node, entry)
 
-    def _look_at_method(self, call: Call) -> None:
+    def _look_at_method(self, call: CodeCall) -> None:
         modules = self._code.modules
         entries = _removed_methods().get(call.last, ()) if call.receiver is not None else ()
         if not entries or call.name.partition(".")[0] in modules or _is_own_method(self._code, call.last):
             return
-        keywords = {each.arg for each in call.node.keywords}
+        keywords = {keyword.arg for keyword in call.node.keywords}
         for library, argument, entry in entries:
             is_there = library in modules or (library == "keras" and "tensorflow" in modules)
             if is_there and (not argument or argument in keywords):
                 self._add(call.node, entry)
 
-    def _look_at_pandas(self, call: Call) -> None:
+    def _look_at_pandas(self, call: CodeCall) -> None:
         """Removed ways to call what is still there, which no table can tell."""
         code = self._code
         parent = code.parent(call.node)
         target = parent.targets[0] if isinstance(parent, ast.Assign) and len(parent.targets) == 1 else None
         if call.last == "append" and isinstance(call.receiver, ast.Name) and isinstance(target, ast.Name):
-            given = [made for made in map(code.call, code.given(call.receiver)) if made is not None]
-            makers = {made.name for made in given if made.node is not call.node}
+            origins = [origin for origin in map(code.call, code.find_values(call.receiver)) if origin is not None]
+            makers = {origin.name for origin in origins if origin.node is not call.node}
             is_frame = any(name.startswith(_MAKES_FRAMES) for name in makers)
             is_unknown = target.id == call.receiver.id and not makers and not _is_own_method(code, "append")
             if is_frame or is_unknown:
@@ -448,7 +455,7 @@ class _Removals:
 def _removed_methods() -> Mapping[str, list[tuple[str, str, Removed]]]:
     """The removed methods by their names: the library, the argument that went (or nothing), and the entry."""
     methods: dict[str, list[tuple[str, str, Removed]]] = defaultdict(list)
-    for name, entry in removed("methods").items():
+    for name, entry in removed_names("methods").items():
         library, _, rest = name.partition(".")
         method, _, argument = rest.partition("(")
         methods[method].append((library, argument.rstrip(")"), entry))
@@ -458,29 +465,31 @@ def _removed_methods() -> Mapping[str, list[tuple[str, str, Removed]]]:
 @cache
 def _entry(full: str) -> Removed | None:
     """The removed name that a full name is, or is below of."""
-    names = removed("names")
+    names = removed_names("names")
     parts = full.split(".")
     for length in range(len(parts), 0, -1):
         if (entry := names.get(".".join(parts[:length]))) is not None:
             return entry
-    for prefix, entry in removed("prefixes").items():
+    for prefix, entry in removed_names("prefixes").items():
         rest = full.removeprefix(prefix)
         if rest != full and rest[:1].isupper():
             return Removed(full, entry.version, entry.instead)
     return None
 
 
-def _is_used_as_model(code: NotebookCode, loaded: ast.Call) -> bool:
+def _is_used_as_model(code: NotebookCode, load_call: ast.Call) -> bool:
     """True if a method that only models have is called of what was loaded, at once or by its one name."""
-    while (method := _method_called(code, loaded)) is not None:
+    while (method := _method_called(code, load_call)) is not None:
         if method[0] not in _MOVES_MODELS:
             return method[0] in _OF_MODELS
-        loaded = method[1]
-    assign = code.parent(loaded)
+        load_call = method[1]
+    assign = code.parent(load_call)
     target = assign.targets[0] if isinstance(assign, ast.Assign) and len(assign.targets) == 1 else None
     uses = code.uses_by_name.get(target.id, []) if isinstance(target, ast.Name) else []
-    called = ((use, _method_called(code, use)) for use in uses)
-    return any(method and method[0] in _OF_MODELS and code.meant(use) == [loaded] for use, method in called)
+    method_calls = ((use, _method_called(code, use)) for use in uses)
+    return any(
+        method and method[0] in _OF_MODELS and code.find_meanings(use) == [load_call] for use, method in method_calls
+    )
 
 
 def _method_called(code: NotebookCode, node: ast.expr) -> tuple[str, ast.Call] | None:
@@ -498,8 +507,8 @@ def _is_own_method(code: NotebookCode, name: str) -> bool:
 
 def _is_defined(code: NotebookCode, name: str) -> bool:
     """True if the notebook gives a name to something of its own in any scope, such as a parameter `float`."""
-    stores = any(each.id == name and not isinstance(each.ctx, ast.Load) for each in code.nodes(ast.Name))
-    return stores or any(each == name for each, _ in code.definitions())
+    stores = any(node.id == name and not isinstance(node.ctx, ast.Load) for node in code.nodes(ast.Name))
+    return stores or any(defined_name == name for defined_name, _ in code.definitions())
 
 
 def _attributes_set(code: NotebookCode) -> Iterator[str]:
@@ -518,7 +527,7 @@ def _root(node: ast.AST) -> str | None:
     return node.id if isinstance(node, ast.Name) else None
 
 
-def _pinned(command: str) -> Iterator[tuple[str, str]]:
+def _find_pins(command: str) -> Iterator[tuple[str, str]]:
     if "install" in command:
         for name, version in re.findall(r"(?<![\w-])([A-Za-z][\w-]*)(?:\[[\w,]+\])?==([\w.+]+)", command):
             yield module_named(name), version
@@ -535,8 +544,11 @@ def _brings_modules(kernel: KernelSource) -> bool:
     if any(command.startswith(("writefile", "cd ", "file ")) for command in commands):
         return True
     # What `%run` executes may do so, unless it is not there.
-    run = [command for command in commands if command.startswith("run ")]
-    if any(kernel.metadata is None or not any(_lies_beside(kernel, each) for each in _scripts(one)) for one in run):
+    run_commands = [command for command in commands if command.startswith("run ")]
+    if any(
+        kernel.metadata is None or not any(_lies_beside(kernel, script) for script in _scripts(run_command))
+        for run_command in run_commands
+    ):
         return True
     return any(
         call.name in _PATHS | _COPIES or call.name.endswith(("sys.path.append", "sys.path.insert"))
@@ -571,15 +583,15 @@ def _lies_beside(kernel: KernelSource, name: str) -> bool:
     return not is_sent and (kernel.code.path.parent / path).exists()
 
 
-def _read_files(code: NotebookCode) -> Iterator[tuple[Call, str]]:
+def _read_files(code: NotebookCode) -> Iterator[tuple[CodeCall, str]]:
     """The calls that read a file whose name is known, and that the notebook does not write."""
-    written = {PurePosixPath(code.text(value) or UNKNOWN) for value in _paths_written(code)}
+    output_paths = {PurePosixPath(code.text(value) or UNKNOWN) for value in _paths_written(code)}
     for call in code.calls:
         is_read = call.name in {"open", "pathlib.Path", "PIL.Image.open", "cv2.imread"}
         is_read |= call.last.startswith(("read_", "load"))
         name = code.text(call.argument(0)) if is_read and call.node.args else None
         is_name = name is not None and "\n" not in name and "." in name and len(name) < _LONGEST_NAME
-        if name is not None and is_name and PurePosixPath(name) not in written:
+        if name is not None and is_name and PurePosixPath(name) not in output_paths:
             yield call, name
 
 
@@ -587,7 +599,7 @@ def _paths_written(code: NotebookCode) -> Iterator[ast.expr]:
     """The paths that the notebook writes to, as far as its calls tell."""
     writes = ("to_", "save", "write", "dump", "imwrite")
     for call in code.calls:
-        is_open = call.last == "open" and any("w" in (code.text(each) or "") for each in call.node.args[1:2])
+        is_open = call.last == "open" and any("w" in (code.text(mode) or "") for mode in call.node.args[1:2])
         if call.last.startswith(writes) or is_open:
             yield from call.node.args
 
@@ -646,7 +658,7 @@ _NO_NETWORK = "Attach it as a dataset or a model, and read it from /kaggle/input
 
 
 @rule("N020", "install-is-not-pinned", Severity.WARNING)
-def install_is_not_pinned(kernel: KernelSource) -> Iterator[Problem]:
+def install_is_not_pinned(kernel: KernelSource) -> Iterator[RuleProblem]:
     """A package is installed in whatever version is the newest on the day of the run.
 
     The notebook that trained last week is another one today, and a new version may take along a new NumPy, JAX or
@@ -657,16 +669,16 @@ def install_is_not_pinned(kernel: KernelSource) -> Iterator[Problem]:
     torch_xla fails.
     """
     for place, arguments, _ in _installs(kernel.code):
-        loose = [name for name in _wanted(kernel, arguments) if _is_loose(name)]
+        loose = [name for name in _filter_packages(kernel, arguments) if _is_loose(name)]
         if loose and "--no-index" not in arguments:
             message = f"{', '.join(loose[:3])} is installed in whatever version is the newest."
             name = _PLAIN.match(loose[0])
-            pinned = f"{loose[0]}@COMMIT" if name is None or "git+" in loose[0] else f"{name[0]}==VERSION"
-            yield Problem(place, message, f"Pin it: {pinned}.")
+            requirement = f"{loose[0]}@COMMIT" if name is None or "git+" in loose[0] else f"{name[0]}==VERSION"
+            yield RuleProblem(place, message, f"Pin it: {requirement}.")
 
 
 @rule("N021", "install-needs-internet")
-def install_needs_internet(kernel: KernelSource) -> Iterator[Problem]:
+def install_needs_internet(kernel: KernelSource) -> Iterator[RuleProblem]:
     """A package is installed from an index, and the notebook runs without the internet.
 
     pip retries for minutes, and the session ends there. In a code competition the rerun with the hidden data has no
@@ -680,18 +692,18 @@ def install_needs_internet(kernel: KernelSource) -> Iterator[Problem]:
         asks_nobody = _asks_nobody(kernel, arguments)
         if kernel.has_no_internet and not asks_nobody and not may_be_left_out:
             message = "pip asks an index on the internet here, which this notebook runs without."
-            wanted = _packages(arguments)
-            names = " ".join(wanted[:3]) or "NAME"
+            packages = _packages(arguments)
+            names = " ".join(packages[:3]) or "NAME"
             remedy = f"Attach a dataset with the wheels: pip install --no-index --find-links /kaggle/input/… {names}"
             # What the image has stays as it is: only what is imported and is not there ends the session.
             has = distributions_of("tpu" if kernel.is_on_tpu else "gpu")
-            plain = [_PLAIN.match(each) for each in wanted]
-            is_there = bool(plain) and all(found is not None and _plain(found["name"]) in has for found in plain)
-            yield Problem(place, message, remedy, severity=Severity.WARNING if is_there else None)
+            plain = [_PLAIN.match(package) for package in packages]
+            is_there = bool(plain) and all(match is not None and _plain(match["name"]) in has for match in plain)
+            yield RuleProblem(place, message, remedy, severity=Severity.WARNING if is_there else None)
 
 
 @rule("N022", "needs-internet")
-def needs_internet(kernel: KernelSource) -> Iterator[Problem]:
+def needs_internet(kernel: KernelSource) -> Iterator[RuleProblem]:
     """The notebook downloads something, and runs without the internet.
 
     Commands (wget, git clone, apt-get), requests, hubs of models and data sets by name, and the pretrained weights that
@@ -707,20 +719,20 @@ def needs_internet(kernel: KernelSource) -> Iterator[Problem]:
         for words in () if command.is_optional else command.words:
             if program := _fetching(words):
                 message = f"{program} needs the internet, which this notebook runs without."
-                yield Problem(command.place, message, _NO_NETWORK)
+                yield RuleProblem(command.place, message, _NO_NETWORK)
     for call in kernel.code.calls:
         node, name = call.node, call.name
-        what = _fetched(kernel.code, node, name)
-        if not what or _is_offline(kernel.code, name) or not is_called(kernel.code, node):
+        download = _find_download(kernel.code, node, name)
+        if not download or _is_offline(kernel.code, name) or not is_called(kernel.code, node):
             continue
         if not is_optional(kernel.code, node) and not is_elsewhere(kernel.code, node):
-            message = f"{what} needs the internet, which this notebook runs without."
+            message = f"{download} needs the internet, which this notebook runs without."
             severity = Severity.WARNING if may_be_passed_by(kernel.code, node) else None
-            yield Problem(kernel.code.place(node), message, _remedy(what, name), severity=severity)
+            yield RuleProblem(kernel.code.place(node), message, _remedy(download, name), severity=severity)
 
 
 @rule("N023", "kagglehub-without-internet", Severity.WARNING)
-def kagglehub_without_internet(kernel: KernelSource) -> Iterator[Problem]:
+def kagglehub_without_internet(kernel: KernelSource) -> Iterator[RuleProblem]:
     """An input is fetched by kagglehub, in a notebook that runs without the internet.
 
     In a session that nobody sits at it cannot attach anything new ("New Models cannot be attached in non-interactive
@@ -737,15 +749,15 @@ def kagglehub_without_internet(kernel: KernelSource) -> Iterator[Problem]:
             message = f"{name} can attach nothing in a session that nobody sits at."
             source = next((source for word, source in _ATTACHED.items() if word in call.last), "competition_sources")
             remedy = f'Add it to "{source}" of kernel-metadata.json, and read its path below /kaggle/input.'
-            yield Problem(kernel.code.place(node), message, remedy)
+            yield RuleProblem(kernel.code.place(node), message, remedy)
 
 
-def _remedy(what: str, name: str) -> str:
+def _remedy(download: str, name: str) -> str:
     """What to write in the place of a download."""
     if name.startswith("wandb."):
         return 'Write os.environ["WANDB_MODE"] = "offline" above.'
-    if what.startswith(("weights=", "encoder_weights=", "pretrained=")):
-        argument = what.partition("=")[0]
+    if download.startswith(("weights=", "encoder_weights=", "pretrained=")):
+        argument = download.partition("=")[0]
         off = "False" if argument == "pretrained" else "None"
         return f"Write {argument}={off}, and load weights that are attached, below /kaggle/input."
     if name.endswith(_BY_HANDLE) or name == _PIPELINE:
@@ -753,21 +765,21 @@ def _remedy(what: str, name: str) -> str:
     return _NO_NETWORK
 
 
-def _wanted(kernel: KernelSource, arguments: list[str]) -> list[str]:
+def _filter_packages(kernel: KernelSource, arguments: list[str]) -> list[str]:
     """What an install asks for beyond what the image has, which pip leaves as it is unless it is told to upgrade."""
-    packages = [each for each in _packages(arguments) if each not in _OF_PIP]
+    packages = [package for package in _packages(arguments) if package not in _OF_PIP]
     if not _UPGRADES.isdisjoint(arguments):
         return packages
     has = distributions_of("tpu" if kernel.is_on_tpu else "gpu")
-    plain = ((each, _PLAIN.fullmatch(_AT_LEAST.sub("", each))) for each in packages)
-    return [each for each, found in plain if not found or _plain(found["name"]) not in has]
+    plain = ((package, _PLAIN.fullmatch(_AT_LEAST.sub("", package))) for package in packages)
+    return [package for package, match in plain if not match or _plain(match["name"]) not in has]
 
 
 def _plain(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
-def _is_attached(kernel: KernelSource, call: Call) -> bool:
+def _is_attached(kernel: KernelSource, call: CodeCall) -> bool:
     """True for an input that the metadata attach: kagglehub finds it where it is mounted."""
     source = next((source for word, source in _ATTACHED.items() if word in call.last), "")
     refs = [ref.lower() for ref in kernel.refs(source)]
@@ -802,7 +814,7 @@ def _asks_nobody(kernel: KernelSource, arguments: list[str]) -> bool:
     if "--no-index" in arguments or settings.get("PIP_NO_INDEX", "").lower() in (*_ON, UNKNOWN):
         return True
     reads_list = any(word in ("-r", "--requirement") or word.startswith("--requirement=") for word in arguments)
-    return not reads_list and all(_is_local(name) for name in _wanted(kernel, arguments))
+    return not reads_list and all(_is_local(name) for name in _filter_packages(kernel, arguments))
 
 
 def _fetching(words: tuple[str, ...]) -> str:
@@ -812,15 +824,15 @@ def _fetching(words: tuple[str, ...]) -> str:
     program, rest = words[0].rpartition("/")[2] if words else "", words[1:]
     if program not in _FETCHING and " ".join([program, *rest[:1]]) not in _FETCHING:
         return ""
-    named = [word for word in rest if not word.startswith("-")]
-    is_here = any(here in word for word in words for here in (*_HERE, "file://"))
-    is_of_files = program in _OF_INDEX and any(word.endswith(_OF_FILES) for word in named)
-    is_cloned_here = program == "git" and len(named) > 1 and named[1].startswith(_LOCAL)
+    operands = [word for word in rest if not word.startswith("-")]
+    is_here = any(host in word for word in words for host in (*_HERE, "file://"))
+    is_of_files = program in _OF_INDEX and any(word.endswith(_OF_FILES) for word in operands)
+    is_cloned_here = program == "git" and len(operands) > 1 and operands[1].startswith(_LOCAL)
     is_off = "--offline" in rest or {"--version", "--help"} & {*rest}
     return "" if is_here or is_of_files or is_cloned_here or is_off else program
 
 
-def _installs(code: NotebookCode) -> Iterator[tuple[Place, list[str], bool]]:
+def _installs(code: NotebookCode) -> Iterator[tuple[CodeLocation, list[str], bool]]:
     """Every `pip install` with its arguments, of commands and of processes, and whether it may be left out."""
     for command in shell_commands(code):
         for words in command.words:
@@ -855,7 +867,7 @@ def _is_local(package: str) -> bool:
     return package.startswith(_LOCAL) or package.endswith((".whl", ".tar.gz"))
 
 
-def _fetched(  # noqa: C901, PLR0911 - a kind of call a line
+def _find_download(  # noqa: C901, PLR0911 - a kind of call a line
     code: NotebookCode, node: ast.Call, name: str
 ) -> str:
     """What a call downloads, or nothing."""
@@ -894,34 +906,34 @@ def _fetched(  # noqa: C901, PLR0911 - a kind of call a line
 
 def _flag(code: NotebookCode, node: ast.expr | None) -> bool | None:
     """The truth of an argument, where it is written down; a name is followed."""
-    value = code.resolved(node)
+    value = code.resolve(node)
     return value.value if isinstance(value, ast.Constant) and isinstance(value.value, bool) else None
 
 
 def _is_offline_wandb(code: NotebookCode, arguments: Mapping[str | None, ast.expr]) -> bool:
     """True for a mode or settings of Weights & Biases that send nothing."""
-    settings = code.call(code.resolved(arguments.get("settings")))
+    settings = code.call(code.resolve(arguments.get("settings")))
     modes = [arguments.get("mode"), settings.keyword("mode") if settings is not None else None]
     return any(code.text(mode) in ("offline", "disabled") for mode in modes if mode is not None)
 
 
 def _is_written(code: NotebookCode, handle: str) -> bool:
     """True for a file or folder that the notebook itself writes, copies or unpacks."""
-    written, above = _files_written(code)
+    files, above = _files_written(code)
     path = PurePosixPath(handle)
-    return path in above or not written.isdisjoint({path, *path.parents})
+    return path in above or not files.isdisjoint({path, *path.parents})
 
 
 @lru_cache(maxsize=2)  # asked for each model
 def _files_written(code: NotebookCode) -> tuple[frozenset[PurePosixPath], frozenset[PurePosixPath]]:
     """The files and folders that a notebook writes, copies or unpacks, and all that are above them."""
-    saved = [each.path for each in writes(code)]
+    paths = [write.path for write in writes(code)]
     for call in code.calls:
-        saved += [code.text(keyword.value) for keyword in call.node.keywords if keyword.arg in _SAVED_TO]
+        paths += [code.text(keyword.value) for keyword in call.node.keywords if keyword.arg in _SAVED_TO]
     for command in shell_commands(code):
-        saved += [word for words in command.words if words[0] in _COPYING for word in words[1:]]
-    written = frozenset(PurePosixPath(path) for path in saved if path and path != "." and UNKNOWN not in path)
-    return written, written | frozenset(above for path in written for above in path.parents)
+        paths += [word for words in command.words if words[0] in _COPYING for word in words[1:]]
+    files = frozenset(PurePosixPath(path) for path in paths if path and path != "." and UNKNOWN not in path)
+    return files, files | frozenset(above for path in files for above in path.parents)
 
 
 def _of_handle(code: NotebookCode, node: ast.Call, name: str, arguments: Mapping[str | None, ast.expr]) -> str:
@@ -931,12 +943,12 @@ def _of_handle(code: NotebookCode, node: ast.Call, name: str, arguments: Mapping
     is_open = None in arguments or any(isinstance(argument, ast.Starred) for argument in node.args)
     if name == _PIPELINE and model is None and not is_open:
         return "the usual model of a task"
-    choice = code.resolved(model)
+    choice = code.resolve(model)
     if isinstance(choice, ast.IfExp):  # of two names, on a condition that nobody knows here
-        found = [
-            _of_handle(code, _with_model(node, at, each), name, arguments) for each in (choice.body, choice.orelse)
+        handles = [
+            _of_handle(code, _with_model(node, at, branch), name, arguments) for branch in (choice.body, choice.orelse)
         ]
-        return found[0] if all(found) else ""
+        return handles[0] if all(handles) else ""
     handle = code.text(model)
     cache = (code.text(arguments.get("cache_dir")) or "") if "cache_dir" in arguments else ""
     if (
@@ -968,5 +980,7 @@ def _of_hub(code: NotebookCode, node: ast.Call, name: str, arguments: Mapping[st
         is_usual = of_encoder is None and len(node.args) == 1 and None not in arguments
         return 'encoder_weights="imagenet"' if is_usual or code.text(of_encoder) == "imagenet" else ""
     weights = arguments.get("weights") if name.startswith("torchvision.models.") else None
-    named = code.text(weights) or code.name(weights) if weights is not None else ""
-    return f"weights={named.rpartition('.')[2]}" if named.rpartition(".")[2] in _TORCHVISION_WEIGHTS else ""
+    weights_name = code.text(weights) or code.name(weights) if weights is not None else ""
+    return (
+        f"weights={weights_name.rpartition('.')[2]}" if weights_name.rpartition(".")[2] in _TORCHVISION_WEIGHTS else ""
+    )

@@ -11,7 +11,7 @@ from pathlib import PurePosixPath
 from generator.check.code import UNKNOWN, NotebookCode
 from generator.check.environment import is_guarded, is_optional, shell_commands, writes
 from generator.check.findings import Fix, Severity, with_text
-from generator.check.rule import Problem, rule
+from generator.check.rule import RuleProblem, rule
 from generator.check.source import KernelSource
 
 _INPUT = "/kaggle/input"
@@ -43,7 +43,7 @@ _KNOWN_ROOTS = ("/", "/kaggle", _INPUT)
 
 
 @rule("N040", "flat-input-path", Severity.WARNING)
-def flat_input_path(kernel: KernelSource) -> Iterator[Problem]:
+def flat_input_path(kernel: KernelSource) -> Iterator[RuleProblem]:
     """An input is read at /kaggle/input/NAME, the layout of old.
 
     Since 2026 inputs are mounted by kind: /kaggle/input/competitions/SLUG, datasets/OWNER/SLUG, notebooks/OWNER/SLUG,
@@ -54,37 +54,47 @@ def flat_input_path(kernel: KernelSource) -> Iterator[Problem]:
     Source (2026-11-23): real listings of 2026; Kaggle/kaggle-cli#1140.
     """
     paths = _input_paths(kernel.code)
-    nested = {_name(path) for _, path in paths if _is_nested(path)}
+    nested_names = {_name(path) for _, path in paths if _is_nested(path)}
     for node, path in paths:
-        if not _is_nested(path) and _name(path) not in nested and not _is_fallback(kernel.code, node, nested=True):
-            shown = _shown(path)
+        if (
+            not _is_nested(path)
+            and _name(path) not in nested_names
+            and not _is_fallback(kernel.code, node, is_nested=True)
+        ):
+            display_path = _format_path(path)
             mount = _mount(kernel, _parts(path)[0])
             new = f"{_INPUT}/{mount}" if mount else f"{_INPUT}/competitions/SLUG (datasets/OWNER/SLUG, …)"
-            fix = _moved(node, path, mount) if mount else None
+            fix = _insert_mount(node, path, mount) if mount else None
             remedy = f"Read {new} first, and this path where that does not exist."
             if mount:
                 remedy = f'Write "{new}" if os.path.exists("{new}") else "{_INPUT}/{_parts(path)[0]}" for the folder.'
-            yield Problem(kernel.code.place(node), f"{shown} is a path of the layout of old.", remedy, fix)
+            yield RuleProblem(kernel.code.place(node), f"{display_path} is a path of the layout of old.", remedy, fix)
     commands = [(cell, line, path) for cell, line, command in kernel.code.commands() for path in _in_command(command)]
-    nested |= {_name(path) for _, _, path in commands if _is_nested(path)}
+    nested_names |= {_name(path) for _, _, path in commands if _is_nested(path)}
     for cell, line, path in commands:
-        if not _is_nested(path) and _name(path) not in nested and cell.lines[line - 1][:1].strip():
+        if not _is_nested(path) and _name(path) not in nested_names and cell.lines[line - 1][:1].strip():
             mount = _mount(kernel, _parts(path)[0])
             new = f"{_INPUT}/{mount}" if mount else f"{_INPUT}/competitions/SLUG (datasets/OWNER/SLUG, …)"
             place = kernel.code.place(cell, line)
-            yield Problem(place, f"{_shown(path)} is a path of the layout of old.", f"Write {new}.")
+            yield RuleProblem(place, f"{_format_path(path)} is a path of the layout of old.", f"Write {new}.")
     globs = _globs(kernel.code)
-    if nested or {"walk", "rglob"} & kernel.code.called or any(_is_of_mounts(pattern) for _, pattern in globs):
+    if (
+        nested_names
+        or {"walk", "rglob"} & kernel.code.callee_names
+        or any(_is_of_mounts(pattern) for _, pattern in globs)
+    ):
         return
     for node, pattern in globs:
         if _is_of_old(kernel, pattern) and not is_guarded(kernel.code, node, any_if=True):
             _, _, rest = pattern.partition("*/")
             remedy = f'Write "{_INPUT}/*/*/{rest}" for a competition, "{_INPUT}/*/*/*/{rest}" for a dataset.'
-            yield Problem(kernel.code.place(node), f"{_shown(pattern)} is a path of the layout of old.", remedy)
+            yield RuleProblem(
+                kernel.code.place(node), f"{_format_path(pattern)} is a path of the layout of old.", remedy
+            )
 
 
 @rule("N041", "hard-coded-input-path", Severity.NOTE)
-def hard_coded_input_path(kernel: KernelSource) -> Iterator[Problem]:
+def hard_coded_input_path(kernel: KernelSource) -> Iterator[RuleProblem]:
     """An input is read at one fixed path.
 
     Which of the two layouts a session has depends on when and how its inputs were attached: by the API they are mounted
@@ -96,13 +106,13 @@ def hard_coded_input_path(kernel: KernelSource) -> Iterator[Problem]:
     paths = _input_paths(kernel.code)
     flat = {_name(path) for _, path in paths if not _is_nested(path)}
     for node, path in paths:
-        if _is_nested(path) and _name(path) not in flat and not _is_fallback(kernel.code, node, nested=False):
+        if _is_nested(path) and _name(path) not in flat and not _is_fallback(kernel.code, node, is_nested=False):
             remedy = f"Try {_INPUT}/{_name(path).replace(UNKNOWN, '…')} as well, where this does not exist."
-            yield Problem(kernel.code.place(node), f"{_shown(path)} is where some sessions have it.", remedy)
+            yield RuleProblem(kernel.code.place(node), f"{_format_path(path)} is where some sessions have it.", remedy)
 
 
 @rule("N042", "unbounded-search", Severity.NOTE)
-def unbounded_search(kernel: KernelSource) -> Iterator[Problem]:
+def unbounded_search(kernel: KernelSource) -> Iterator[RuleProblem]:
     """All of /kaggle/input is searched, however much is in it.
 
     A competition of images has a hundred thousand files and more, on a network disk: os.walk, rglob and glob("**")
@@ -113,19 +123,19 @@ def unbounded_search(kernel: KernelSource) -> Iterator[Problem]:
     """
     for call in kernel.code.calls:
         node, name = call.node, call.name
-        root = _searched(kernel.code, node, name)
+        root = _find_search_root(kernel.code, node, name)
         if root is None:
             continue
         around = list(kernel.code.ancestors(node))
-        is_fallback = any(isinstance(each, ast.If | ast.IfExp | ast.ExceptHandler) for each in around)
+        is_fallback = any(isinstance(ancestor, ast.If | ast.IfExp | ast.ExceptHandler) for ancestor in around)
         if not is_fallback and not _is_pruned(kernel.code, node):
             message = f"All of {root} is searched here, however much is in it."
             remedy = f'Say how deep: glob.glob("{_INPUT}/*/*/*.csv"), with the ending of your files.'
-            yield Problem(kernel.code.place(node), message, remedy)
+            yield RuleProblem(kernel.code.place(node), message, remedy)
 
 
 @rule("N043", "write-into-input")
-def write_into_input(kernel: KernelSource) -> Iterator[Problem]:
+def write_into_input(kernel: KernelSource) -> Iterator[RuleProblem]:
     """Something is written below /kaggle/input, which is read-only.
 
     The session ends with "Read-only file system".
@@ -137,23 +147,25 @@ def write_into_input(kernel: KernelSource) -> Iterator[Problem]:
         path = _absolute(write.path)
         is_tried = is_optional(kernel.code, write.node)
         if path is not None and path.is_relative_to(_INPUT) and path != PurePosixPath(_INPUT) and not is_tried:
-            message = f"{_shown(str(write.path))} is read-only on Kaggle."
-            yield Problem(kernel.code.place(write.node), message, _to_working(write.path))
+            message = f"{_format_path(str(write.path))} is read-only on Kaggle."
+            yield RuleProblem(kernel.code.place(write.node), message, _to_working(write.path))
         elif write.path and not write.path.startswith(("/", UNKNOWN, "..")) and not is_tried:
             folder = _folder_at(kernel.code, kernel.code.order(write.node))
             if folder.startswith(f"{_INPUT}/"):
-                message = f"{_shown(write.path)} is written in {_shown(folder)}, which is read-only on Kaggle."
-                yield Problem(kernel.code.place(write.node), message, _to_working(write.path))
+                message = (
+                    f"{_format_path(write.path)} is written in {_format_path(folder)}, which is read-only on Kaggle."
+                )
+                yield RuleProblem(kernel.code.place(write.node), message, _to_working(write.path))
     yield from _commands_in_input(kernel.code)
     for cell, line, command in kernel.code.commands():
-        written = _WRITES_INPUT.search(command)
-        if written is not None and cell.lines[line - 1][:1].strip():
-            message = f"{_shown(written['path'] or written['to'])} is read-only on Kaggle."
-            yield Problem(kernel.code.place(cell, line), message, _to_working(written["path"] or written["to"]))
+        match = _WRITES_INPUT.search(command)
+        if match is not None and cell.lines[line - 1][:1].strip():
+            message = f"{_format_path(match['path'] or match['to'])} is read-only on Kaggle."
+            yield RuleProblem(kernel.code.place(cell, line), message, _to_working(match["path"] or match["to"]))
 
 
 @rule("N044", "write-outside", Severity.WARNING)
-def write_outside(kernel: KernelSource) -> Iterator[Problem]:
+def write_outside(kernel: KernelSource) -> Iterator[RuleProblem]:
     """Something is written outside of /kaggle/working.
 
     Nothing else is kept when a session ends: neither the submission nor the weights would be in the output. A folder
@@ -162,23 +174,23 @@ def write_outside(kernel: KernelSource) -> Iterator[Problem]:
 
     Source (2026-11-23): kaggle.com/docs/notebooks.
     """
-    collected = _collected(kernel.code)
+    saved_paths = _list_saved_paths(kernel.code)
     for write in writes(kernel.code):
         path = _absolute(write.path)
         if (
             path is None
             or any(path.is_relative_to(root) for root in (*_WRITABLE, _INPUT))
             or _SETTINGS.match(str(path))
-            or any(path.is_relative_to(folder) for folder in collected)
+            or any(path.is_relative_to(folder) for folder in saved_paths)
         ):
             continue
         if not _AUTHORS.search(f"{write.path}/"):
-            message = f"{_shown(str(write.path))} is lost when the session ends."
-            yield Problem(kernel.code.place(write.node), message, _to_working(write.path))
+            message = f"{_format_path(str(write.path))} is lost when the session ends."
+            yield RuleProblem(kernel.code.place(write.node), message, _to_working(write.path))
 
 
 @rule("N045", "path-of-the-author", Severity.WARNING)
-def path_of_the_author(kernel: KernelSource) -> Iterator[Problem]:
+def path_of_the_author(kernel: KernelSource) -> Iterator[RuleProblem]:
     r"""A path of the author's own machine, or of a drive in Colab: /home/ada/…, /Users/…, C:\Users\…, /content/drive/….
 
     Nothing is there on Kaggle, and the path tells every reader who wrote it and where; the drive is there in a notebook
@@ -187,18 +199,18 @@ def path_of_the_author(kernel: KernelSource) -> Iterator[Problem]:
 
     Source (2026-11-26): the mounts of Kaggle, /kaggle/input/…; our own reading of 18 findings in public notebooks.
     """
-    mounted = _DRIVE if "google.colab.drive" in kernel.code.imported.values() else ()
+    mounts = _DRIVE if "google.colab.drive" in kernel.code.imports.values() else ()
     for node in kernel.code.nodes(ast.Constant):
         text = node.value if isinstance(node.value, str) else ""
-        if _AUTHORS.match(text) and not text.startswith(mounted) and not _is_pattern(kernel.code, node, text):
-            message = f"{_shown(text)} is a path of its author's machine."
-            name = _shown(re.split(r"[\\/]", text.rstrip("\\/"))[-1])
+        if _AUTHORS.match(text) and not text.startswith(mounts) and not _is_pattern(kernel.code, node, text):
+            message = f"{_format_path(text)} is a path of its author's machine."
+            name = _format_path(re.split(r"[\\/]", text.rstrip("\\/"))[-1])
             remedy = f'Attach the data, and write "{_INPUT}/datasets/OWNER/NAME/{name}".'
-            yield Problem(kernel.code.place(node), message, remedy)
+            yield RuleProblem(kernel.code.place(node), message, remedy)
 
 
 @rule("N046", "input-not-attached", Severity.WARNING)
-def input_not_attached(kernel: KernelSource) -> Iterator[Problem]:
+def input_not_attached(kernel: KernelSource) -> Iterator[RuleProblem]:
     """A path leads to an input that the metadata do not attach.
 
     What was added in the editor is not in kernel-metadata.json; a push attaches what stands there, and nothing else.
@@ -214,13 +226,13 @@ def input_not_attached(kernel: KernelSource) -> Iterator[Problem]:
             continue
         # One that is named there in another form than it should be is the matter of another rule.
         if parts[length].lower() not in str(kernel.setting(source)).lower():
-            message = f"{_shown(path)} is not attached: {name} is not in {source}."
-            yield Problem(kernel.code.place(node), message, f'Add "{name}" to "{source}" in kernel-metadata.json.')
+            message = f"{_format_path(path)} is not attached: {name} is not in {source}."
+            yield RuleProblem(kernel.code.place(node), message, f'Add "{name}" to "{source}" in kernel-metadata.json.')
 
 
 def _globs(code: NotebookCode) -> list[tuple[ast.AST, str]]:
     """The patterns below the inputs by which files are looked for."""
-    found: list[tuple[ast.AST, str]] = []
+    patterns: list[tuple[ast.AST, str]] = []
     for call in code.calls:
         if call.last not in ("glob", "iglob", "list_files"):
             continue
@@ -229,8 +241,8 @@ def _globs(code: NotebookCode) -> list[tuple[ast.AST, str]]:
         path = (pattern or "") if folder is None else f"{folder}/{pattern or ''}"
         path = re.sub(r"^(?:\./)?\.\./input/", f"{_INPUT}/", path)
         if path.startswith(f"{_INPUT}/") and _parts(path):
-            found.append((call.node, path))
-    return found
+            patterns.append((call.node, path))
+    return patterns
 
 
 def _is_of_mounts(pattern: str) -> bool:
@@ -246,31 +258,35 @@ def _is_of_old(kernel: KernelSource, pattern: str) -> bool:
         return False
     if len(below) == 1:
         return "." in below[0]
-    attached = {part for source, _ in _SOURCES.values() for ref in kernel.refs(source) for part in ref.split("/")}
-    return kernel.metadata is not None and below[0] not in attached and "*" not in below[0]
+    attached_parts = {part for source, _ in _SOURCES.values() for ref in kernel.refs(source) for part in ref.split("/")}
+    return kernel.metadata is not None and below[0] not in attached_parts and "*" not in below[0]
 
 
 def _to_working(path: str | None) -> str:
-    return f'Write to "/kaggle/working/{PurePosixPath(_shown(path or "")).name}".'
+    return f'Write to "/kaggle/working/{PurePosixPath(_format_path(path or "")).name}".'
 
 
 def _mount(kernel: KernelSource, name: str) -> str:
     """Where the input of a name is mounted, below the inputs, by what the metadata attach; "" unless that is clear."""
-    found = [f"competitions/{ref}" for ref in kernel.refs("competition_sources") if ref == name]
+    mounts = [f"competitions/{ref}" for ref in kernel.refs("competition_sources") if ref == name]
     for kind, source in (("datasets", "dataset_sources"), ("notebooks", "kernel_sources")):
         refs = {"/".join(ref.split("/")[:2]) for ref in kernel.refs(source)}
-        found += [f"{kind}/{ref}" for ref in refs if ref.count("/") == 1 and ref.partition("/")[2] == name]
-    return found[0] if len(found) == 1 else ""
+        mounts += [f"{kind}/{ref}" for ref in refs if ref.count("/") == 1 and ref.partition("/")[2] == name]
+    return mounts[0] if len(mounts) == 1 else ""
 
 
-def _moved(node: ast.AST, path: str, mount: str) -> Fix | None:
+def _insert_mount(node: ast.AST, path: str, mount: str) -> Fix | None:
     """The path with the folder of its kind before the name; None where the name stands there twice."""
     name = _parts(path)[0]
     if not isinstance(node, ast.expr) or _parts(path).count(name) > 1:
         return None
     if fix := with_text(node, f"input/{name}", f"input/{mount}"):
         return fix
-    texts = [each.value for each in ast.walk(node) if isinstance(each, ast.Constant) and isinstance(each.value, str)]
+    texts = [
+        constant.value
+        for constant in ast.walk(node)
+        if isinstance(constant, ast.Constant) and isinstance(constant.value, str)
+    ]
     is_part = any(re.search(rf"(?:^|/){re.escape(name)}(?:/|$)", text) for text in texts)
     return with_text(node, name, mount) if is_part else None
 
@@ -278,17 +294,17 @@ def _moved(node: ast.AST, path: str, mount: str) -> Fix | None:
 @lru_cache(maxsize=2)
 def _input_paths(code: NotebookCode) -> tuple[tuple[ast.AST, str], ...]:
     """Every path that is read below the inputs, each expression once: the widest that can be read."""
-    found = []
-    seen = {id(write.target) for write in writes(code)}
+    paths = []
+    visited_ids = {id(write.target) for write in writes(code)}
     for node in code.all_nodes():
-        if id(node) in seen or not isinstance(node, ast.Constant | ast.JoinedStr | ast.BinOp | ast.Call):
+        if id(node) in visited_ids or not isinstance(node, ast.Constant | ast.JoinedStr | ast.BinOp | ast.Call):
             continue
         path = _normal(code.text(node))
         if path is not None and path.startswith(f"{_INPUT}/") and _parts(path):
-            seen.update(id(inside) for inside in ast.walk(node))
+            visited_ids.update(id(inside) for inside in ast.walk(node))
             if not _parts(path)[0].startswith(UNKNOWN):
-                found.append((node, path))
-    return tuple(found)
+                paths.append((node, path))
+    return tuple(paths)
 
 
 def _normal(path: str | None) -> str | None:
@@ -305,13 +321,13 @@ def _in_command(command: str) -> list[str]:
     """The paths below the inputs that a command cannot do without."""
     if _LOOKING.match(command):
         return []
-    found = (_normal(path) for path in _IN_COMMAND.findall(command[:_LONGEST_COMMAND]))
-    known = [path for path in found if path is not None and _parts(path)]
+    candidates = (_normal(path) for path in _IN_COMMAND.findall(command[:_LONGEST_COMMAND]))
+    paths = [path for path in candidates if path is not None and _parts(path)]
     # An input is a folder; what is copied from beside them is somebody's own file.
-    return [path for path in known if len(_parts(path)) > 1 or command.startswith("cd ")]
+    return [path for path in paths if len(_parts(path)) > 1 or command.startswith("cd ")]
 
 
-def _commands_in_input(code: NotebookCode) -> Iterator[Problem]:
+def _commands_in_input(code: NotebookCode) -> Iterator[RuleProblem]:
     """The commands that write where they are, in a shell that is in a folder below the inputs."""
     numbers = {cell.name: number for number, cell in enumerate(code.cells)}
     before, folder = "", ""
@@ -321,16 +337,16 @@ def _commands_in_input(code: NotebookCode) -> Iterator[Problem]:
         name, number = command.place.cell, numbers[command.place.cell]
         if name != before or not code.cells[number].is_of_shell:  # else the `cd` of a line above holds
             before, folder = name, _folder_at(code, (number, command.place.line))
-        for each in command.words:
-            words = each[1:] if each[0] in ("do", "then", "else") else each
+        for command_words in command.words:
+            words = command_words[1:] if command_words[0] in ("do", "then", "else") else command_words
             if words[:1] == ("cd",):
                 target = "".join(words[1:2])
                 path = None if "$" in target or target in ("", "-") else _absolute(str(PurePosixPath(folder, target)))
                 folder = UNKNOWN if path is None else str(path)
             elif folder.startswith(f"{_INPUT}/") and _writes_here(words):
-                message = f"{words[0]} writes to {_shown(folder)}, which is read-only on Kaggle."
-                where = "unzip FILE -d /kaggle/working" if words[0] == "unzip" else "cd /kaggle/working"
-                yield Problem(command.place, message, f"Write to /kaggle/working: {where}.")
+                message = f"{words[0]} writes to {_format_path(folder)}, which is read-only on Kaggle."
+                suggestion = "unzip FILE -d /kaggle/working" if words[0] == "unzip" else "cd /kaggle/working"
+                yield RuleProblem(command.place, message, f"Write to /kaggle/working: {suggestion}.")
                 break
 
 
@@ -345,8 +361,10 @@ def _writes_here(words: tuple[str, ...]) -> bool:
         is_printing = any("O" in word for word in rest if re.fullmatch(r"-?[a-zA-Z]+", word) and "x" in word)
         elsewhere = any(word.startswith(("-C", "-O", "--directory", "--to-")) for word in rest)
         return is_unpacking and not is_printing and not elsewhere
-    named = [word for word in rest if not word.startswith("-")]
-    return program in {"mkdir", "touch"} and bool(named) and not named[0].startswith(("/", "~", "$", "..", UNKNOWN))
+    operands = [word for word in rest if not word.startswith("-")]
+    return (
+        program in {"mkdir", "touch"} and bool(operands) and not operands[0].startswith(("/", "~", "$", "..", UNKNOWN))
+    )
 
 
 def _folder_at(code: NotebookCode, order: tuple[int, int]) -> str:
@@ -384,7 +402,7 @@ def _name(path: str) -> str:
     return parts[at] if len(parts) > at else UNKNOWN
 
 
-def _searched(code: NotebookCode, node: ast.Call, name: str) -> str | None:
+def _find_search_root(code: NotebookCode, node: ast.Call, name: str) -> str | None:
     """The root of a search in all of the inputs."""
     method = f"?.{name.rpartition('.')[2]}"
     root: str | None = None
@@ -397,18 +415,18 @@ def _searched(code: NotebookCode, node: ast.Call, name: str) -> str | None:
         is_deep = method != "?.glob" or "**" in (code.text(node.args[0] if node.args else None) or "")
         root = code.text(node.func.value) if is_deep else None
     path = _normal(root)
-    shown = None if path is None else path.rstrip("/") or "/"
-    return shown if shown in _KNOWN_ROOTS else None
+    folder = None if path is None else path.rstrip("/") or "/"
+    return folder if folder in _KNOWN_ROOTS else None
 
 
-def _is_fallback(code: NotebookCode, node: ast.AST, *, nested: bool) -> bool:
+def _is_fallback(code: NotebookCode, node: ast.AST, *, is_nested: bool) -> bool:
     """True for a path beside one of the other layout, in a list or a choice, or behind a search of the inputs."""
-    if not nested and _is_in_text(code, f"{_INPUT}/{_name(str(_normal(code.text(node))))}"):
+    if not is_nested and _is_in_text(code, f"{_INPUT}/{_name(str(_normal(code.text(node))))}"):
         return True  # the other layout is named in a comment
     for around in code.ancestors(node):
         if isinstance(around, ast.List | ast.Tuple | ast.Set | ast.IfExp | ast.BoolOp | ast.If | ast.Try):
             is_choice = isinstance(around, ast.IfExp | ast.BoolOp | ast.If | ast.Try)
-            if nested in _layouts(code).get(around, ()) or (nested and is_choice and _is_searched(code)):
+            if is_nested in _layouts(code).get(around, ()) or (is_nested and is_choice and _is_searched(code)):
                 return True
     return False
 
@@ -434,7 +452,12 @@ def _layouts(code: NotebookCode) -> Mapping[ast.AST, set[bool]]:
 def _is_searched(code: NotebookCode) -> bool:
     """True if the notebook searches the inputs by a glob or a walk."""
     searches = [call for call in code.calls if "glob" in call.last or call.name == "os.walk"]
-    roots = [code.text(each) for call in searches for each in [call.receiver, *call.node.args] if each is not None]
+    roots = [
+        code.text(expression)
+        for call in searches
+        for expression in [call.receiver, *call.node.args]
+        if expression is not None
+    ]
     return any(root is not None and root.startswith((_INPUT, "../input")) for root in roots)
 
 
@@ -443,19 +466,19 @@ def _is_pattern(code: NotebookCode, node: ast.AST, text: str) -> bool:
     if not re.match(r"[A-Za-z]:[\\/]", text):
         return False
     is_path = re.fullmatch(r"[A-Za-z]:[\\/](?:[\w .()-]+[\\/])*(?:[\w .()-]{2,})?[\\/]?", text) is not None
-    given_to = (code.call(each) for each in code.ancestors(node))
+    given_to = (code.call(ancestor) for ancestor in code.ancestors(node))
     return not is_path or any(call is not None and call.name.startswith("re.") for call in given_to)
 
 
 def _is_pruned(code: NotebookCode, node: ast.AST) -> bool:
     """True for a walk that is told into which folders it goes, or that ends after the first one."""
     around = list(code.ancestors(node))
-    if any((call := code.call(each)) is not None and call.last in ("next", "islice", "zip") for each in around):
-        walked = code.call(node)
-        return walked is not None and walked.name == "os.walk"
-    if any(isinstance(each, ast.For) and _ends_early(each) for each in around):
+    if any((call := code.call(ancestor)) is not None and call.last in ("next", "islice", "zip") for ancestor in around):
+        walk_call = code.call(node)
+        return walk_call is not None and walk_call.name == "os.walk"
+    if any(isinstance(ancestor, ast.For) and _ends_early(ancestor) for ancestor in around):
         return True
-    loop = next((each for each in code.ancestors(node) if isinstance(each, ast.For)), None)
+    loop = next((ancestor for ancestor in code.ancestors(node) if isinstance(ancestor, ast.For)), None)
     if loop is None or not isinstance(loop.target, ast.Tuple) or len(loop.target.elts) < 3:  # noqa: PLR2004 - of os.walk
         return False
     folders = getattr(loop.target.elts[1], "id", "")
@@ -464,25 +487,25 @@ def _is_pruned(code: NotebookCode, node: ast.AST) -> bool:
 
 @lru_cache(maxsize=100)  # a loop may have thousands of searches
 def _ends_early(loop: ast.For) -> bool:
-    return any(isinstance(each, ast.Break) for each in loop.body)
+    return any(isinstance(statement, ast.Break) for statement in loop.body)
 
 
 @lru_cache(maxsize=100)
 def _changed_in(loop: ast.For) -> frozenset[str]:
     """The names of lists and the like that a loop changes: `folders[:] = []`."""
-    changes = [each for each in ast.walk(loop) if isinstance(each, ast.Assign | ast.Delete)]
-    targets = [target for each in changes for target in each.targets if isinstance(target, ast.Subscript)]
-    return frozenset(each.value.id for each in targets if isinstance(each.value, ast.Name))
+    changes = [node for node in ast.walk(loop) if isinstance(node, ast.Assign | ast.Delete)]
+    targets = [target for change in changes for target in change.targets if isinstance(target, ast.Subscript)]
+    return frozenset(subscript.value.id for subscript in targets if isinstance(subscript.value, ast.Name))
 
 
-def _collected(code: NotebookCode) -> list[PurePosixPath]:
+def _list_saved_paths(code: NotebookCode) -> list[PurePosixPath]:
     """The folders and files that the notebook itself zips, copies or moves."""
     texts = [
         text
         for call in code.calls
         if call.name.startswith("shutil.") or call.last in ("rename", "replace", "write")
-        for each in [*call.node.args, *(keyword.value for keyword in call.node.keywords)]
-        if (text := code.text(each))
+        for argument in [*call.node.args, *(keyword.value for keyword in call.node.keywords)]
+        if (text := code.text(argument))
     ]
     for _, _, command in code.commands():
         if command.startswith(("zip ", "tar ", "cp ", "mv ", "rsync ")):
@@ -504,5 +527,5 @@ def _absolute(path: str | None) -> PurePosixPath | None:
     return PurePosixPath("/", *parts)
 
 
-def _shown(path: str) -> str:
+def _format_path(path: str) -> str:
     return path.replace(UNKNOWN, "…")[:100]

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
 from generator.accelerators import AcceleratorKind
-from generator.check.cell_text import Call, FunctionNode, is_true
+from generator.check.cell_text import CodeCall, FunctionNode, is_true
 from generator.check.code import NotebookCode
 from generator.check.environment import gpu_keywords, gpu_modules, installed_modules, is_guarded, strings_and_commands
 from generator.check.findings import Severity
-from generator.check.rule import Problem, rule
+from generator.check.rule import RuleProblem, rule
 from generator.check.source import KernelSource
 from generator.check.tpu import is_keras_fit, is_long_keras_fit, keras_stars
 
@@ -55,7 +55,7 @@ _KERAS_ON_TWO = "Build and compile the model within tf.distribute.MirroredStrate
 
 
 @rule("N080", "loop-without-end", Severity.WARNING)
-def loop_without_end(kernel: KernelSource) -> Iterator[Problem]:
+def loop_without_end(kernel: KernelSource) -> Iterator[RuleProblem]:
     """A loop never ends, or the notebook sleeps: `while True` without a way out, a sleep of more than ten minutes.
 
     A `for` over `itertools.count()`, `itertools.cycle()` or a dataset that is repeated without a count is such a loop,
@@ -72,28 +72,35 @@ def loop_without_end(kernel: KernelSource) -> Iterator[Problem]:
         is_endless = _is_always(code, loop.test, truth=True) and not code.script  # a server
         if is_endless and not _leaves(code, loop) and _is_called(code, loop) and not _asks_where(code, loop):
             message = "Nothing ends this loop, so that the session runs until its time is over."
-            yield Problem(code.place(loop), message, "Leave it by `break` after a count or a time, or remove the cell.")
-    for each in code.nodes(ast.For):
-        is_endless = _is_endless_iterator(code, each.iter) and not code.script
-        if is_endless and not _leaves(code, each) and _is_called(code, each) and not _asks_where(code, each):
+            yield RuleProblem(
+                code.place(loop), message, "Leave it by `break` after a count or a time, or remove the cell."
+            )
+    for for_loop in code.nodes(ast.For):
+        is_endless = _is_endless_iterator(code, for_loop.iter) and not code.script
+        if (
+            is_endless
+            and not _leaves(code, for_loop)
+            and _is_called(code, for_loop)
+            and not _asks_where(code, for_loop)
+        ):
             message = "Nothing ends this loop, so that the session runs until its time is over."
             remedy = "Leave it by `break` after a count or a time, or loop over range(STEPS) and take next(…)."
-            yield Problem(code.place(each), message, remedy)
+            yield RuleProblem(code.place(for_loop), message, remedy)
     for call in code.calls:
         is_server = call.last == "serve_forever" and not code.script and call.receiver is not None
         if is_server and _is_called(code, call.node) and not _asks_where(code, call.node):
             message = "This serves forever, so that the session runs until its time is over."
             remedy = "Start it in a thread: threading.Thread(target=server.serve_forever, daemon=True).start()."
-            yield Problem(code.place(call.node), message, remedy)
+            yield RuleProblem(code.place(call.node), message, remedy)
         seconds = code.number(call.argument(0)) if call.name in {"time.sleep", "asyncio.sleep"} else None
         is_long = seconds is not None and seconds > _LONGEST_SLEEP
         if seconds is not None and is_long and _is_called(code, call.node) and not _asks_where(code, call.node):
             message = f"The session sleeps for {seconds / 60:,.0f} minutes here."
-            yield Problem(code.place(call.node), message, "Remove the cell.")
+            yield RuleProblem(code.place(call.node), message, "Remove the cell.")
 
 
 @rule("N081", "dataset-without-end", Severity.WARNING)
-def dataset_without_end(kernel: KernelSource) -> Iterator[Problem]:
+def dataset_without_end(kernel: KernelSource) -> Iterator[RuleProblem]:
     """A dataset that is repeated without a count goes into `fit`, `evaluate` or `predict` without a number of steps.
 
     A generator whose `while True` yields batches is such a dataset.
@@ -112,16 +119,16 @@ def dataset_without_end(kernel: KernelSource) -> Iterator[Problem]:
             position, keyword = _STEPS[call.last]
             steps = call.argument(position, keyword)
             is_missing = steps is None or (isinstance(steps, ast.Constant) and steps.value is None)
-            given = call.argument(0, "x", "data", "dataset", "generator")
-            if is_missing and given is not None and _is_endless(code, given):
+            dataset = call.argument(0, "x", "data", "dataset", "generator")
+            if is_missing and dataset is not None and _is_endless(code, dataset):
                 message = f"This dataset is repeated without end, and `{call.last}` is not told where an epoch ends."
                 remedy = f"Add {keyword}=NUMBER_OF_EXAMPLES // BATCH_SIZE, or take .repeat() away."
-                yield Problem(code.place(call.node), message, remedy)
+                yield RuleProblem(code.place(call.node), message, remedy)
         if call.last == "fit" and call.receiver is not None and not call.is_open:
             held_out = call.keyword("validation_data")
             if held_out is not None and call.keyword("validation_steps") is None and _is_endless(code, held_out):
                 message = "The validation data are repeated without end, and `fit` is not told where they end."
-                yield Problem(
+                yield RuleProblem(
                     code.place(call.node),
                     message,
                     "Add validation_steps=NUMBER_OF_EXAMPLES // BATCH_SIZE, or take .repeat() away.",
@@ -129,7 +136,7 @@ def dataset_without_end(kernel: KernelSource) -> Iterator[Problem]:
 
 
 @rule("N090", "tpu-code-without-a-tpu", Severity.WARNING)
-def tpu_code_without_a_tpu(kernel: KernelSource) -> Iterator[Problem]:
+def tpu_code_without_a_tpu(kernel: KernelSource) -> Iterator[RuleProblem]:
     """The code is for a TPU, and the metadata ask for a CPU or a GPU.
 
     The connection fails, or the code falls back to the CPU and takes hours for minutes.
@@ -143,12 +150,12 @@ def tpu_code_without_a_tpu(kernel: KernelSource) -> Iterator[Problem]:
     for node in _tpu_uses(code):
         machine = "a GPU" if kernel.accelerator is AcceleratorKind.GPU else "no accelerator"
         message = f"This is for a TPU, and kernel-metadata.json asks for {machine}."
-        yield Problem(code.place(node), message, 'Set "machine_shape": "TpuV5E8" in kernel-metadata.json.')
+        yield RuleProblem(code.place(node), message, 'Set "machine_shape": "TpuV5E8" in kernel-metadata.json.')
         return
 
 
 @rule("N091", "gpu-code-without-a-gpu", Severity.WARNING)
-def gpu_code_without_a_gpu(kernel: KernelSource) -> Iterator[Problem]:
+def gpu_code_without_a_gpu(kernel: KernelSource) -> Iterator[RuleProblem]:
     """The code computes on an NVIDIA GPU, and the metadata ask for a TPU or for no accelerator.
 
     `.cuda()`, RAPIDS and CuPy fail there; what asks `torch.cuda.is_available()` trains on the CPU, silently, for hours.
@@ -160,41 +167,41 @@ def gpu_code_without_a_gpu(kernel: KernelSource) -> Iterator[Problem]:
     code = kernel.code
     if kernel.accelerator not in (AcceleratorKind.CPU, AcceleratorKind.TPU):
         return
-    where = "a TPU" if kernel.is_on_tpu else "no accelerator"
+    machine = "a TPU" if kernel.is_on_tpu else "no accelerator"
     remedy = 'Set "machine_shape": "NvidiaTeslaT4" and "enable_gpu": true in kernel-metadata.json.'
     pip = installed_modules(code)
     libraries = set(gpu_modules())
     for node, names in code.import_statements:
         heads = {name.partition(".")[0] for name in names}
         if heads & libraries and not heads & pip and not is_guarded(code, node):
-            message = f"{sorted(heads & libraries)[0]} needs a GPU, and kernel-metadata.json asks for {where}."
-            yield Problem(code.place(node), message, remedy)
+            message = f"{sorted(heads & libraries)[0]} needs a GPU, and kernel-metadata.json asks for {machine}."
+            yield RuleProblem(code.place(node), message, remedy)
             return
     for call in code.calls:
-        named = [
+        gpu_arguments = [
             (name, value)
             for name, value in gpu_keywords()
             if isinstance(code.text(call.keyword(name)), str) and str(code.text(call.keyword(name))).startswith(value)
         ]
-        is_set = bool(named) or _settings_ask_for_gpu(code, call)
+        is_set = bool(gpu_arguments) or _settings_ask_for_gpu(code, call)
         is_cuda = call.last == "cuda" and call.receiver is not None and not call.name.startswith("torch.cuda")
         is_moved = call.last == "to" and (code.text(call.argument(0, "device")) or "").startswith("cuda")
         if (is_set or is_cuda or is_moved) and not is_guarded(code, call.node, any_if=True):
-            message = f"This computes on a GPU, and kernel-metadata.json asks for {where}."
-            yield Problem(code.place(call.node), message, remedy)
+            message = f"This computes on a GPU, and kernel-metadata.json asks for {machine}."
+            yield RuleProblem(code.place(call.node), message, remedy)
             return
     # What asks first goes on by the CPU: for training that is a session lost, for a few predictions it is not.
     if "torch_xla" in code.modules or not any(_trains_torch(code, call) for call in code.calls):
         return
     for call in code.calls:
         if call.name == "torch.device" and "cuda" in ast.dump(call.node):
-            message = f"Without a GPU this is the CPU, silently, and kernel-metadata.json asks for {where}."
-            yield Problem(code.place(call.node), message, remedy)
+            message = f"Without a GPU this is the CPU, silently, and kernel-metadata.json asks for {machine}."
+            yield RuleProblem(code.place(call.node), message, remedy)
             return
 
 
 @rule("N092", "backend-set-too-late", Severity.WARNING)
-def backend_set_too_late(kernel: KernelSource) -> Iterator[Problem]:
+def backend_set_too_late(kernel: KernelSource) -> Iterator[RuleProblem]:
     """`KERAS_BACKEND` is set after Keras was imported, which reads it once, at its import.
 
     The notebook goes on with TensorFlow, which has no TPU in Kaggle's image: it trains on the CPU.
@@ -219,18 +226,20 @@ def backend_set_too_late(kernel: KernelSource) -> Iterator[Problem]:
         if not early and code.order(node) > first and code.text(value) != "tensorflow":
             message = "Keras was imported before, and has chosen TensorFlow by then."
             remedy = 'Move os.environ["KERAS_BACKEND"] = … above every import of Keras.'
-            yield Problem(code.place(node), message, remedy)
+            yield RuleProblem(code.place(node), message, remedy)
             return
     for cell, line, command in code.commands():
         is_set = command.removeprefix("env ").replace(" ", "").startswith("KERAS_BACKEND=")
         if is_set and not early and (code.cells.index(cell), line) > first and not command.endswith("tensorflow"):
             message = "Keras was imported before, and has chosen TensorFlow by then."
-            yield Problem(code.place(cell, line), message, "Set KERAS_BACKEND in the first cell, above the imports.")
+            yield RuleProblem(
+                code.place(cell, line), message, "Set KERAS_BACKEND in the first cell, above the imports."
+            )
             return
 
 
 @rule("N093", "tpu-is-not-used", Severity.WARNING)
-def tpu_is_not_used(kernel: KernelSource) -> Iterator[Problem]:
+def tpu_is_not_used(kernel: KernelSource) -> Iterator[RuleProblem]:
     """The metadata ask for a TPU, and the code trains with something that does not use it.
 
     TensorFlow and Keras on TensorFlow find no TPU in Kaggle's image, PyTorch needs torch_xla, and trees run on the CPU:
@@ -246,28 +255,28 @@ def tpu_is_not_used(kernel: KernelSource) -> Iterator[Problem]:
     backend = {code.text(value) for _, value in _environment(code, "KERAS_BACKEND")}
     texts = strings_and_commands(code)
     if backend - {"tensorflow"} or any(
-        text in each for each in texts for text in ("KERAS_BACKEND", "torch_xla", "jax")
+        text in snippet for snippet in texts for text in ("KERAS_BACKEND", "torch_xla", "jax")
     ):
         return
-    if not code.called.isdisjoint({"Accelerator", "notebook_launcher", "xla_device"}):
+    if not code.callee_names.isdisjoint({"Accelerator", "notebook_launcher", "xla_device"}):
         return
     for call in code.calls:
         is_keras = call.last in {"fit", "fit_generator"} and bool({"keras", "tensorflow"} & code.modules)
         is_torch = _trains_torch(code, call)
         if (is_keras and is_keras_fit(code, call)) or is_torch:
-            what = "PyTorch without torch_xla" if is_torch and not is_keras else "Keras on TensorFlow"
-            message = f"{what} does not use the TPU that kernel-metadata.json asks for: this trains on the CPU."
+            framework = "PyTorch without torch_xla" if is_torch and not is_keras else "Keras on TensorFlow"
+            message = f"{framework} does not use the TPU that kernel-metadata.json asks for: this trains on the CPU."
             remedy = 'Write os.environ["KERAS_BACKEND"] = "jax" above the imports, or ask for a GPU in the metadata.'
             if is_torch and not is_keras:
                 remedy = (
                     'Write device = torch_xla.device(), or "machine_shape": "NvidiaTeslaT4" in kernel-metadata.json.'
                 )
-            yield Problem(code.place(call.node), message, remedy)
+            yield RuleProblem(code.place(call.node), message, remedy)
             return
 
 
 @rule("N094", "one-gpu-of-two", Severity.NOTE)
-def one_gpu_of_two(kernel: KernelSource) -> Iterator[Problem]:
+def one_gpu_of_two(kernel: KernelSource) -> Iterator[RuleProblem]:
     """The session has two T4, and the training uses the first.
 
     The quota counts the session, not the cards: the second one is free.
@@ -280,7 +289,7 @@ def one_gpu_of_two(kernel: KernelSource) -> Iterator[Problem]:
     code = kernel.code
     if not kernel.is_on_t4:
         return
-    names = code.called
+    names = code.callee_names
     texts = strings_and_commands(code)
     if names & _TWO or code.modules & _HIGHER_LEVEL or any("cuda:1" in t or "device_map" in t for t in texts):
         return
@@ -296,13 +305,13 @@ def one_gpu_of_two(kernel: KernelSource) -> Iterator[Problem]:
         if is_torch or is_keras:
             message = "This trains on one of the session's two T4."
             way = "Write model = torch.nn.DataParallel(model)" if is_torch else _KERAS_ON_TWO
-            yield Problem(code.place(call.node), message, f"{way}, or train a fold on each.")
+            yield RuleProblem(code.place(call.node), message, f"{way}, or train a fold on each.")
             return
 
 
-def _is_endless_iterator(code: NotebookCode, iterated: ast.expr) -> bool:
+def _is_endless_iterator(code: NotebookCode, iterable: ast.expr) -> bool:
     """True for what a `for` never comes to the end of, through enumerate and a progress bar."""
-    node = code.resolved(iterated) or iterated
+    node = code.resolve(iterable) or iterable
     call = code.call(node)
     if call is not None and call.last in _WRAPPERS and call.node.args:
         return _is_endless_iterator(code, call.node.args[0])
@@ -313,10 +322,10 @@ def _is_endless_iterator(code: NotebookCode, iterated: ast.expr) -> bool:
 
 def _leaves(code: NotebookCode, loop: ast.While | ast.For) -> bool:
     """True if something in a loop can end it, or it serves somebody who does."""
-    stack: list[tuple[ast.AST, bool]] = [(each, True) for each in loop.body]
+    stack: list[tuple[ast.AST, bool]] = [(statement, True) for statement in loop.body]
     while stack:
-        node, own = stack.pop()
-        if isinstance(node, ast.Break) and own:
+        node, is_own_loop = stack.pop()
+        if isinstance(node, ast.Break) and is_own_loop:
             return True
         if isinstance(node, ast.Return | ast.Raise | ast.Assert | ast.Yield | ast.YieldFrom | ast.Await):
             return True
@@ -327,7 +336,7 @@ def _leaves(code: NotebookCode, loop: ast.While | ast.For) -> bool:
             return True
         is_inner = isinstance(node, ast.While | ast.For | ast.AsyncFor)
         if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef):
-            stack += [(child, own and not is_inner) for child in ast.iter_child_nodes(node)]
+            stack += [(child, is_own_loop and not is_inner) for child in ast.iter_child_nodes(node)]
     return False
 
 
@@ -359,18 +368,18 @@ def _is_called(code: NotebookCode, node: ast.AST) -> bool:
 def _names_used(code: NotebookCode) -> frozenset[str]:
     """The names and attributes of a notebook, but for those that threads are given, which end with the session."""
     helpers = [call for call in code.calls if call.last in {"Thread", "Timer", "Process"}]
-    beside = {each for call in helpers for each in ast.walk(call.node)}
-    names = {each.id for each in code.nodes(ast.Name) if each not in beside}
-    return frozenset(names | {each.attr for each in code.nodes(ast.Attribute) if each not in beside})
+    beside = {node for call in helpers for node in ast.walk(call.node)}
+    names = {node.id for node in code.nodes(ast.Name) if node not in beside}
+    return frozenset(names | {node.attr for node in code.nodes(ast.Attribute) if node not in beside})
 
 
 def _asks_where(code: NotebookCode, node: ast.AST) -> bool:
-    return any(isinstance(each, ast.If) for each in code.ancestors(node))
+    return any(isinstance(ancestor, ast.If) for ancestor in code.ancestors(node))
 
 
 def _is_endless(code: NotebookCode, node: ast.expr, depth: int = 0) -> bool:
     """True for a dataset of tf.data that repeats without end, through names and functions of the notebook."""
-    node = code.resolved(node) or node
+    node = code.resolve(node) or node
     call = code.call(node)
     if isinstance(node, ast.Name) and depth <= _DEEPEST:
         return _name_is_endless(code, node, depth)
@@ -385,9 +394,9 @@ def _is_endless(code: NotebookCode, node: ast.expr, depth: int = 0) -> bool:
     return _function_is_endless(code, call, depth)
 
 
-def _repeats_without_end(code: NotebookCode, call: Call) -> bool:
+def _repeats_without_end(code: NotebookCode, call: CodeCall) -> bool:
     """True for `repeat()`, `repeat(None)` and `repeat(-1)` of a dataset."""
-    count = code.resolved(call.argument(0, "count"))
+    count = code.resolve(call.argument(0, "count"))
     is_free = count is None and not call.node.args and not call.node.keywords
     is_minus = code.number(call.argument(0, "count")) == -1 or ast.unparse(count or ast.Constant(0)) == "-1"
     is_none = isinstance(count, ast.Constant) and count.value is None
@@ -401,27 +410,27 @@ def _name_is_endless(code: NotebookCode, node: ast.Name, depth: int) -> bool:
 
 @lru_cache(maxsize=100)  # a loop over models asks for the same data set again
 def _all_given_is_endless(code: NotebookCode, function: FunctionNode | None, name: str, depth: int) -> bool:
-    found = _assigned(code).get((function, name), [])
-    if not found or any(_asks_where(code, each) for each in found):
+    values = _index_values(code).get((function, name), [])
+    if not values or any(_asks_where(code, value) for value in values):
         return False
-    return _chain_is_endless(code, found, name, depth)
+    return _chain_is_endless(code, values, name, depth)
 
 
 @lru_cache(maxsize=1)
-def _assigned(code: NotebookCode) -> Mapping[tuple[FunctionNode | None, str], list[ast.expr]]:
+def _index_values(code: NotebookCode) -> Mapping[tuple[FunctionNode | None, str], list[ast.expr]]:
     """The expressions that each name of a scope is given alone."""
-    assigned: dict[tuple[FunctionNode | None, str], list[ast.expr]] = defaultdict(list)
-    for each in code.nodes(ast.Assign):
-        if len(each.targets) == 1 and isinstance(each.targets[0], ast.Name):
-            assigned[code.function(each), each.targets[0].id].append(each.value)
-    return assigned
+    values: dict[tuple[FunctionNode | None, str], list[ast.expr]] = defaultdict(list)
+    for assignment in code.nodes(ast.Assign):
+        if len(assignment.targets) == 1 and isinstance(assignment.targets[0], ast.Name):
+            values[code.function(assignment), assignment.targets[0].id].append(assignment.value)
+    return values
 
 
 def _chain_is_endless(code: NotebookCode, values: list[ast.expr], name: str, depth: int) -> bool:
     state = False
     for value in values:
-        call: Call | None = code.call(value)
-        methods: list[Call] = []
+        call: CodeCall | None = code.call(value)
+        methods: list[CodeCall] = []
         while call is not None and call.receiver is not None:
             methods.append(call)
             inner = call.receiver
@@ -440,7 +449,7 @@ def _chain_is_endless(code: NotebookCode, values: list[ast.expr], name: str, dep
     return state
 
 
-def _function_is_endless(code: NotebookCode, call: Call, depth: int) -> bool:
+def _function_is_endless(code: NotebookCode, call: CodeCall, depth: int) -> bool:
     """True if a function of the notebook returns an endless dataset whatever it is given.
 
     A `repeat` under an `if` of one of its parameters counts where the call, or the default, makes it true.
@@ -450,24 +459,32 @@ def _function_is_endless(code: NotebookCode, call: Call, depth: int) -> bool:
         return False
     if _yields_without_end(code, function):
         return True
-    returned = [each.value for each in code.nodes(ast.Return) if code.function(each) is function and each.value]
-    if len(returned) != 1:
+    return_values = [
+        statement.value
+        for statement in code.nodes(ast.Return)
+        if code.function(statement) is function and statement.value
+    ]
+    if len(return_values) != 1:
         return False
-    value = begin = returned[0]
+    value = begin = return_values[0]
     while (method := code.call(begin)) is not None and method.receiver is not None:
         begin = method.receiver
     name = begin.id if isinstance(begin, ast.Name) else ""
-    assigned = [
-        each
-        for each in code.nodes(ast.Assign)
-        if code.function(each) is function and isinstance(each.targets[0], ast.Name) and each.targets[0].id == name
+    assignments = [
+        assignment
+        for assignment in code.nodes(ast.Assign)
+        if code.function(assignment) is function
+        and isinstance(assignment.targets[0], ast.Name)
+        and assignment.targets[0].id == name
     ]
-    if not assigned:
+    if not assignments:
         return _is_endless(code, value, depth + 1)
-    kept = [
-        each.value for each in sorted(assigned, key=lambda each: each.lineno) if _is_taken(code, each, function, call)
+    values = [
+        assignment.value
+        for assignment in sorted(assignments, key=lambda assignment: assignment.lineno)
+        if _is_taken(code, assignment, function, call)
     ]
-    return _chain_is_endless(code, kept if value is begin else [*kept, value], name, depth)
+    return _chain_is_endless(code, values if value is begin else [*values, value], name, depth)
 
 
 def _yields_without_end(code: NotebookCode, function: ast.FunctionDef) -> bool:
@@ -475,15 +492,15 @@ def _yields_without_end(code: NotebookCode, function: ast.FunctionDef) -> bool:
     last = function.body[-1]
     if not isinstance(last, ast.While) or not _is_always(code, last.test, truth=True):
         return False
-    inside = [each for each in ast.walk(function) if code.function(each) is function]
+    inside = [node for node in ast.walk(function) if code.function(node) is function]
     ends = (ast.Break, ast.Return, ast.Raise, ast.Assert)
-    is_generator = any(isinstance(each, ast.Yield) for each in inside)
+    is_generator = any(isinstance(node, ast.Yield) for node in inside)
     # The break of an inner loop counts as an end, too, and so does `next`: rather silent than wrong.
-    is_ended = any(isinstance(each, ends) for each in inside) or any(call.name in _ENDINGS for call in code.below(last))
+    is_ended = any(isinstance(node, ends) for node in inside) or any(call.name in _ENDINGS for call in code.below(last))
     return is_generator and not is_ended
 
 
-def _function_called(code: NotebookCode, call: Call) -> ast.FunctionDef | None:
+def _function_called(code: NotebookCode, call: CodeCall) -> ast.FunctionDef | None:
     """The one function of the notebook that a call means, or the one method of its object's class."""
     functions = code.functions_named.get(call.last, [])
     function = functions[0] if len(functions) == 1 else None
@@ -492,13 +509,13 @@ def _function_called(code: NotebookCode, call: Call) -> ast.FunctionDef | None:
     owner = code.class_of(function)
     if owner is None or call.receiver is None:
         return function if owner is None and call.receiver is None else None
-    made = code.call(code.resolved(call.receiver))
-    is_instance = made is not None and made.name == owner.name
+    constructor = code.call(code.resolve(call.receiver))
+    is_instance = constructor is not None and constructor.name == owner.name
     is_named = isinstance(call.receiver, ast.Name) and call.receiver.id in {"self", "cls", owner.name}
     return function if is_instance or is_named else None
 
 
-def _is_taken(code: NotebookCode, node: ast.AST, function: ast.FunctionDef, call: Call) -> bool:
+def _is_taken(code: NotebookCode, node: ast.AST, function: ast.FunctionDef, call: CodeCall) -> bool:
     """True if a call goes through a statement of a function, as far as its arguments are plain."""
     inner = node
     for around in code.ancestors(node):
@@ -512,14 +529,14 @@ def _is_taken(code: NotebookCode, node: ast.AST, function: ast.FunctionDef, call
     return True
 
 
-def _truth(test: ast.expr, function: ast.FunctionDef, call: Call) -> bool | None:
+def _truth(test: ast.expr, function: ast.FunctionDef, call: CodeCall) -> bool | None:
     """Whether a test of one parameter holds in a call, or None."""
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         inner = _truth(test.operand, function, call)
         return None if inner is None else not inner
     if not isinstance(test, ast.Name):
         return None
-    names = [each.arg for each in function.args.args if each.arg not in {"self", "cls"}]
+    names = [parameter.arg for parameter in function.args.args if parameter.arg not in {"self", "cls"}]
     if test.id not in names:
         return None
     at = names.index(test.id)
@@ -531,13 +548,16 @@ def _truth(test: ast.expr, function: ast.FunctionDef, call: Call) -> bool | None
     return bool(value.value) if isinstance(value, ast.Constant) else None
 
 
-def _settings_ask_for_gpu(code: NotebookCode, call: Call) -> bool:
+def _settings_ask_for_gpu(code: NotebookCode, call: CodeCall) -> bool:
     """True if a call of a boosting library is given a dictionary with a setting that asks for a GPU."""
     if call.name.partition(".")[0] not in _BOOSTING:
         return False
-    arguments = [*call.node.args, *(each.value for each in call.node.keywords if each.arg in (None, "params"))]
+    arguments = [
+        *call.node.args,
+        *(argument.value for argument in call.node.keywords if argument.arg in (None, "params")),
+    ]
     for node in arguments:
-        settings = code.resolved(node)
+        settings = code.resolve(node)
         if not isinstance(settings, ast.Dict):
             continue
         for key, value in zip(settings.keys, settings.values, strict=True):
@@ -549,7 +569,7 @@ def _settings_ask_for_gpu(code: NotebookCode, call: Call) -> bool:
 
 def _tpu_uses(code: NotebookCode) -> list[ast.AST]:
     """What asks for a TPU: a strategy, a device of torch_xla, `jax.devices("tpu")`; not where it is one of several."""
-    found = []
+    uses = []
     for call in code.calls:
         is_strategy = call.last in _TPU_NAMES or call.name.endswith("TPUClusterResolver.connect")
         is_xla = call.name in {"torch_xla.device", "torch_xla.core.xla_model.xla_device", "torch_xla.launch"}
@@ -558,16 +578,20 @@ def _tpu_uses(code: NotebookCode) -> list[ast.AST]:
         is_one_of_several = code.function(call.node) is not None and _has_fallback(code)
         is_asked_for = (is_strategy or is_xla or is_jax) and not is_guarded(code, call.node, any_if=True)
         if is_asked_for and not is_one_of_several:
-            found.append(call.node)
-    claims = (each for each in code.nodes(ast.Assert) if "'tpu'" in ast.unparse(each.test) and "jax" in code.modules)
-    return found + list(claims)
+            uses.append(call.node)
+    claims = (
+        assertion
+        for assertion in code.nodes(ast.Assert)
+        if "'tpu'" in ast.unparse(assertion.test) and "jax" in code.modules
+    )
+    return uses + list(claims)
 
 
 @lru_cache(maxsize=2)  # asked for each call
 def _has_fallback(code: NotebookCode) -> bool:
     """True if the notebook knows other machines too: it catches a missing TPU or asks for a GPU."""
     return any(call.name.endswith(("cuda.is_available", "list_physical_devices")) for call in code.calls) or any(
-        isinstance(each, ast.Try) for each in code.nodes(ast.Try)
+        isinstance(node, ast.Try) for node in code.nodes(ast.Try)
     )
 
 
@@ -576,9 +600,9 @@ def _environment(code: NotebookCode, variable: str) -> list[tuple[ast.AST, ast.e
     return [(node, value) for node, name, value in code.environment_settings if name == variable]
 
 
-def _trains_torch(code: NotebookCode, call: Call) -> bool:
+def _trains_torch(code: NotebookCode, call: CodeCall) -> bool:
     """True for `loss.backward()` in a loop of a notebook that steps an optimizer of torch."""
     if "torch" not in code.modules or call.last != "backward" or call.receiver is None:
         return False
-    in_loop = any(isinstance(each, ast.For | ast.While) for each in code.ancestors(call.node))
-    return in_loop and "step" in code.called
+    in_loop = any(isinstance(ancestor, ast.For | ast.While) for ancestor in code.ancestors(call.node))
+    return in_loop and "step" in code.callee_names

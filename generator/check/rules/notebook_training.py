@@ -9,12 +9,12 @@ from functools import lru_cache
 from itertools import pairwise
 from pathlib import PurePosixPath
 
-from generator.check.cell_text import Call, FunctionNode, arguments_given, is_true, walk
+from generator.check.cell_text import CodeCall, FunctionNode, arguments_given, is_true, walk_nodes
 from generator.check.code import UNKNOWN, NotebookCode
 from generator.check.compiled import is_keras
 from generator.check.environment import Write, installed_modules, is_guarded, shell_commands, writes
 from generator.check.findings import Severity
-from generator.check.rule import Problem, rule
+from generator.check.rule import RuleProblem, rule
 from generator.check.source import KernelSource, Purpose
 from generator.check.tpu import is_keras_fit, is_keras_model, is_long_keras_fit, keras_stars
 from generator.pair.cells import differing
@@ -38,7 +38,7 @@ _OWN_STEPS = {"train_step", "test_step", "compute_metrics", "get_metrics_result"
 
 
 @rule("N033", "format-that-keras-refuses")
-def format_that_keras_refuses(kernel: KernelSource) -> Iterator[Problem]:
+def format_that_keras_refuses(kernel: KernelSource) -> Iterator[RuleProblem]:
     """A model or its weights are saved under a name that Keras 3 refuses.
 
     ValueError, after all the training: `model.save` takes names that end in .keras or .h5, `save_weights` and a
@@ -62,11 +62,11 @@ def format_that_keras_refuses(kernel: KernelSource) -> Iterator[Problem]:
             continue
         remedy = _name_that_keras_takes(code, call, end)
         if remedy:
-            yield Problem(code.place(call.node), f"Keras 3 refuses to save as {end}, with a ValueError.", remedy)
+            yield RuleProblem(code.place(call.node), f"Keras 3 refuses to save as {end}, with a ValueError.", remedy)
 
 
 @rule("N034", "watched-name-does-not-exist", Severity.WARNING)
-def watched_name_does_not_exist(kernel: KernelSource) -> Iterator[Problem]:
+def watched_name_does_not_exist(kernel: KernelSource) -> Iterator[RuleProblem]:
     """A callback watches a metric that the training does not compute.
 
     Keras warns once and goes on: nothing is stopped, no learning rate lowered, and with `save_best_only` nothing saved.
@@ -89,23 +89,23 @@ def watched_name_does_not_exist(kernel: KernelSource) -> Iterator[Problem]:
     for call in code.calls:
         if call.last not in _WATCHES or not is_keras(call.name, code) or call.is_open:
             continue
-        given = call.argument(1 if call.last == "ModelCheckpoint" else 0, "monitor")
-        watched = code.text(given) if given is not None else _WATCHES[call.last]
-        if not watched or UNKNOWN in watched:
+        monitor = call.argument(1 if call.last == "ModelCheckpoint" else 0, "monitor")
+        metric = code.text(monitor) if monitor is not None else _WATCHES[call.last]
+        if not metric or UNKNOWN in metric:
             continue
-        base = watched.removeprefix("val_")
-        if watched.startswith("val_") and not validates:
-            message = f"{watched} is watched, and no fit has validation data."
-            yield Problem(code.place(call.node), message, 'Write monitor="loss", or give fit validation_data=….')
+        base = metric.removeprefix("val_")
+        if metric.startswith("val_") and not validates:
+            message = f"{metric} is watched, and no fit has validation data."
+            yield RuleProblem(code.place(call.node), message, 'Write monitor="loss", or give fit validation_data=….')
         elif names is not None and base != "loss" and base not in names and not base.endswith("_loss"):
-            known = ", ".join(sorted({"loss", *names}))
-            message = f"{watched} is watched, and compile has no metric of that name ({known})."
+            choices = ", ".join(sorted({"loss", *names}))
+            message = f"{metric} is watched, and compile has no metric of that name ({choices})."
             close = f"val_{sorted(names)[0]}" if names else "val_loss"
-            yield Problem(code.place(call.node), message, f'Write monitor="{close}".')
+            yield RuleProblem(code.place(call.node), message, f'Write monitor="{close}".')
 
 
 @rule("N035", "nothing-is-saved", Severity.NOTE)
-def nothing_is_saved(kernel: KernelSource) -> Iterator[Problem]:
+def nothing_is_saved(kernel: KernelSource) -> Iterator[RuleProblem]:
     """A model is trained, and the notebook writes nothing at all.
 
     When the session ends, what it trained is gone: /kaggle/working has no weights, no predictions and no scores.
@@ -119,7 +119,7 @@ def nothing_is_saved(kernel: KernelSource) -> Iterator[Problem]:
         return
     if any(cell.syntax_error for cell in code.cells):
         return
-    ends = code.called
+    ends = code.callee_names
     if ends & {*_SAVES} or ends & _OWN_TRAINERS or not code.is_whole:
         return
     if any("w" in (code.text(call.argument(1, "mode")) or "") for call in code.calls if call.last == "open"):
@@ -135,11 +135,11 @@ def nothing_is_saved(kernel: KernelSource) -> Iterator[Problem]:
         remedy = 'Save the weights after it, e.g. model.save_weights("model.weights.h5").'
         if call.last == "backward":
             remedy = 'Save the weights after it: torch.save(model.state_dict(), "model.pt").'
-        yield Problem(code.place(call.node), message, remedy)
+        yield RuleProblem(code.place(call.node), message, remedy)
 
 
 @rule("N036", "one-optimizer-for-several-models", Severity.WARNING)
-def one_optimizer_for_several_models(kernel: KernelSource) -> Iterator[Problem]:
+def one_optimizer_for_several_models(kernel: KernelSource) -> Iterator[RuleProblem]:
     """An optimizer that was made once is given to the model of every fold, or to several models.
 
     Keras 3 builds an optimizer for the variables of its first model: the second one ends with "The optimizer cannot
@@ -151,33 +151,37 @@ def one_optimizer_for_several_models(kernel: KernelSource) -> Iterator[Problem]:
     code = kernel.code
     if _is_keras_legacy(code):
         return
-    compiled: dict[tuple[ast.AST, FunctionNode | None], list[Call]] = defaultdict(list)
+    models_by_optimizer: dict[tuple[ast.AST, FunctionNode | None], list[CodeCall]] = defaultdict(list)
     compiles = [call for call in code.calls if call.last == "compile"]
-    for call in sorted(compiles, key=lambda each: code.order(each.node)):
+    for call in sorted(compiles, key=lambda compile_call: code.order(compile_call.node)):
         if call.receiver is None or is_guarded(code, call.node):
             continue
         optimizer = call.argument(0, "optimizer")
-        made = code.call(code.resolved(optimizer)) if isinstance(optimizer, ast.Name | ast.Attribute) else None
-        if made is None or ".optimizers." not in made.name or not is_keras(made.name, code):
+        optimizer_call = code.call(code.resolve(optimizer)) if isinstance(optimizer, ast.Name | ast.Attribute) else None
+        if (
+            optimizer_call is None
+            or ".optimizers." not in optimizer_call.name
+            or not is_keras(optimizer_call.name, code)
+        ):
             continue
         loop = _model_loop(code, call)
-        if loop is not None and not _is_within(code, made.node, loop):
+        if loop is not None and not _is_within(code, optimizer_call.node, loop):
             message = "The models of all folds share this optimizer, which Keras 3 refuses from the second one on."
-            remedy = f"Make it here: compile(optimizer={ast.unparse(made.node)[:60]}, …)."
-            yield Problem(code.place(call.node), message, remedy)
+            remedy = f"Make it here: compile(optimizer={ast.unparse(optimizer_call.node)[:60]}, …)."
+            yield RuleProblem(code.place(call.node), message, remedy)
             continue
         model = None if is_guarded(code, call.node, any_if=True) else _model_trained(code, call)
-        others = compiled[made.node, code.function(call.node)]
-        if model is not None and others and model not in others and _has_own_weights(code, model):
+        other_models = models_by_optimizer[optimizer_call.node, code.function(call.node)]
+        if model is not None and other_models and model not in other_models and _has_own_weights(code, model):
             message = "This optimizer is another model's already, and Keras 3 refuses it when this one is trained."
-            remedy = f"Make one for each: compile(optimizer={ast.unparse(made.node)[:60]}, …)."
-            yield Problem(code.place(call.node), message, remedy)
+            remedy = f"Make one for each: compile(optimizer={ast.unparse(optimizer_call.node)[:60]}, …)."
+            yield RuleProblem(code.place(call.node), message, remedy)
         if model is not None:
-            others.append(model)
+            other_models.append(model)
 
 
 @rule("N037", "softmax-over-one-unit", Severity.WARNING)
-def softmax_over_one_unit(kernel: KernelSource) -> Iterator[Problem]:
+def softmax_over_one_unit(kernel: KernelSource) -> Iterator[RuleProblem]:
     """The last layer has one unit and a softmax, which is 1 whatever comes in.
 
     Nothing fails: the loss stays where it is, and every prediction is the same class.
@@ -194,25 +198,25 @@ def softmax_over_one_unit(kernel: KernelSource) -> Iterator[Problem]:
             )
             if is_softmax and _belongs_to(code, call, {"keras", "tensorflow", "tf_keras"}):
                 message = "A softmax over one unit is always 1."
-                yield Problem(code.place(call.node), message, 'Write activation="sigmoid".')
-        layers: list[Call | None] = []
+                yield RuleProblem(code.place(call.node), message, 'Write activation="sigmoid".')
+        layers: list[CodeCall | None] = []
         if call.name in {"torch.nn.Sequential", "keras.Sequential", "tensorflow.keras.Sequential"}:
             parts = call.node.args
             if len(parts) == 1 and isinstance(parts[0], ast.List):
                 parts = parts[0].elts
-            layers = [code.call(each) for each in parts]
+            layers = [code.call(part) for part in parts]
         elif isinstance(call.node.func, ast.Call) and len(call.node.args) == 1:  # keras.layers.Softmax()(x)
-            made = code.call(_in_force(code, call.node.args[0]))
-            layers = [code.call(made.node.func) if made is not None else None, code.call(call.node.func)]
+            inner_call = code.call(_in_force(code, call.node.args[0]))
+            layers = [code.call(inner_call.node.func) if inner_call is not None else None, code.call(call.node.func)]
         for before, after in pairwise(layers):
             if before is not None and after is not None and _has_one_unit(code, before) and _is_softmax(code, after):
                 message = "A softmax over one unit is always 1."
                 remedy = 'Write torch.nn.Sigmoid() or activation="sigmoid", for which one unit is right.'
-                yield Problem(code.place(after.node), message, remedy)
+                yield RuleProblem(code.place(after.node), message, remedy)
 
 
 @rule("N038", "split-after-shuffle", Severity.WARNING)
-def split_after_shuffle(kernel: KernelSource) -> Iterator[Problem]:
+def split_after_shuffle(kernel: KernelSource) -> Iterator[RuleProblem]:
     """A dataset is shuffled, and then split by `take` and `skip`.
 
     `shuffle` draws a new order each time that the dataset is read: each epoch of `take` sees other examples than those
@@ -224,16 +228,16 @@ def split_after_shuffle(kernel: KernelSource) -> Iterator[Problem]:
     code = kernel.code
     if not {"tensorflow", "tensorflow_datasets", "keras"} & code.modules:
         return
-    taken = {_shuffle_of(code, call.receiver) for call in code.calls if call.last == "take"}
+    taken_shuffles = {_shuffle_of(code, call.receiver) for call in code.calls if call.last == "take"}
     for call in code.calls:
-        shuffled = _shuffle_of(code, call.receiver) if call.last == "skip" else None
-        if shuffled is not None and shuffled in taken:
+        shuffle = _shuffle_of(code, call.receiver) if call.last == "skip" else None
+        if shuffle is not None and shuffle in taken_shuffles:
             message = "This dataset is shuffled anew each time it is read, so that what take and skip give overlaps."
             remedy = "Split before the shuffle, or write shuffle(…, reshuffle_each_iteration=False)."
-            yield Problem(code.place(call.node), message, remedy)
+            yield RuleProblem(code.place(call.node), message, remedy)
 
 
-def _name_that_keras_takes(code: NotebookCode, call: Call, end: str) -> str:
+def _name_that_keras_takes(code: NotebookCode, call: CodeCall, end: str) -> str:
     """What to write where a call saves under a name that Keras 3 refuses, or nothing."""
     is_of_keras = is_keras(call.name, code)
     is_weights, is_whole = end.endswith(".weights.h5"), end.endswith((".keras", ".h5", ".hdf5"))
@@ -245,7 +249,7 @@ def _name_that_keras_takes(code: NotebookCode, call: Call, end: str) -> str:
         return f"Name it {_stem(end)}.keras."
     if call.last != "ModelCheckpoint" or not is_of_keras:
         return ""
-    only = code.resolved(call.argument(4, "save_weights_only"))
+    only = code.resolve(call.argument(4, "save_weights_only"))
     if is_true(only):
         return "" if is_weights else f"Name it {_stem(end)}.weights.h5."
     is_known = only is None or isinstance(only, ast.Constant)
@@ -259,7 +263,7 @@ def _is_keras_3(code: NotebookCode) -> bool:
 @lru_cache(maxsize=2)
 def _is_keras_legacy(code: NotebookCode) -> bool:
     """True where the notebook takes Keras 2: by the variable of TensorFlow, or an old version that it installs."""
-    texts = (each.value for each in code.nodes(ast.Constant) if isinstance(each.value, str))
+    texts = (constant.value for constant in code.nodes(ast.Constant) if isinstance(constant.value, str))
     commands = (command for _, _, command in code.commands())
     is_named = any(_LEGACY in text for text in [*texts, *commands])
     return (
@@ -276,38 +280,38 @@ def _metric_names(code: NotebookCode) -> set[str] | None:
     if not compiles or any(name in _OWN_STEPS for _, name in code.methods):
         return None
     for call in compiles:
-        metrics = code.resolved(call.argument(2, "metrics"))
+        metrics = code.resolve(call.argument(2, "metrics"))
         if metrics is None:
             if call.is_open or len(call.node.args) > 2:  # noqa: PLR2004 - metrics may be among them
                 return None
             continue
         if not isinstance(metrics, ast.List | ast.Tuple):
             return None
-        for each in metrics.elts:
-            name = _metric_name(code, each)
+        for metric in metrics.elts:
+            name = _metric_name(code, metric)
             if name is None:
                 return None
             names.update(name)
-    return names if code.called.isdisjoint({"add_metric", "add_loss"}) else None
+    return names if code.callee_names.isdisjoint({"add_metric", "add_loss"}) else None
 
 
 def _writes_logs(code: NotebookCode) -> bool:
     """True if a callback of the notebook adds metrics to those that Keras gives it: `logs["val_f1"] = …`."""
-    changed = [each.value for each in code.nodes(ast.Subscript) if isinstance(each.ctx, ast.Store)]
-    changed += [call.receiver for call in code.calls if call.last in _CHANGES and call.receiver]
-    changed += [each.target for each in code.nodes(ast.AugAssign)]  # logs |= {…}
-    names = [each for each in changed if isinstance(each, ast.Name)]
-    if any(each.id in _names_of_logs(code, each) for each in names):
+    targets = [node.value for node in code.nodes(ast.Subscript) if isinstance(node.ctx, ast.Store)]
+    targets += [call.receiver for call in code.calls if call.last in _CHANGES and call.receiver]
+    targets += [node.target for node in code.nodes(ast.AugAssign)]  # logs |= {…}
+    names = [node for node in targets if isinstance(node, ast.Name)]
+    if any(node.id in _names_of_logs(code, node) for node in names):
         return True
-    handed = _parameters_with_logs(code)
-    return any((code.function(each), each.id) in handed for each in names)
+    log_parameters = _parameters_with_logs(code)
+    return any((code.function(node), node.id) in log_parameters for node in names)
 
 
 def _parameters_with_logs(code: NotebookCode) -> set[tuple[FunctionNode | None, str]]:
     """The parameters of the notebook's functions that are given the metrics of an epoch, by any number of calls."""
-    found: set[tuple[FunctionNode | None, str]] = set()
+    parameters: set[tuple[FunctionNode | None, str]] = set()
     for _ in range(_ROUNDS):
-        before = len(found)
+        before = len(parameters)
         for call in code.calls:
             for function in code.functions_named.get(call.last, ()):
                 for parameter, value in arguments_given(function, call.node):
@@ -315,122 +319,123 @@ def _parameters_with_logs(code: NotebookCode) -> set[tuple[FunctionNode | None, 
                     if (
                         isinstance(value, ast.Name)
                         and is_named
-                        and (value.id in _names_of_logs(code, value) or (code.function(value), value.id) in found)
+                        and (value.id in _names_of_logs(code, value) or (code.function(value), value.id) in parameters)
                     ):
-                        found.add((function, parameter))
-        if len(found) == before:
+                        parameters.add((function, parameter))
+        if len(parameters) == before:
             break
-    return found
+    return parameters
 
 
 def _names_of_logs(code: NotebookCode, node: ast.AST) -> set[str]:
     """What the metrics of an epoch or a batch are called where a node is: `logs`, or the last parameter of `on_…`."""
     function = code.function(node)
     arguments = function.args.args if function is not None and getattr(function, "name", "").startswith("on_") else []
-    return {"logs", *(each.arg for each in arguments[-1:])}
+    return {"logs", *(argument.arg for argument in arguments[-1:])}
 
 
 def _metric_name(code: NotebookCode, node: ast.expr) -> set[str] | None:
     text = code.text(node)
     if text is not None and UNKNOWN not in text:
         return {"accuracy", "acc"} & {text} or {text}
-    call = code.call(code.resolved(node))
+    call = code.call(code.resolve(node))
     if call is not None and is_keras(call.name, code):
-        given = code.text(call.keyword("name"))
-        return {given} if given else {_snake(call.last)}
+        name = code.text(call.keyword("name"))
+        return {name} if name else {_snake(call.last)}
     if isinstance(node, ast.Name) and node.id in code.functions_named:
         return {node.id}
     return None
 
 
 def _snake(name: str) -> str:
-    known = {"AUC": "auc", "MeanSquaredError": "mean_squared_error", "MeanIoU": "mean_io_u"}
-    text = "".join(f"_{each.lower()}" if each.isupper() else each for each in name).lstrip("_")
-    return known.get(name, text)
+    special_cases = {"AUC": "auc", "MeanSquaredError": "mean_squared_error", "MeanIoU": "mean_io_u"}
+    text = "".join(f"_{character.lower()}" if character.isupper() else character for character in name).lstrip("_")
+    return special_cases.get(name, text)
 
 
 def _stem(name: str) -> str:
     return name.partition(".")[0].replace(UNKNOWN, "…") or "model"
 
 
-def _is_long_training(code: NotebookCode, call: Call) -> bool:
+def _is_long_training(code: NotebookCode, call: CodeCall) -> bool:
     """True for what trains a network for several epochs: a fit of Keras, or a loop around `backward`."""
     if is_long_keras_fit(code, call):
         return True
     if call.last == "backward" and "torch" in code.modules:
-        loops = [each for each in code.ancestors(call.node) if isinstance(each, ast.For | ast.While)]
-        return bool(loops) and "step" in code.called
+        loops = [ancestor for ancestor in code.ancestors(call.node) if isinstance(ancestor, ast.For | ast.While)]
+        return bool(loops) and "step" in code.callee_names
     return False
 
 
-def _model_loop(code: NotebookCode, call: Call) -> ast.AST | None:
+def _model_loop(code: NotebookCode, call: CodeCall) -> ast.AST | None:
     """The loop around a compile, or around the one call of its function, that makes the model anew each time."""
-    around = next((each for each in code.ancestors(call.node) if isinstance(each, ast.For)), None)
+    around = next((ancestor for ancestor in code.ancestors(call.node) if isinstance(ancestor, ast.For)), None)
     function = code.function(call.node)
     if around is None and function is not None:
         name = getattr(function, "name", "")
-        around_calls = (loop for each in code.calls_by_name.get(name, []) for loop in code.ancestors(each.node))
+        around_calls = (loop for caller in code.calls_by_name.get(name, []) for loop in code.ancestors(caller.node))
         return next((loop for loop in around_calls if isinstance(loop, ast.For)), None)
     if around is None or not isinstance(call.receiver, ast.Name):
         return around
-    made = [each for each in code.given(call.receiver) if each is not None]
-    return around if made and all(_is_within(code, each, around) for each in made) else None
+    values = [value for value in code.find_values(call.receiver) if value is not None]
+    return around if values and all(_is_within(code, value, around) for value in values) else None
 
 
-def _model_trained(code: NotebookCode, compiled: Call) -> Call | None:
+def _model_trained(code: NotebookCode, compile_call: CodeCall) -> CodeCall | None:
     """The call that makes the model of a `compile`, if that model is trained as well."""
-    name = compiled.receiver
-    meant = code.meant(name) if isinstance(name, ast.Name) else []
-    if not isinstance(name, ast.Name) or len(meant) != 1:
+    name = compile_call.receiver
+    values = code.find_meanings(name) if isinstance(name, ast.Name) else []
+    if not isinstance(name, ast.Name) or len(values) != 1:
         return None
-    trained = (code.meant(each) for each in _trained(code).get(name.id, []))
-    return code.call(meant[0]) if meant in trained else None
+    fitted_values = (code.find_meanings(receiver) for receiver in _index_fit_calls(code).get(name.id, []))
+    return code.call(values[0]) if values in fitted_values else None
 
 
 @lru_cache(maxsize=2)  # asked for each compile
-def _trained(code: NotebookCode) -> Mapping[str, list[ast.Name]]:
+def _index_fit_calls(code: NotebookCode) -> Mapping[str, list[ast.Name]]:
     """Where a name stands of which `fit` or `train_on_batch` is called."""
-    trained: dict[str, list[ast.Name]] = defaultdict(list)
+    receivers: dict[str, list[ast.Name]] = defaultdict(list)
     for call in code.calls:
         if call.last in {"fit", "train_on_batch"} and isinstance(call.receiver, ast.Name):
-            trained[call.receiver.id].append(call.receiver)
-    return trained
+            receivers[call.receiver.id].append(call.receiver)
+    return receivers
 
 
-def _has_own_weights(code: NotebookCode, made: Call) -> bool:
+def _has_own_weights(code: NotebookCode, model: CodeCall) -> bool:
     """True for a model that is made of constants alone, so that it shares no layer with another one."""
-    arguments = [*made.node.args, *(each.value for each in made.node.keywords)]
-    names = [each for argument in arguments for each in walk(argument) if isinstance(each, ast.Name)]
+    arguments = [*model.node.args, *(keyword.value for keyword in model.node.keywords)]
+    names = [node for argument in arguments for node in walk_nodes(argument) if isinstance(node, ast.Name)]
     return all(
-        each.id in code.imported or isinstance(code.resolved(each), ast.Constant | ast.Tuple | ast.List)
-        for each in names
+        node.id in code.imports or isinstance(code.resolve(node), ast.Constant | ast.Tuple | ast.List) for node in names
     )
 
 
 def _is_within(code: NotebookCode, node: ast.AST, around: ast.AST) -> bool:
-    return any(each is around for each in code.ancestors(node)) or code.function(node) is not code.function(around)
+    return any(ancestor is around for ancestor in code.ancestors(node)) or code.function(node) is not code.function(
+        around
+    )
 
 
-def _belongs_to(code: NotebookCode, call: Call, modules: set[str]) -> bool:
+def _belongs_to(code: NotebookCode, call: CodeCall, modules: set[str]) -> bool:
     return bool(modules & code.modules) and (call.name.partition(".")[0] in modules or "." not in call.name)
 
 
 def _in_force(code: NotebookCode, node: ast.expr | None) -> ast.expr | None:
     """The expression that a name stands for where it is, which may be given another one elsewhere."""
     for _ in range(20):
-        meant = code.meant(node) if isinstance(node, ast.Name) else []
-        if len(meant) != 1 or not isinstance(meant[0], ast.expr):
+        values = code.find_meanings(node) if isinstance(node, ast.Name) else []
+        if len(values) != 1 or not isinstance(values[0], ast.expr):
             break
-        node = meant[0]
-    return code.resolved(node)
+        node = values[0]
+    return code.resolve(node)
 
 
-def _has_one_unit(code: NotebookCode, layer: Call) -> bool:
+def _has_one_unit(code: NotebookCode, layer: CodeCall) -> bool:
     is_linear = layer.name == "torch.nn.Linear" and code.number(layer.argument(1, "out_features")) == 1
     return is_linear or (layer.last == "Dense" and code.number(layer.argument(0, "units")) == 1)
 
 
-def _is_softmax(code: NotebookCode, layer: Call) -> bool:
+def _is_softmax(code: NotebookCode, layer: CodeCall) -> bool:
     """True for a softmax over the last axis; over another one it weighs the steps of a sequence."""
     if layer.last == "Activation":
         return code.text(layer.argument(0, "activation")) == "softmax"
@@ -438,14 +443,14 @@ def _is_softmax(code: NotebookCode, layer: Call) -> bool:
     return layer.last in {"Softmax", "LogSoftmax"} and (axis is None or code.number(axis) == -1)
 
 
-def _shuffle_of(code: NotebookCode, node: ast.expr | None) -> Call | None:
+def _shuffle_of(code: NotebookCode, node: ast.expr | None) -> CodeCall | None:
     """The shuffle that a dataset went through last, if it draws anew each time and nothing keeps its order."""
     for _ in range(20):
         call = code.call(_in_force(code, node))
         if call is None or call.receiver is None:
             return None
         if call.last == "shuffle":
-            again = code.resolved(call.argument(2, "reshuffle_each_iteration"))
+            again = code.resolve(call.argument(2, "reshuffle_each_iteration"))
             is_kept = isinstance(again, ast.Constant) and again.value is False
             return None if is_kept or call.name.startswith(("numpy.", "random.")) else call
         if call.last in {"cache", "snapshot", "take", "skip"}:
@@ -474,7 +479,7 @@ _PICKLE_LOADS = {"pickle.load", "joblib.load", "dill.load", "cloudpickle.load", 
 
 
 @rule("N060", "submission-name")
-def submission_name(kernel: KernelSource) -> Iterator[Problem]:
+def submission_name(kernel: KernelSource) -> Iterator[RuleProblem]:
     """The submission is written under another name than the competition takes.
 
     A code competition looks for that one file in the output of the rerun; without it the submission ends as "Submission
@@ -483,28 +488,28 @@ def submission_name(kernel: KernelSource) -> Iterator[Problem]:
 
     Source (2026-11-23): kaggle.com/code-competition-debugging; the code requirements of competitions.
     """
-    wanted = _names_taken(kernel)
-    if not wanted or not kernel.code.is_whole:
+    accepted_names = _names_taken(kernel)
+    if not accepted_names or not kernel.code.is_whole:
         return
-    written = [write for write in writes(kernel.code) if not _is_folder(kernel.code, write)]
-    paths = [_from_working(write.path or UNKNOWN) for write in written]
-    if any(path in wanted for path in paths) or _may_be_written_otherwise(kernel, wanted, written):
+    file_writes = [write for write in writes(kernel.code) if not _is_folder(kernel.code, write)]
+    paths = [_from_working(write.path or UNKNOWN) for write in file_writes]
+    if any(path in accepted_names for path in paths) or _may_be_written_otherwise(kernel, accepted_names, file_writes):
         return
-    for write, path in zip(written, paths, strict=True):
-        name, takes = PurePosixPath(path).name, " or ".join(wanted[:2])
+    for write, path in zip(file_writes, paths, strict=True):
+        name, takes = PurePosixPath(path).name, " or ".join(accepted_names[:2])
         is_meant = name.lower().endswith(_TABLES) and _SUB.search(name.lower())
-        if UNKNOWN in path or not (is_meant or name.lower() in wanted):
+        if UNKNOWN in path or not (is_meant or name.lower() in accepted_names):
             continue
-        if name in wanted:
+        if name in accepted_names:
             message = f"The submission is written to {write.path}, and Kaggle looks for {takes} in /kaggle/working."
         else:
             message = f"The submission is called {name}, and the competition takes {takes}."
-        remedy = f'Write it to "/kaggle/working/{wanted[0]}".'
-        yield Problem(kernel.code.place(write.node), message, remedy)
+        remedy = f'Write it to "/kaggle/working/{accepted_names[0]}".'
+        yield RuleProblem(kernel.code.place(write.node), message, remedy)
 
 
 @rule("N066", "no-submission", Severity.WARNING)
-def no_submission(kernel: KernelSource) -> Iterator[Problem]:
+def no_submission(kernel: KernelSource) -> Iterator[RuleProblem]:
     """The inference of a code competition writes no file at all.
 
     The rerun ends as "Submission CSV Not Found", and is counted.
@@ -514,19 +519,21 @@ def no_submission(kernel: KernelSource) -> Iterator[Problem]:
     """
     code = kernel.code
     is_read = bool(code.calls) and code.is_whole and not any(cell.syntax_error for cell in code.cells)
-    wanted = _names_taken(kernel)
-    if not wanted or not is_read:
+    accepted_names = _names_taken(kernel)
+    if not accepted_names or not is_read:
         return
     may_write = code.stars or code.scripts or code.script or shell_commands(code) or writes(code)
     by_helper = any(call.last in _WRITERS or "subm" in call.name.lower() for call in code.calls)
-    if may_write or by_helper or _may_be_written_otherwise(kernel, wanted, []):
+    if may_write or by_helper or _may_be_written_otherwise(kernel, accepted_names, []):
         return
-    message = f"Nothing here writes a file, and the competition takes {' or '.join(wanted[:2])}."
-    yield Problem(code.place(code.cells[-1]), message, f'Write it: submission.to_csv("{wanted[0]}", index=False).')
+    message = f"Nothing here writes a file, and the competition takes {' or '.join(accepted_names[:2])}."
+    yield RuleProblem(
+        code.place(code.cells[-1]), message, f'Write it: submission.to_csv("{accepted_names[0]}", index=False).'
+    )
 
 
 @rule("N061", "keras-file-handed-over", Severity.WARNING)
-def keras_file_handed_over(kernel: KernelSource) -> Iterator[Problem]:
+def keras_file_handed_over(kernel: KernelSource) -> Iterator[RuleProblem]:
     """A whole Keras model (.keras, .h5) goes from the TPU image to the GPU image.
 
     The TPU image has the newer Keras: every .keras file of Keras 3.15 that was tried fails to load in 3.13, with
@@ -541,20 +548,20 @@ def keras_file_handed_over(kernel: KernelSource) -> Iterator[Problem]:
             remedy = (
                 'Write model.save_weights("model.weights.h5"), and build the model by the same code in both notebooks.'
             )
-            yield Problem(kernel.code.place(write.node), message, remedy)
-    own = {_name(write.path) for write in writes(kernel.code) if write.path}
+            yield RuleProblem(kernel.code.place(write.node), message, remedy)
+    own_files = {_name(write.path) for write in writes(kernel.code) if write.path}
     for call in kernel.code.calls:
         node, name = call.node, call.name
         path = kernel.code.text(node.args[0]) if node.args else None
         is_whole = name in _KERAS_LOADS and path is not None and path.endswith(".keras")
-        if is_whole and path and _name(path) not in own and kernel.has_no_internet:
+        if is_whole and path and _name(path) not in own_files and kernel.has_no_internet:
             message = f"{_name(path)} is a whole model, which loads only in the Keras that saved it, or a newer one."
             remedy = 'Build the model here, and write model.load_weights("….weights.h5") with what training saved.'
-            yield Problem(kernel.code.place(node), message, remedy)
+            yield RuleProblem(kernel.code.place(node), message, remedy)
 
 
 @rule("N062", "pickle-handed-over", Severity.WARNING)
-def pickle_handed_over(kernel: KernelSource) -> Iterator[Problem]:
+def pickle_handed_over(kernel: KernelSource) -> Iterator[RuleProblem]:
     """A pickle goes from the TPU image to the GPU image.
 
     The two have another Python, NumPy (2.5 and 2.0) and scikit-learn; a pickle is bound to the versions that wrote it,
@@ -570,11 +577,11 @@ def pickle_handed_over(kernel: KernelSource) -> Iterator[Problem]:
         if is_dump or is_load:
             message = "A pickle is bound to the versions of the image that wrote it."
             remedy = "Write numpy.savez for arrays, save_weights or safetensors for weights, json.dump for the rest."
-            yield Problem(kernel.code.place(node), message, remedy)
+            yield RuleProblem(kernel.code.place(node), message, remedy)
 
 
 @rule("N063", "bfloat16-on-t4", Severity.WARNING)
-def bfloat16_on_t4(kernel: KernelSource) -> Iterator[Problem]:
+def bfloat16_on_t4(kernel: KernelSource) -> Iterator[RuleProblem]:
     """A kernel on a T4 computes in bfloat16, which a T4 does not have.
 
     It is emulated, several times slower than float32; the policy comes along with code that was made for a TPU, and
@@ -588,15 +595,15 @@ def bfloat16_on_t4(kernel: KernelSource) -> Iterator[Problem]:
     for call in kernel.code.calls:
         node, name = call.node, call.name
         is_policy = name.rpartition(".")[2] in ("set_global_policy", "set_dtype_policy", "Policy", "DTypePolicy")
-        named = [*node.args, *(keyword.value for keyword in node.keywords)]
+        arguments = [*node.args, *(keyword.value for keyword in node.keywords)]
         is_torch = name.endswith(("autocast", ".to")) and any(
-            kernel.code.name(each) == "torch.bfloat16" for each in named
+            kernel.code.name(argument) == "torch.bfloat16" for argument in arguments
         )
-        is_policy = is_policy and any("bfloat16" in (kernel.code.text(each) or "") for each in named)
-        is_torch = is_torch or (call.last == "bfloat16" and not named and "torch" in kernel.code.modules)
+        is_policy = is_policy and any("bfloat16" in (kernel.code.text(argument) or "") for argument in arguments)
+        is_torch = is_torch or (call.last == "bfloat16" and not arguments and "torch" in kernel.code.modules)
         if is_torch or is_policy or _asks_for_bfloat16(kernel, call):
             message = "A T4 has no bfloat16, and emulates it slowly."
-            yield Problem(
+            yield RuleProblem(
                 kernel.code.place(node),
                 message,
                 'Write "mixed_float16" in Keras, torch.float16 or fp16=True in PyTorch; or leave it out for float32.',
@@ -604,7 +611,7 @@ def bfloat16_on_t4(kernel: KernelSource) -> Iterator[Problem]:
 
 
 @rule("N065", "submissions-of-other-kernels", Severity.WARNING)
-def submissions_of_other_kernels(kernel: KernelSource) -> Iterator[Problem]:
+def submissions_of_other_kernels(kernel: KernelSource) -> Iterator[RuleProblem]:
     """A submission is made of files that other kernels wrote, in a notebook that runs without the internet.
 
     In a code competition the notebook runs again on the hidden test. The files that are attached still have the rows
@@ -621,7 +628,7 @@ def submissions_of_other_kernels(kernel: KernelSource) -> Iterator[Problem]:
         path = next(filter(_is_submission_of_another, _paths_read(kernel.code, call)), None)
         if path is not None:
             message = f"{_name(path)} has the rows of the visible test, and a code competition runs on the hidden one."
-            yield Problem(
+            yield RuleProblem(
                 kernel.code.place(call.node),
                 message,
                 "Attach that kernel's weights by kernel_sources, and predict the rows of the hidden test here.",
@@ -634,23 +641,23 @@ def _is_submission_of_another(path: str) -> bool:
     return is_submission and path.startswith(("/kaggle/input/", "../input/")) and "/competitions/" not in path
 
 
-def _paths_read(code: NotebookCode, call: Call) -> Iterator[str]:
+def _paths_read(code: NotebookCode, call: CodeCall) -> Iterator[str]:
     """The path that a call reads, or the texts that the loop around it goes through for that."""
-    given = call.argument(0)
-    if (path := code.text(given)) is not None:
+    argument = call.argument(0)
+    if (path := code.text(argument)) is not None:
         yield path
-    names = {each.id for each in walk(given) if isinstance(each, ast.Name)} if given is not None else set()
+    names = {node.id for node in walk_nodes(argument) if isinstance(node, ast.Name)} if argument is not None else set()
     loops: list[ast.For | ast.comprehension] = []
     for around in code.ancestors(call.node):
         loops += [around] if isinstance(around, ast.For) else getattr(around, "generators", [])
     for loop in loops:
-        if not names.isdisjoint(each.id for each in walk(loop.target) if isinstance(each, ast.Name)):
-            parts = [code.resolved(each) or each for each in walk(loop.iter) if isinstance(each, ast.expr)]
-            yield from (text for part in parts for each in walk(part) if (text := code.text(each)) is not None)
+        if not names.isdisjoint(node.id for node in walk_nodes(loop.target) if isinstance(node, ast.Name)):
+            parts = [code.resolve(node) or node for node in walk_nodes(loop.iter) if isinstance(node, ast.expr)]
+            yield from (text for part in parts for node in walk_nodes(part) if (text := code.text(node)) is not None)
 
 
 @rule("N067", "submission-of-a-fixed-length", Severity.WARNING)
-def submission_of_a_fixed_length(kernel: KernelSource) -> Iterator[Problem]:
+def submission_of_a_fixed_length(kernel: KernelSource) -> Iterator[RuleProblem]:
     """The number of rows of a code competition's submission stands in the code.
 
     The notebook runs again on the hidden test, which mostly has more rows than the visible one: the submission has the
@@ -661,21 +668,25 @@ def submission_of_a_fixed_length(kernel: KernelSource) -> Iterator[Problem]:
     the public dataset"; "wrong number of rows").
     """
     code = kernel.code
-    wanted = _names_taken(kernel)
-    written = [each for each in writes(code) if each.path is not None and _from_working(each.path) in wanted]
-    tables = [each.node.func.value for each in written if isinstance(each.node.func, ast.Attribute)]
+    accepted_names = _names_taken(kernel)
+    file_writes = [
+        write for write in writes(code) if write.path is not None and _from_working(write.path) in accepted_names
+    ]
+    tables = [write.node.func.value for write in file_writes if isinstance(write.node.func, ast.Attribute)]
     columns = [column for table in tables for column in _columns(code, table)]
     for column in dict.fromkeys(columns):
-        fixed = None if is_guarded(code, column, any_if=True) else _fixed_length(code, column)
-        if fixed is not None:
-            message = f"The submission has {fixed[1]:g} rows here, and the hidden test may have another number."
-            yield Problem(
-                code.place(fixed[0]), message, f"Write len(test), of the table that is read, for {fixed[1]:g}."
+        fixed_length = None if is_guarded(code, column, any_if=True) else _fixed_length(code, column)
+        if fixed_length is not None:
+            message = f"The submission has {fixed_length[1]:g} rows here, and the hidden test may have another number."
+            yield RuleProblem(
+                code.place(fixed_length[0]),
+                message,
+                f"Write len(test), of the table that is read, for {fixed_length[1]:g}.",
             )
 
 
 @rule("N064", "shared-cell-differs")
-def shared_cell_differs(kernel: KernelSource) -> Iterator[Problem]:
+def shared_cell_differs(kernel: KernelSource) -> Iterator[RuleProblem]:
     """A cell that both notebooks of a pair must have alike is another one in inference.
 
     What begins with "# The same in both notebooks." reads the data or builds the model: inference would not compute
@@ -687,15 +698,15 @@ def shared_cell_differs(kernel: KernelSource) -> Iterator[Problem]:
     training = kernel.trained_by
     if training is None or not training.notebook or not kernel.notebook:
         return
-    both = {training.code.path: training.text, kernel.code.path: kernel.text}
+    notebook_texts = {training.code.path: training.text, kernel.code.path: kernel.text}
     cells = {cell.name: cell for cell in kernel.code.cells}
-    for name in differing(both):
+    for name in differing(notebook_texts):
         place = kernel.code.place(cells[name]) if name in cells else kernel.in_notebook()
         message = (
             f'The cell "{name}" differs between {training.code.path} and {kernel.code.path}, so that inference would '
             "not compute what was trained."
         )
-        yield Problem(place, message, "Copy the text that you mean into the other notebook.")
+        yield RuleProblem(place, message, "Copy the text that you mean into the other notebook.")
 
 
 def _names_taken(kernel: KernelSource) -> tuple[str, ...]:
@@ -715,30 +726,32 @@ def _is_folder(code: NotebookCode, write: Write) -> bool:
     return code.name(write.node.func).rpartition(".")[2] in ("mkdir", "makedirs", "extractall", "copytree")
 
 
-def _may_be_written_otherwise(kernel: KernelSource, wanted: tuple[str, ...], written: list[Write]) -> bool:
+def _may_be_written_otherwise(kernel: KernelSource, accepted_names: tuple[str, ...], file_writes: list[Write]) -> bool:
     """True if the submission may get its name by what is not followed: a command, a script, a server, a variable."""
     code = kernel.code
-    targets = {id(each) for write in written for each in ast.walk(write.target)}
-    is_named = any(_names(node.value, wanted) and id(node) not in targets for node in code.nodes(ast.Constant))
-    by_command = any(_names(command, wanted) or _SCRIPT.search(command) for _, _, command in code.commands())
+    targets = {id(part) for write in file_writes for part in ast.walk(write.target)}
+    is_named = any(_names(node.value, accepted_names) and id(node) not in targets for node in code.nodes(ast.Constant))
+    by_command = any(_names(command, accepted_names) or _SCRIPT.search(command) for _, _, command in code.commands())
     moves = any(call.name in _MOVING for call in code.calls)
     is_server = any(module.startswith(("kaggle_evaluation", "aimo")) for module in code.modules)
     is_unknown = any(
         UNKNOWN in (write.path or UNKNOWN) and code.name(write.node.func).rpartition(".")[2] in _WRITING_TABLES
-        for write in written
+        for write in file_writes
     )
     return is_named or by_command or moves or is_server or is_unknown
 
 
-def _names(text: object, wanted: tuple[str, ...]) -> bool:
-    return isinstance(text, str) and any(re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w.-])", text) for name in wanted)
+def _names(text: object, accepted_names: tuple[str, ...]) -> bool:
+    return isinstance(text, str) and any(
+        re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w.-])", text) for name in accepted_names
+    )
 
 
 def _columns(code: NotebookCode, table: ast.expr) -> Iterator[ast.expr]:
     """What the columns of a table are made of, as far as they are written out."""
-    for made in map(code.call, code.meant(table) if isinstance(table, ast.Name) else [table]):
-        is_frame = made is not None and made.name == "pandas.DataFrame"
-        data = code.resolved(made.argument(0, "data")) if made is not None and is_frame else None
+    for frame_call in map(code.call, code.find_meanings(table) if isinstance(table, ast.Name) else [table]):
+        is_frame = frame_call is not None and frame_call.name == "pandas.DataFrame"
+        data = code.resolve(frame_call.argument(0, "data")) if frame_call is not None and is_frame else None
         if isinstance(data, ast.Dict):
             yield from data.values
     if isinstance(table, ast.Name):
@@ -768,10 +781,10 @@ def _fixed_length(code: NotebookCode, node: ast.expr) -> tuple[ast.expr, float] 
     if isinstance(node, ast.BinOp) and isinstance(node.left, ast.List) and isinstance(node.op, ast.Mult):
         length = code.number(node.right) if len(node.left.elts) == 1 else None
     elif call is not None and call.name in _ARRAYS_OF_SHAPE:
-        shape = code.resolved(call.argument(0, "shape"))
+        shape = code.resolve(call.argument(0, "shape"))
         length = code.number(shape.elts[0] if isinstance(shape, ast.Tuple | ast.List) and shape.elts else shape)
     elif call is not None and call.name in ("range", "numpy.arange") and not call.node.keywords:
-        ends = [code.number(each) for each in call.node.args]
+        ends = [code.number(argument) for argument in call.node.args]
         if None not in ends and len(ends) in (1, 2):
             length = (ends[-1] or 0) - (ends[0] or 0 if ends[1:] else 0)
     return (node, length) if length is not None and length > 1 else None
@@ -781,7 +794,7 @@ def _of_same_length(code: NotebookCode, node: ast.expr) -> ast.expr | None:
     """The array that an expression takes its length from, if it is made of another one."""
     call = code.call(node)
     if isinstance(node, ast.Name):
-        values = [value for value in code.given(node) if value is not None]  # `scores += …` keeps a length
+        values = [value for value in code.find_values(node) if value is not None]  # `scores += …` keeps a length
         return values[0] if len(values) == 1 else None
     if isinstance(node, ast.Subscript):  # scores[:, 1]
         is_column = isinstance(node.slice, ast.Tuple) and ast.unparse(node.slice.elts[0]) == ":"
@@ -793,17 +806,17 @@ def _of_same_length(code: NotebookCode, node: ast.expr) -> ast.expr | None:
     return call.receiver if call is not None and call.last in _SAME_LENGTH_METHODS else None
 
 
-def _asks_for_bfloat16(kernel: KernelSource, call: Call) -> bool:
+def _asks_for_bfloat16(kernel: KernelSource, call: CodeCall) -> bool:
     """True for arguments by which transformers, vLLM and their like compute in bfloat16."""
     code = kernel.code
-    asked = call.keyword("bf16", "bf16_full_eval")
-    if isinstance(asked, ast.expr) and is_true(code.resolved(asked)):
+    flag = call.keyword("bf16", "bf16_full_eval")
+    if isinstance(flag, ast.expr) and is_true(code.resolve(flag)):
         return True
-    given = call.keyword("torch_dtype", "dtype", "bnb_4bit_compute_dtype", "compute_dtype")
-    if given is None:
-        given = call.keyword("mixed_precision")
-        return given is not None and code.text(given) == "bf16"
-    return code.name(code.resolved(given) or given) == "torch.bfloat16" or code.text(given) == "bfloat16"
+    dtype = call.keyword("torch_dtype", "dtype", "bnb_4bit_compute_dtype", "compute_dtype")
+    if dtype is None:
+        dtype = call.keyword("mixed_precision")
+        return dtype is not None and code.text(dtype) == "bf16"
+    return code.name(code.resolve(dtype) or dtype) == "torch.bfloat16" or code.text(dtype) == "bfloat16"
 
 
 def _trains_on_tpu(kernel: KernelSource) -> bool:
@@ -814,12 +827,12 @@ def _is_weights(kernel: KernelSource, write: Write) -> bool:
     """True for weights alone, and for a checkpoint that the notebook itself loads again."""
     name = kernel.code.name(write.node.func)
     only = any(keyword.arg == "save_weights_only" for keyword in write.node.keywords)
-    is_own = name.endswith("ModelCheckpoint") and _name(str(write.path)) in _loaded(kernel.code)
+    is_own = name.endswith("ModelCheckpoint") and _name(str(write.path)) in _list_loaded_files(kernel.code)
     return str(write.path).endswith(".weights.h5") or name.endswith("save_weights") or only or is_own
 
 
 @lru_cache(maxsize=1)
-def _loaded(code: NotebookCode) -> frozenset[str]:
+def _list_loaded_files(code: NotebookCode) -> frozenset[str]:
     """The files of models and weights that a notebook loads."""
     loads = [call for call in code.calls if call.name in _KERAS_LOADS or call.name.endswith(".load_weights")]
     return frozenset(_name(code.text(call.node.args[0]) or "") for call in loads if call.node.args)

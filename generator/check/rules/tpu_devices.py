@@ -8,12 +8,12 @@ from functools import lru_cache
 from itertools import takewhile
 from math import inf
 
-from generator.check.cell_text import Call, FunctionNode, walk
-from generator.check.compiled import XLA_DEVICES, Kind
+from generator.check.cell_text import CodeCall, FunctionNode, walk_nodes
+from generator.check.compiled import XLA_DEVICES, ExecutionMode
 from generator.check.environment import is_guarded
 from generator.check.findings import Severity
-from generator.check.rule import Problem
-from generator.check.tpu import TpuCode, batched_datasets, builds_model, is_model, tpu_rule
+from generator.check.rule import RuleProblem
+from generator.check.tpu import TpuCode, batched_datasets, builds_model, makes_keras_model, tpu_rule
 
 _CONNECTS = {
     "TPUClusterResolver", "TPUStrategy", "xla_device", "initialize_tpu_system", "experimental_connect_to_cluster",
@@ -33,7 +33,7 @@ _RESTARTS = {"initialize_tpu_system", "clear_session", "reset", "clear_caches", 
 
 
 @tpu_rule("T001", "hidden-missing-tpu", Severity.WARNING)
-def hidden_missing_tpu(tpu: TpuCode) -> Iterator[Problem]:
+def hidden_missing_tpu(tpu: TpuCode) -> Iterator[RuleProblem]:
     """A session without its TPU goes unnoticed, since an `except` falls back to the default strategy or device.
 
     The helper dates from the time when one notebook served every accelerator. On Kaggle a pushed TPU notebook can land
@@ -45,22 +45,22 @@ def hidden_missing_tpu(tpu: TpuCode) -> Iterator[Problem]:
     if _raises_without_devices(tpu):
         return
     for attempt in tpu.code.nodes(ast.Try):
-        tried = [call for statement in attempt.body for call in tpu.runs_in(statement)]
-        asked = [tpu.code.text(call.argument(0, "backend")) for call in tried if call.name in _JAX_DEVICES]
-        if "tpu" not in asked and not any(call.last in _CONNECTS for call in tried):
+        calls = [call for statement in attempt.body for call in tpu.runs_in(statement)]
+        backends = [tpu.code.text(call.argument(0, "backend")) for call in calls if call.name in _JAX_DEVICES]
+        if "tpu" not in backends and not any(call.last in _CONNECTS for call in calls):
             continue
         for handler in attempt.handlers:
             ends = _stops(tpu, handler) or _connects_after(tpu, attempt) or _is_checked_after(tpu, attempt)
             if not ends:
                 message = "Without a TPU the notebook goes on by itself on whatever is there."
                 remedy = "Write `raise` here, or before the training: assert strategy.num_replicas_in_sync == 8"
-                if "tpu" in asked:
+                if "tpu" in backends:
                     remedy = 'Write `raise` here, or before the training: assert jax.default_backend() == "tpu"'
-                yield Problem(tpu.code.place(handler), message, remedy)
+                yield RuleProblem(tpu.code.place(handler), message, remedy)
 
 
 @tpu_rule("T002", "tensorflow-sees-no-tpu", Severity.WARNING)
-def tensorflow_sees_no_tpu(tpu: TpuCode) -> Iterator[Problem]:
+def tensorflow_sees_no_tpu(tpu: TpuCode) -> Iterator[RuleProblem]:
     """TensorFlow of Kaggle's TPU image is built without TPU support, and the notebook installs no other.
 
     The image has `tensorflow-cpu` since 2025-09, because `tensorflow-tpu` needs an older libtpu than JAX does:
@@ -76,11 +76,11 @@ def tensorflow_sees_no_tpu(tpu: TpuCode) -> Iterator[Problem]:
     for call in connects[:1]:
         message = "TensorFlow of Kaggle's TPU image finds no TPU."
         remedy = 'Train with Keras on JAX: os.environ["KERAS_BACKEND"] = "jax" above the first import.'
-        yield Problem(tpu.code.place(call.node), message, remedy)
+        yield RuleProblem(tpu.code.place(call.node), message, remedy)
 
 
 @tpu_rule("T003", "model-outside-scope", Severity.WARNING)
-def model_outside_scope(tpu: TpuCode) -> Iterator[Problem]:
+def model_outside_scope(tpu: TpuCode) -> Iterator[RuleProblem]:
     """A model that is trained was not built inside the scope of the TPU's strategy.
 
     Where all is outside, it trains on one device; where `compile` or `fit` is inside, it stops with "Need to be inside
@@ -89,23 +89,25 @@ def model_outside_scope(tpu: TpuCode) -> Iterator[Problem]:
 
     Source (2026-11-27): Keras 3.13 on TensorFlow 2.20 with two devices, tried.
     """
-    has_strategy = "TPUStrategy" in tpu.code.called
-    if not has_strategy or not tpu.code.called.isdisjoint({"experimental_set_strategy", "__enter__"}):
+    has_strategy = "TPUStrategy" in tpu.code.callee_names
+    if not has_strategy or not tpu.code.callee_names.isdisjoint({"experimental_set_strategy", "__enter__"}):
         return
-    trained = [call.receiver for call in tpu.code.calls if call.last in {"fit", "fit_generator", "train_on_batch"}]
-    seen: set[ast.AST] = set()
-    for name in trained:
-        given = tpu.code.given(name) if isinstance(name, ast.Name) else []
-        built = [call for call in map(tpu.code.call, given) if call is not None and builds_model(tpu, call)]
-        if built and not any(_is_in_scope(tpu, call) for call in built):
-            for call in [call for call in built if call.node not in seen]:
-                seen.add(call.node)
+    receivers = [call.receiver for call in tpu.code.calls if call.last in {"fit", "fit_generator", "train_on_batch"}]
+    reported_nodes: set[ast.AST] = set()
+    for name in receivers:
+        values = tpu.code.find_values(name) if isinstance(name, ast.Name) else []
+        constructors = [call for call in map(tpu.code.call, values) if call is not None and builds_model(tpu, call)]
+        if constructors and not any(_is_in_scope(tpu, call) for call in constructors):
+            for call in [call for call in constructors if call.node not in reported_nodes]:
+                reported_nodes.add(call.node)
                 message = "This model is built outside of the strategy's scope, and trained."
-                yield Problem(tpu.code.place(call.node), message, "Move it and compile into `with strategy.scope():`.")
+                yield RuleProblem(
+                    tpu.code.place(call.node), message, "Move it and compile into `with strategy.scope():`."
+                )
 
 
 @tpu_rule("T004", "distribution-after-model", Severity.WARNING)
-def distribution_after_model(tpu: TpuCode) -> Iterator[Problem]:
+def distribution_after_model(tpu: TpuCode) -> Iterator[RuleProblem]:
     """A model is built before `keras.distribution.set_distribution` says that there are several devices.
 
     Its variables are on the first device then. Set the distribution first, right after Keras is imported.
@@ -119,7 +121,7 @@ def distribution_after_model(tpu: TpuCode) -> Iterator[Problem]:
     for call in tpu.code.calls:
         if _is_at_top(tpu, call) and tpu.code.order(call.node) < first and builds_model(tpu, call):
             message = "This model is built before the distribution is set, so that it is on one device."
-            yield Problem(
+            yield RuleProblem(
                 tpu.code.place(call.node),
                 message,
                 "Write keras.distribution.set_distribution(keras.distribution.DataParallel()) above it.",
@@ -128,7 +130,7 @@ def distribution_after_model(tpu: TpuCode) -> Iterator[Problem]:
 
 
 @tpu_rule("T005", "one-device-of-eight", Severity.WARNING)
-def one_device_of_eight(tpu: TpuCode) -> Iterator[Problem]:
+def one_device_of_eight(tpu: TpuCode) -> Iterator[RuleProblem]:
     """The notebook trains on one of the TPU's eight devices.
 
     `jax.jit`, Keras on JAX, and PyTorch/XLA use the first device unless they are told to split the batch: by
@@ -145,21 +147,21 @@ def one_device_of_eight(tpu: TpuCode) -> Iterator[Problem]:
     if tpu.platform.keras_jax and not tpu.platform.tensorflow:
         fits = [call for call in tpu.code.calls if call.last == "fit" and builds_some_model(tpu, call)]
         for call in fits[:1]:
-            yield Problem(tpu.code.place(call.node), "Keras on JAX trains on the first of eight devices.", on_keras)
+            yield RuleProblem(tpu.code.place(call.node), "Keras on JAX trains on the first of eight devices.", on_keras)
     elif tpu.platform.jax:
-        steps = [each for each in tpu.compiled.training_steps() if tpu.code.class_of(each) is None]
+        steps = [step for step in tpu.compilation.training_steps() if tpu.code.class_of(step) is None]
         for function in steps[:1]:
-            yield Problem(tpu.code.place(function), "This step runs on the first of eight devices.", on_jax)
+            yield RuleProblem(tpu.code.place(function), "This step runs on the first of eight devices.", on_jax)
     elif tpu.platform.torch and any(call.last == "backward" and _is_repeated(tpu, call) for call in tpu.code.calls):
         starts = {"spawn", "launch", "use_spmd", "MpModelWrapper", "initialize", "init_process_group", "Accelerator"}
         devices = list(tpu.calls(*XLA_DEVICES))
-        if devices and tpu.code.called.isdisjoint(starts):
+        if devices and tpu.code.callee_names.isdisjoint(starts):
             place = tpu.code.place(devices[0].node)
-            yield Problem(place, "PyTorch/XLA trains on the first of eight devices.", on_torch)
+            yield RuleProblem(place, "PyTorch/XLA trains on the first of eight devices.", on_torch)
 
 
 @tpu_rule("T006", "fold-without-restart", Severity.WARNING)
-def fold_without_restart(tpu: TpuCode) -> Iterator[Problem]:
+def fold_without_restart(tpu: TpuCode) -> Iterator[RuleProblem]:
     """A loop over folds builds a model in each, and never frees what the fold before left on the TPU.
 
     Models, optimizers and compiled programs of all folds stay in the TPU's memory: five folds in one session have run
@@ -174,16 +176,16 @@ def fold_without_restart(tpu: TpuCode) -> Iterator[Problem]:
         if tpu.is_fold_loop(loop):
             calls = tpu.runs_in(loop)
             ends = {call.last for call in calls}
-            if "fit" in ends and any(is_model(tpu, call) for call in calls) and not ends & _RESTARTS:
+            if "fit" in ends and any(makes_keras_model(tpu, call) for call in calls) and not ends & _RESTARTS:
                 message = "Each fold builds a model, and what the fold before left stays in the TPU's memory."
                 remedy = "Write keras.backend.clear_session() as the first line of the loop."
-                yield Problem(tpu.code.place(loop), message, remedy)
+                yield RuleProblem(tpu.code.place(loop), message, remedy)
 
 
-def builds_some_model(tpu: TpuCode, call: Call) -> bool:
+def builds_some_model(tpu: TpuCode, call: CodeCall) -> bool:
     """Return whether a call of `fit` is of a Keras model, as far as is known: an estimator is none."""
-    given = tpu.code.given(call.receiver) if isinstance(call.receiver, ast.Name) else []
-    return any(made is not None and builds_model(tpu, made) for made in map(tpu.code.call, given))
+    values = tpu.code.find_values(call.receiver) if isinstance(call.receiver, ast.Name) else []
+    return any(constructor is not None and builds_model(tpu, constructor) for constructor in map(tpu.code.call, values))
 
 
 def _mentions_shards(tpu: TpuCode) -> bool:
@@ -193,7 +195,7 @@ def _mentions_shards(tpu: TpuCode) -> bool:
     return any(name.rpartition(".")[2] in _SHARDS or "sharding" in name.lower() for name in names)
 
 
-def _is_repeated(tpu: TpuCode, call: Call) -> bool:
+def _is_repeated(tpu: TpuCode, call: CodeCall) -> bool:
     """True in a loop, or in a function that somebody may call in one; a single call shows how something works."""
     return tpu.code.function(call.node) is not None or any(tpu.loops(call.node))
 
@@ -217,7 +219,7 @@ def _may_stop(tpu: TpuCode, check: ast.If | ast.Assert, left: Mapping[str, ast.e
         return True
     if isinstance(check, ast.Assert):
         return not truth
-    return any(_stops(tpu, each) for each in (check.body if truth else check.orelse))
+    return any(_stops(tpu, statement) for statement in (check.body if truth else check.orelse))
 
 
 def _without_tpu(tpu: TpuCode, test: ast.expr, left: Mapping[str, ast.expr]) -> bool | None:
@@ -226,19 +228,19 @@ def _without_tpu(tpu: TpuCode, test: ast.expr, left: Mapping[str, ast.expr]) -> 
         inner = _without_tpu(tpu, test.operand, left)
         return None if inner is None else not inner
     if isinstance(test, ast.BoolOp):
-        parts = [_without_tpu(tpu, each, left) for each in test.values]
+        parts = [_without_tpu(tpu, operand, left) for operand in test.values]
         decisive = isinstance(test.op, ast.Or)
         return decisive if decisive in parts else None if None in parts else not decisive
     value = left.get(_stored_as(test))
     if value is not None:
         return bool(value.value) if isinstance(value, ast.Constant) else True if isinstance(value, ast.Call) else None
     if isinstance(test, ast.Compare) and len(test.ops) == 1:
-        value, other = left.get(_stored_as(test.left)), test.comparators[0]
-        if isinstance(test.ops[0], ast.Is | ast.IsNot) and isinstance(other, ast.Constant) and value is not None:
-            is_same = isinstance(value, ast.Constant) and value.value is other.value
+        value, comparator = left.get(_stored_as(test.left)), test.comparators[0]
+        if isinstance(test.ops[0], ast.Is | ast.IsNot) and isinstance(comparator, ast.Constant) and value is not None:
+            is_same = isinstance(value, ast.Constant) and value.value is comparator.value
             is_clear = isinstance(value, ast.Constant | ast.Call)
             return is_same is isinstance(test.ops[0], ast.Is) if is_clear else None
-        sides = _number_without_tpu(tpu, test.left), _number_without_tpu(tpu, other)
+        sides = _number_without_tpu(tpu, test.left), _number_without_tpu(tpu, comparator)
         compare = _COMPARISONS.get(type(test.ops[0]))
         return None if compare is None or sides[0] is None or sides[1] is None else compare(sides[0], sides[1])
     number = _number_without_tpu(tpu, test)
@@ -255,40 +257,49 @@ def _number_without_tpu(tpu: TpuCode, node: ast.expr) -> float | None:
 def _stopping_checks(tpu: TpuCode) -> Iterator[ast.If | ast.Assert]:
     """The conditions on which the notebook stops."""
     ends = [*tpu.code.nodes(ast.Raise), *(call.node for call in tpu.code.calls if call.name in _STOPS)]
-    around = [each for end in ends for each in tpu.code.ancestors(end, within_function=True)]
+    around = [ancestor for end in ends for ancestor in tpu.code.ancestors(end, within_function=True)]
     yield from tpu.code.nodes(ast.Assert)
-    yield from dict.fromkeys(each for each in around if isinstance(each, ast.If))
+    yield from dict.fromkeys(ancestor for ancestor in around if isinstance(ancestor, ast.If))
 
 
 @lru_cache(maxsize=1)  # asked for each `try`
 def _checks_by_name(tpu: TpuCode) -> Mapping[str, list[ast.If | ast.Assert]]:
     """The conditions that name each name, the last ones."""
-    found: dict[str, list[ast.If | ast.Assert]] = defaultdict(list)
+    checks: dict[str, list[ast.If | ast.Assert]] = defaultdict(list)
     for check in sorted(_stopping_checks(tpu), key=tpu.code.order):
-        for name in dict.fromkeys(map(_stored_as, walk(check.test))):
-            found[name] = [*found[name][1 - _MOST_CHECKS :], check] if name else []
-    return found
+        for name in dict.fromkeys(map(_stored_as, walk_nodes(check.test))):
+            checks[name] = [*checks[name][1 - _MOST_CHECKS :], check] if name else []
+    return checks
 
 
 def _is_checked_after(tpu: TpuCode, attempt: ast.Try) -> bool:
     """True if the notebook stops below on what the attempt left: `if strategy is None: raise`."""
-    handled = [each for handler in attempt.handlers for each in handler.body]
-    nodes = [each for statement in [*attempt.body, *handled] for each in walk(statement)]
-    names = {_stored_as(each) for each in nodes if isinstance(getattr(each, "ctx", None), ast.Store)} - {""}
-    plain = [each for each in handled if isinstance(each, ast.Assign)]
-    left = {_stored_as(target): each.value for each in plain for target in each.targets if _stored_as(target)}
-    returned = [each.value for each in handled if isinstance(each, ast.Return) and each.value is not None]
+    handler_statements = [node for handler in attempt.handlers for node in handler.body]
+    nodes = [node for statement in [*attempt.body, *handler_statements] for node in walk_nodes(statement)]
+    names = {_stored_as(node) for node in nodes if isinstance(getattr(node, "ctx", None), ast.Store)} - {""}
+    plain = [node for node in handler_statements if isinstance(node, ast.Assign)]
+    left = {_stored_as(target): node.value for node in plain for target in node.targets if _stored_as(target)}
+    return_values = [
+        node.value for node in handler_statements if isinstance(node, ast.Return) and node.value is not None
+    ]
     function = tpu.code.function(attempt)
     uses = tpu.code.uses_by_name.get(function.name, []) if isinstance(function, ast.FunctionDef) else []
     for parent in map(tpu.code.parent, uses):  # strategy = connect()
-        assigned = tpu.code.parent(parent) if isinstance(parent, ast.Call) else None
-        if isinstance(assigned, ast.Assign):
-            own = {_stored_as(each) for target in assigned.targets for each in walk(target)} - {"", "self"}
-            names |= own
-            left |= dict.fromkeys(own & {_stored_as(assigned.targets[0])}, returned[0]) if len(returned) == 1 else {}
+        assignment = tpu.code.parent(parent) if isinstance(parent, ast.Call) else None
+        if isinstance(assignment, ast.Assign):
+            assigned_names = {_stored_as(node) for target in assignment.targets for node in walk_nodes(target)} - {
+                "",
+                "self",
+            }
+            names |= assigned_names
+            left |= (
+                dict.fromkeys(assigned_names & {_stored_as(assignment.targets[0])}, return_values[0])
+                if len(return_values) == 1
+                else {}
+            )
     checks = [check for name in names for check in _checks_by_name(tpu).get(name, ())]
-    below = [each for each in checks if tpu.code.order(each) > tpu.code.order(attempt)]
-    return any(attempt not in tpu.code.ancestors(each) and _may_stop(tpu, each, left) for each in below)
+    below = [condition for condition in checks if tpu.code.order(condition) > tpu.code.order(attempt)]
+    return any(attempt not in tpu.code.ancestors(condition) and _may_stop(tpu, condition, left) for condition in below)
 
 
 def _stored_as(node: ast.AST) -> str:
@@ -307,36 +318,36 @@ def _connects_after(tpu: TpuCode, attempt: ast.Try) -> bool:
 @lru_cache(maxsize=1)
 def _last_connection(tpu: TpuCode) -> tuple[int, int]:
     """Where a strategy of a TPU is built last, below no condition and in no `try`."""
-    made = [call.node for call in tpu.code.calls if call.last == "TPUStrategy"]
+    strategies = [call.node for call in tpu.code.calls if call.last == "TPUStrategy"]
     guards = ast.Try | ast.If | ast.IfExp
-    free = [each for each in made if not any(isinstance(around, guards) for around in tpu.code.ancestors(each))]
+    free = [node for node in strategies if not any(isinstance(around, guards) for around in tpu.code.ancestors(node))]
     return max(map(tpu.code.order, free), default=(-1, 0))
 
 
 def _stops(tpu: TpuCode, node: ast.AST) -> bool:
     """True if a statement can end the notebook."""
-    raises = any(isinstance(each, ast.Raise) for each in walk(node))
+    raises = any(isinstance(descendant, ast.Raise) for descendant in walk_nodes(node))
     return raises or any(call.name in _STOPS for call in tpu.code.below(node))
 
 
-def _is_at_top(tpu: TpuCode, call: Call) -> bool:
+def _is_at_top(tpu: TpuCode, call: CodeCall) -> bool:
     return tpu.code.function(call.node) is None
 
 
-def _is_in_scope(tpu: TpuCode, call: Call) -> bool:
+def _is_in_scope(tpu: TpuCode, call: CodeCall) -> bool:
     """True if a call is in `with strategy.scope():`, or in a function that is called there."""
     if _has_scope_around(tpu, call.node):
         return True
     function = tpu.code.function(call.node)
     calls = tpu.code.calls_by_name.get(getattr(function, "name", ""), []) if function is not None else []
-    return any(_has_scope_around(tpu, each.node) for each in calls)
+    return any(_has_scope_around(tpu, caller.node) for caller in calls)
 
 
 def _has_scope_around(tpu: TpuCode, node: ast.AST) -> bool:
     for around in tpu.code.ancestors(node, within_function=True):
         if isinstance(around, ast.With):
-            entered = [tpu.code.call(item.context_expr) for item in around.items]
-            if any(call is not None and call.last == "scope" for call in entered):
+            contexts = [tpu.code.call(item.context_expr) for item in around.items]
+            if any(call is not None and call.last == "scope" for call in contexts):
                 return True
     return False
 
@@ -354,7 +365,7 @@ _PROGRAMS = {"python", "python3", "accelerate", "torchrun", "deepspeed"}
 
 
 @tpu_rule("T007", "second-process", Severity.WARNING)
-def second_process(tpu: TpuCode) -> Iterator[Problem]:
+def second_process(tpu: TpuCode) -> Iterator[RuleProblem]:
     """The notebook holds the TPU and starts another Python program, or copies of itself.
 
     One process owns the TPU: a script that imports JAX or torch_xla finds it in use and fails, or trains on the CPU
@@ -363,29 +374,29 @@ def second_process(tpu: TpuCode) -> Iterator[Problem]:
 
     Source (2026-11-23): JAX, "TPU is already in use by process"; JAX's own warning at os.fork.
     """
-    taken = _taken(tpu)
-    if taken is None or tpu.mentions("JAX_PLATFORMS", "JAX_PLATFORM_NAME"):
+    tpu_start = _find_tpu_start(tpu)
+    if tpu_start is None or tpu.mentions("JAX_PLATFORMS", "JAX_PLATFORM_NAME"):
         return
     cells = tpu.code.cells
     for number, cell in enumerate(cells):
         for line, command in cell.commands.items():
-            if (number, line) > taken and _runs_python(command.split()):
+            if (number, line) > tpu_start and _runs_python(command.split()):
                 message = "The notebook holds the TPU already, so that this program cannot have it."
                 place = tpu.code.place(cell, line)
-                yield Problem(place, message, "Run it before the notebook asks for devices, or import it.")
+                yield RuleProblem(place, message, "Run it before the notebook asks for devices, or import it.")
     for call in tpu.code.calls:
-        if tpu.code.function(call.node) is not None or tpu.code.order(call.node) < taken:
+        if tpu.code.function(call.node) is not None or tpu.code.order(call.node) < tpu_start:
             continue
         if call.name in _STARTS and _runs_python(_words(tpu, call)):
             message = "The notebook holds the TPU already, so that this program cannot have it."
-            yield Problem(tpu.code.place(call.node), message, "Run it before the notebook asks for devices.")
+            yield RuleProblem(tpu.code.place(call.node), message, "Run it before the notebook asks for devices.")
         elif call.name in _POOLS and tpu.platform.jax and not _is_spawned(tpu, call):
             message = "This forks a process in which JAX has the TPU: its copies can hang."
             remedy = 'Take threads, or multiprocessing.get_context("spawn").'
-            yield Problem(tpu.code.place(call.node), message, remedy)
+            yield RuleProblem(tpu.code.place(call.node), message, remedy)
 
 
-def _taken(tpu: TpuCode) -> tuple[int, int] | None:
+def _find_tpu_start(tpu: TpuCode) -> tuple[int, int] | None:
     """Where the notebook's own process takes the TPU, in the order of its cells."""
     places = [
         tpu.code.order(call.node)
@@ -405,19 +416,19 @@ def _runs_python(words: list[str]) -> bool:
     return any(word.endswith(".py") for word in words) or words[0].rpartition("/")[2] == "accelerate"
 
 
-def _words(tpu: TpuCode, call: Call) -> list[str]:
-    given = tpu.code.resolved(call.argument(0, "args"))
-    if isinstance(given, ast.List | ast.Tuple):
-        return [_word(tpu, each) for each in given.elts]
-    return (tpu.code.text(given) or "").split()
+def _words(tpu: TpuCode, call: CodeCall) -> list[str]:
+    arguments = tpu.code.resolve(call.argument(0, "args"))
+    if isinstance(arguments, ast.List | ast.Tuple):
+        return [_word(tpu, element) for element in arguments.elts]
+    return (tpu.code.text(arguments) or "").split()
 
 
 def _word(tpu: TpuCode, node: ast.expr) -> str:
     return "python" if tpu.code.name(node) == "sys.executable" else tpu.code.text(node) or ""
 
 
-def _is_spawned(tpu: TpuCode, call: Call) -> bool:
-    is_asked_for = not tpu.code.called.isdisjoint({"set_start_method", "get_context"})
+def _is_spawned(tpu: TpuCode, call: CodeCall) -> bool:
+    is_asked_for = not tpu.code.callee_names.isdisjoint({"set_start_method", "get_context"})
     return is_asked_for or call.keyword("mp_context") is not None
 
 
@@ -431,7 +442,7 @@ _CACHES = ("jax_compilation_cache_dir", "JAX_COMPILATION_CACHE_DIR", "compilatio
 
 
 @tpu_rule("T060", "learning-rate-not-scaled", Severity.NOTE)
-def learning_rate_not_scaled(tpu: TpuCode) -> Iterator[Problem]:
+def learning_rate_not_scaled(tpu: TpuCode) -> Iterator[RuleProblem]:
     """The batch grows with the number of devices, and the learning rate does not.
 
     Eight devices take eight times fewer steps an epoch; with the learning rate of one they learn too slowly. Multiply
@@ -440,7 +451,7 @@ def learning_rate_not_scaled(tpu: TpuCode) -> Iterator[Problem]:
 
     Source (2026-11-23): He et al., "Bag of tricks for image classification" (2018); Goyal et al. (2017).
     """
-    sizes = [batched.call.argument(0, "batch_size") for batched in batched_datasets(tpu)]
+    sizes = [dataset.call.argument(0, "batch_size") for dataset in batched_datasets(tpu)]
     sizes += [call.keyword("batch_size") for call in tpu.code.calls if call.last == "fit"]
     is_scheduled = any("schedule" in call.last.lower() for call in tpu.code.calls)
     rates = any("lr" in name.lower() or "learning" in name.lower() for name in tpu.devices.names)
@@ -452,11 +463,11 @@ def learning_rate_not_scaled(tpu: TpuCode) -> Iterator[Problem]:
             if rate is not None and tpu.devices.number(rate) is not None and not tpu.devices.decide(rate):
                 message = "The batch grows with the number of devices, and the learning rate does not."
                 remedy = f"Write {ast.unparse(rate)[:40]} * strategy.num_replicas_in_sync, with a warm-up."
-                yield Problem(tpu.code.place(call.node), message, remedy)
+                yield RuleProblem(tpu.code.place(call.node), message, remedy)
 
 
 @tpu_rule("T061", "one-step-per-call", Severity.NOTE)
-def one_step_per_call(tpu: TpuCode) -> Iterator[Problem]:
+def one_step_per_call(tpu: TpuCode) -> Iterator[RuleProblem]:
     """Keras on TensorFlow goes back to Python after every step (`steps_per_execution` is 1).
 
     Small steps take less time on a TPU than the way there and back. `compile(..., steps_per_execution=32)` runs as many
@@ -464,19 +475,19 @@ def one_step_per_call(tpu: TpuCode) -> Iterator[Problem]:
 
     Source (2026-11-23): TensorFlow's guide to TPUs; Keras's own trainers.
     """
-    names = tpu.code.called
+    names = tpu.code.callee_names
     if not tpu.platform.tensorflow or tpu.platform.keras_jax or "TPUStrategy" not in names or "fit" not in names:
         return
     for call in tpu.code.calls:
         is_compile = call.last == "compile" and call.receiver is not None and call.keyword("loss", "optimizer")
-        given = call.keyword("steps_per_execution", "experimental_steps_per_execution")
-        if is_compile and not call.is_open and (given is None or tpu.devices.number(given) == 1):
+        setting = call.keyword("steps_per_execution", "experimental_steps_per_execution")
+        if is_compile and not call.is_open and (setting is None or tpu.devices.number(setting) == 1):
             message = "Keras goes back to Python after every step."
-            yield Problem(tpu.code.place(call.node), message, "Add steps_per_execution=32 to compile.")
+            yield RuleProblem(tpu.code.place(call.node), message, "Add steps_per_execution=32 to compile.")
 
 
 @tpu_rule("T063", "gradients-not-averaged", Severity.WARNING, on_any_device=True)
-def gradients_not_averaged(tpu: TpuCode) -> Iterator[Problem]:
+def gradients_not_averaged(tpu: TpuCode) -> Iterator[RuleProblem]:
     """Each device takes its own gradient's step, so that eight models are trained on an eighth of the data each.
 
     Nothing fails: one of the eight is saved, and scores less. In a function of `jax.pmap` average the gradients with
@@ -485,22 +496,22 @@ def gradients_not_averaged(tpu: TpuCode) -> Iterator[Problem]:
 
     Source (2026-11-23): JAX, pmap; PyTorch/XLA, "Running on multiple XLA devices with multi-processing".
     """
-    for function in sorted(tpu.compiled.functions(Kind.PMAP | Kind.GRADIENT), key=tpu.code.order):
-        ends = {call.last for call in tpu.compiled.calls_in(function)}
+    for function in sorted(tpu.compilation.functions(ExecutionMode.PMAP | ExecutionMode.GRADIENT), key=tpu.code.order):
+        ends = {call.last for call in tpu.compilation.calls_in(function)}
         steps = ends & {"apply_updates", "apply_gradients", "update", "tree_map", "map"} or _steps_by_hand(
             tpu, function
         )
         if steps and not ends & _AVERAGES:
             message = "Each device steps by its own gradients, so that eight different models are trained."
             remedy = 'Write gradients = jax.lax.pmean(gradients, axis_name="batch"), with that axis_name in pmap.'
-            yield Problem(tpu.code.place(function), message, remedy)
+            yield RuleProblem(tpu.code.place(function), message, remedy)
     averaging = {"optimizer_step", "reduce_gradients", "all_reduce", "DistributedDataParallel"}
-    if not tpu.spawned() or averaging & tpu.code.called:
+    if not tpu.spawn_calls() or averaging & tpu.code.callee_names:
         return
     for call in tpu.code.calls:
         if call.last == "step" and _is_optimizer(tpu, call) and tpu.code.function(call.node) is not None:
             message = "Each process steps by its own gradients, so that eight different models are trained."
-            yield Problem(
+            yield RuleProblem(
                 tpu.code.place(call.node),
                 message,
                 "Write xm.optimizer_step(optimizer) in the place of optimizer.step().",
@@ -508,7 +519,7 @@ def gradients_not_averaged(tpu: TpuCode) -> Iterator[Problem]:
 
 
 @tpu_rule("T067", "no-compilation-cache", Severity.NOTE)
-def no_compilation_cache(tpu: TpuCode) -> Iterator[Problem]:
+def no_compilation_cache(tpu: TpuCode) -> Iterator[RuleProblem]:
     """Every fold compiles the same program again.
 
     A new model is a new function to JAX, also where its program is the same; a compilation takes from half a minute to
@@ -522,9 +533,9 @@ def no_compilation_cache(tpu: TpuCode) -> Iterator[Problem]:
     for loop in tpu.code.nodes(ast.For):
         if tpu.is_fold_loop(loop):
             calls = tpu.runs_in(loop)
-            if any(call.last == "fit" for call in calls) and any(is_model(tpu, call) for call in calls):
+            if any(call.last == "fit" for call in calls) and any(makes_keras_model(tpu, call) for call in calls):
                 message = "Every fold compiles the same step again."
-                yield Problem(
+                yield RuleProblem(
                     tpu.code.place(loop),
                     message,
                     'Write os.environ["JAX_COMPILATION_CACHE_DIR"] = "/tmp/jax" above the first import.',
@@ -533,17 +544,19 @@ def no_compilation_cache(tpu: TpuCode) -> Iterator[Problem]:
 
 def _steps_by_hand(tpu: TpuCode, function: FunctionNode) -> bool:
     """True for `w - 0.1 * gradient`."""
-    parts = [each for each in tpu.code.inside(function) if isinstance(each, ast.BinOp)]
+    parts = [operation for operation in tpu.code.inside(function) if isinstance(operation, ast.BinOp)]
     return any(
-        isinstance(each.op, ast.Sub) and isinstance(each.right, ast.BinOp) and isinstance(each.right.op, ast.Mult)
-        for each in parts
+        isinstance(operation.op, ast.Sub)
+        and isinstance(operation.right, ast.BinOp)
+        and isinstance(operation.right.op, ast.Mult)
+        for operation in parts
     )
 
 
-def _is_optimizer(tpu: TpuCode, call: Call) -> bool:
+def _is_optimizer(tpu: TpuCode, call: CodeCall) -> bool:
     name = call.receiver.id if isinstance(call.receiver, ast.Name) else ""
-    made = tpu.code.call(tpu.code.resolved(call.receiver))
-    return "opt" in name.lower() or (made is not None and made.name.startswith("torch.optim."))
+    constructor = tpu.code.call(tpu.code.resolve(call.receiver))
+    return "opt" in name.lower() or (constructor is not None and constructor.name.startswith("torch.optim."))
 
 
 # Rules of TPUs: the training loop of PyTorch/XLA, whose steps are recorded first and compiled as a whole.
@@ -559,7 +572,7 @@ _DEEPEST_CALL = 3  # of a function that asks for a device
 
 
 @tpu_rule("T062", "step-without-end", Severity.WARNING)
-def step_without_end(tpu: TpuCode) -> Iterator[Problem]:
+def step_without_end(tpu: TpuCode) -> Iterator[RuleProblem]:
     """Nothing tells PyTorch/XLA where a training step ends.
 
     Operations are recorded until a step is marked: without a mark the graph grows from step to step, is compiled anew
@@ -579,10 +592,10 @@ def step_without_end(tpu: TpuCode) -> Iterator[Problem]:
     for call in (steps or backward)[:1]:
         message = "Nothing marks the end of a step, so that the recorded graph grows from step to step."
         remedy = "Call torch_xla.sync() after each step, or xm.optimizer_step(optimizer, barrier=True)."
-        yield Problem(tpu.code.place(call.node), message, remedy)
+        yield RuleProblem(tpu.code.place(call.node), message, remedy)
 
 
-def _ends_step(tpu: TpuCode, call: Call) -> bool:
+def _ends_step(tpu: TpuCode, call: CodeCall) -> bool:
     """True for what marks the end of steps; a mark outside of all loops and functions ends what stands above it."""
     if call.last in _LOADERS or (call.last == "compile" and call.name != "re.compile"):
         return True
@@ -592,7 +605,7 @@ def _ends_step(tpu: TpuCode, call: Call) -> bool:
 
 
 @tpu_rule("T064", "item-in-step", Severity.WARNING, on_any_device=True)
-def item_in_step(tpu: TpuCode) -> Iterator[Problem]:
+def item_in_step(tpu: TpuCode) -> Iterator[RuleProblem]:
     """The training loop reads a value from the TPU in every step.
 
     `.item()` has all that was recorded so far compiled and run, and waits for it: the program is cut in pieces and the
@@ -606,7 +619,7 @@ def item_in_step(tpu: TpuCode) -> Iterator[Problem]:
     if tpu.platform.jax:
         for node in _read_in_every_step(tpu):
             message = "The loop waits for the device in every step to read this value."
-            yield Problem(
+            yield RuleProblem(
                 tpu.code.place(node),
                 message,
                 "Write losses.append(loss) in the loop, and float(jnp.mean(jnp.stack(losses))) once an epoch.",
@@ -619,7 +632,7 @@ def item_in_step(tpu: TpuCode) -> Iterator[Problem]:
             continue
         if next(tpu.loops(call.node), None) in loops:
             message = "The loop waits for the device in every step to read this value."
-            yield Problem(
+            yield RuleProblem(
                 tpu.code.place(call.node),
                 message,
                 "Write total += loss.detach() in the loop, and total.item() once an epoch.",
@@ -627,7 +640,7 @@ def item_in_step(tpu: TpuCode) -> Iterator[Problem]:
 
 
 @tpu_rule("T065", "xla-tensors-saved", Severity.WARNING)
-def xla_tensors_saved(tpu: TpuCode) -> Iterator[Problem]:
+def xla_tensors_saved(tpu: TpuCode) -> Iterator[RuleProblem]:
     """`torch.save` writes tensors that are on the TPU.
 
     The file can be read only where torch_xla is installed, which is not so on a GPU or in inference. Save a copy on the
@@ -638,11 +651,15 @@ def xla_tensors_saved(tpu: TpuCode) -> Iterator[Problem]:
     if not tpu.platform.torch or not any(tpu.calls(*XLA_DEVICES)):
         return
     for call in tpu.calls("torch.save"):
-        saved = tpu.code.resolved(call.argument(0, "obj"))
-        states = [each for each in tpu.code.below(saved) if each.last == "state_dict"] if saved is not None else []
+        payload = tpu.code.resolve(call.argument(0, "obj"))
+        states = (
+            [inner_call for inner_call in tpu.code.below(payload) if inner_call.last == "state_dict"]
+            if payload is not None
+            else []
+        )
         if states and not _is_on_cpu(tpu, call, states[0]):
             message = "These tensors are on the TPU, and their file can be read only with torch_xla."
-            yield Problem(
+            yield RuleProblem(
                 tpu.code.place(call.node),
                 message,
                 "Write torch.save({k: v.cpu() for k, v in model.state_dict().items()}, path).",
@@ -650,7 +667,7 @@ def xla_tensors_saved(tpu: TpuCode) -> Iterator[Problem]:
 
 
 @tpu_rule("T008", "device-before-spawn", Severity.ERROR)
-def device_before_spawn(tpu: TpuCode) -> Iterator[Problem]:
+def device_before_spawn(tpu: TpuCode) -> Iterator[RuleProblem]:
     """The notebook takes an XLA device before it starts a process for each core.
 
     The runtime is then this process's own, and the start fails: "Runtime is already initialized. Do not use the XLA
@@ -658,42 +675,44 @@ def device_before_spawn(tpu: TpuCode) -> Iterator[Problem]:
 
     Source (2026-11-23): PyTorch/XLA, xla_multiprocessing.
     """
-    launched = [call for call in tpu.calls("accelerate.notebook_launcher") if call.keyword("num_processes") is not None]
-    starts = [call for call in [*tpu.spawned(), *launched] if tpu.code.function(call.node) is None]
+    launches = [call for call in tpu.calls("accelerate.notebook_launcher") if call.keyword("num_processes") is not None]
+    starts = [call for call in [*tpu.spawn_calls(), *launches] if tpu.code.function(call.node) is None]
     if not starts:
         return
     first = min(tpu.code.order(call.node) for call in starts)
     for call in tpu.code.calls_inside(None):
         if tpu.code.order(call.node) < first and (call.name in XLA_DEVICES or _takes_device(tpu, call)):
             message = "This takes the TPU for the notebook's own process, so that starting eight others fails."
-            yield Problem(
+            yield RuleProblem(
                 tpu.code.place(call.node), message, "Move torch_xla.device() into the function that is started."
             )
 
 
-def _takes_device(tpu: TpuCode, call: Call, depth: int = 0) -> bool:
+def _takes_device(tpu: TpuCode, call: CodeCall, depth: int = 0) -> bool:
     """True for a call of a function that asks for an XLA device in this process, whatever it is given."""
-    for function in tpu.compiled.referred(call.node.func):
-        names = {each.name for each in tpu.compiled.calls_in(function)}
+    for function in tpu.compilation.resolve_functions(call.node.func):
+        names = {inner_call.name for inner_call in tpu.compilation.calls_in(function)}
         if any(name.endswith((".spawn", ".launch", "notebook_launcher")) for name in names):
             continue
-        for each in tpu.code.calls_inside(function):
-            is_asked = each.name in XLA_DEVICES or (depth < _DEEPEST_CALL and _takes_device(tpu, each, depth + 1))
-            if is_asked and _is_always_done(tpu, each, function):
+        for inner_call in tpu.code.calls_inside(function):
+            is_asked = inner_call.name in XLA_DEVICES or (
+                depth < _DEEPEST_CALL and _takes_device(tpu, inner_call, depth + 1)
+            )
+            if is_asked and _is_always_done(tpu, inner_call, function):
                 return True
     return False
 
 
-def _is_always_done(tpu: TpuCode, call: Call, function: FunctionNode) -> bool:
+def _is_always_done(tpu: TpuCode, call: CodeCall, function: FunctionNode) -> bool:
     """True for a call in a function itself, below no condition, and before anything that may return."""
-    inside = list(takewhile(lambda each: each is not function, tpu.code.ancestors(call.node)))
+    inside = list(takewhile(lambda node: node is not function, tpu.code.ancestors(call.node)))
     branches = ast.If | ast.IfExp | ast.Match | ast.Try | ast.BoolOp | ast.FunctionDef | ast.Lambda | ast.ClassDef
-    returns = [each for each in ast.walk(function) if isinstance(each, ast.Return) and each.lineno < call.node.lineno]
-    return not returns and not any(isinstance(each, branches) for each in inside)
+    returns = [node for node in ast.walk(function) if isinstance(node, ast.Return) and node.lineno < call.node.lineno]
+    return not returns and not any(isinstance(node, branches) for node in inside)
 
 
 @tpu_rule("T066", "number-of-processes", Severity.WARNING)
-def number_of_processes(tpu: TpuCode) -> Iterator[Problem]:
+def number_of_processes(tpu: TpuCode) -> Iterator[RuleProblem]:
     """Processes are started in a number of one's own choice, such as `nprocs=8`.
 
     PyTorch/XLA 2 with PJRT starts one for each core by itself, and takes 1 or None: "Unsupported nprocs (8). Please use
@@ -701,15 +720,15 @@ def number_of_processes(tpu: TpuCode) -> Iterator[Problem]:
 
     Source (2026-11-27): pytorch/xla#7971, #8623 ("in 2.6 we make it a value error") and #8715.
     """
-    for call in tpu.spawned():
+    for call in tpu.spawn_calls():
         number = tpu.devices.number(call.argument(2, "nprocs")) if call.last == "spawn" else None
         if number not in (None, 1) and not is_guarded(tpu.code, call.node, any_if=True):
             message = f"torch_xla of today refuses to start {number:g} processes: 1, or None for one on each core."
-            yield Problem(tpu.code.place(call.node), message, "Leave nprocs out.")
+            yield RuleProblem(tpu.code.place(call.node), message, "Leave nprocs out.")
 
 
 @tpu_rule("T068", "function-of-a-notebook-spawned", Severity.ERROR)
-def function_of_a_notebook_spawned(tpu: TpuCode) -> Iterator[Problem]:
+def function_of_a_notebook_spawned(tpu: TpuCode) -> Iterator[RuleProblem]:
     """A function of the notebook is started in new processes, which do not have it.
 
     `xmp.spawn` and `torch_xla.launch` start their processes by "spawn" unless they are told otherwise. Each imports the
@@ -721,19 +740,19 @@ def function_of_a_notebook_spawned(tpu: TpuCode) -> Iterator[Problem]:
     """
     if not tpu.code.is_notebook:
         return
-    for call in tpu.spawned():
+    for call in tpu.spawn_calls():
         is_launch = call.last == "launch"
         method = call.argument(2 if is_launch else 5, "start_method")
         is_new = method is None or tpu.code.text(method) in ("spawn", "forkserver")
         is_one = is_launch and call.argument(3, "debug_single_process") is not None
-        if is_new and not is_one and not call.is_open and tpu.compiled.referred(call.argument(0, "fn")):
+        if is_new and not is_one and not call.is_open and tpu.compilation.resolve_functions(call.argument(0, "fn")):
             message = "The new processes import this function, which a notebook's cells do not let them."
             remedy = f'Write {ast.unparse(call.node.func)}(…, start_method="fork").'
-            yield Problem(tpu.code.place(call.node), message, remedy)
+            yield RuleProblem(tpu.code.place(call.node), message, remedy)
 
 
 @tpu_rule("T069", "slice-that-moves", Severity.WARNING)
-def slice_that_moves(tpu: TpuCode) -> Iterator[Problem]:
+def slice_that_moves(tpu: TpuCode) -> Iterator[RuleProblem]:
     """The training loop slices a tensor on the TPU by bounds that change with each step.
 
     PyTorch/XLA records the bounds as constants: each step is another graph and is compiled, which takes longer than the
@@ -750,29 +769,33 @@ def slice_that_moves(tpu: TpuCode) -> Iterator[Problem]:
                 name = ast.unparse(node.value)
                 message = f"`{name}` is on the TPU, and each slice of other bounds is compiled as another graph."
                 remedy = f"Leave {name} on the host, and write {ast.unparse(node)}.to(device)."
-                yield Problem(tpu.code.place(node), message, remedy)
+                yield RuleProblem(tpu.code.place(node), message, remedy)
 
 
 def _is_on_tpu(tpu: TpuCode, value: ast.expr) -> bool:
     """True for a name whose tensor was made on an XLA device or moved there."""
-    made = tpu.code.call(tpu.code.resolved(value)) if isinstance(value, ast.Name) else None
-    target = made and (made.argument(0, "device") if made.last == "to" else made.keyword("device"))
-    device = tpu.code.call(tpu.code.resolved(target)) if target else None
+    origin = tpu.code.call(tpu.code.resolve(value)) if isinstance(value, ast.Name) else None
+    target = origin and (origin.argument(0, "device") if origin.last == "to" else origin.keyword("device"))
+    device = tpu.code.call(tpu.code.resolve(target)) if target else None
     return device is not None and device.name in XLA_DEVICES
 
 
 def _moves(tpu: TpuCode, node: ast.Subscript, loop: ast.For | ast.While) -> bool:
     """True if a bound of the slice depends on the number that the loop counts."""
     parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
-    bounds = [each for part in parts if isinstance(part, ast.Slice) for each in (part.lower, part.upper) if each]
-    names = [each for bound in bounds for each in ast.walk(bound) if isinstance(each, ast.Name)]
-    for assigned in [tpu.code.resolved(each) for each in names]:  # as of start = step * batch_size
-        names += [each for each in ast.walk(assigned) if isinstance(each, ast.Name)] if assigned is not None else []
-    return any(each.id == tpu.counted(loop) for each in names)
+    bounds = [limit for part in parts if isinstance(part, ast.Slice) for limit in (part.lower, part.upper) if limit]
+    names = [
+        name_node for slice_bound in bounds for name_node in ast.walk(slice_bound) if isinstance(name_node, ast.Name)
+    ]
+    for value in [tpu.code.resolve(name_node) for name_node in names]:  # as of start = step * batch_size
+        names += (
+            [name_node for name_node in ast.walk(value) if isinstance(name_node, ast.Name)] if value is not None else []
+        )
+    return any(name_node.id == tpu.find_counter(loop) for name_node in names)
 
 
 @tpu_rule("T009", "spawn-addresses", Severity.WARNING)
-def spawn_addresses(tpu: TpuCode) -> Iterator[Problem]:
+def spawn_addresses(tpu: TpuCode) -> Iterator[RuleProblem]:
     """Processes are started for each core while TPU_PROCESS_ADDRESSES is set.
 
     Kaggle's TPU image sets it to "local", and several processes then fail: "Expected 8 worker addresses, got 1". Remove
@@ -781,16 +804,16 @@ def spawn_addresses(tpu: TpuCode) -> Iterator[Problem]:
     Source (2026-11-23): Kaggle/docker-python, tpu/Dockerfile; huggingface/transformers#28204.
     """
     if not tpu.mentions(_ADDRESSES):
-        for call in tpu.spawned()[:1]:
+        for call in tpu.spawn_calls()[:1]:
             message = f"Kaggle's image sets {_ADDRESSES}, with which several processes do not start."
             remedy = f'Call os.environ.pop("{_ADDRESSES}", None) before.'
-            yield Problem(tpu.code.place(call.node), message, remedy)
+            yield RuleProblem(tpu.code.place(call.node), message, remedy)
 
 
-def _is_on_cpu(tpu: TpuCode, save: Call, state: Call) -> bool:
+def _is_on_cpu(tpu: TpuCode, save: CodeCall, state: CodeCall) -> bool:
     """True if what is saved was moved to the CPU: the model before, or its tensors here."""
-    saved = save.argument(0, "obj")
-    around = tpu.code.below(save.node) + (tpu.code.below(tpu.code.resolved(saved) or save.node))
+    payload = save.argument(0, "obj")
+    around = tpu.code.below(save.node) + (tpu.code.below(tpu.code.resolve(payload) or save.node))
     model = state.receiver
     name = model.id if isinstance(model, ast.Name) else None
     return name in _moved_to_cpu(tpu) or any(_moves_to_cpu(tpu, call) for call in around)
@@ -800,39 +823,47 @@ def _is_on_cpu(tpu: TpuCode, save: Call, state: Call) -> bool:
 def _moved_to_cpu(tpu: TpuCode) -> frozenset[str]:
     """The names of what the notebook moves to the CPU."""
     moves = [call.receiver for call in tpu.code.calls if call.last in {"cpu", "to"} and _moves_to_cpu(tpu, call)]
-    return frozenset(each.id for each in moves if isinstance(each, ast.Name))
+    return frozenset(receiver.id for receiver in moves if isinstance(receiver, ast.Name))
 
 
-def _moves_to_cpu(tpu: TpuCode, call: Call) -> bool:
+def _moves_to_cpu(tpu: TpuCode, call: CodeCall) -> bool:
     if call.last in {"cpu", "_maybe_convert_to_cpu"}:
         return True
     target = call.argument(0, "device")
-    made = tpu.code.call(target)
-    return call.last == "to" and "cpu" in {tpu.code.text(target), tpu.code.text(made.argument(0)) if made else None}
+    device_call = tpu.code.call(target)
+    return call.last == "to" and "cpu" in {
+        tpu.code.text(target),
+        tpu.code.text(device_call.argument(0)) if device_call else None,
+    }
 
 
 def _read_in_every_step(tpu: TpuCode) -> Iterator[ast.expr]:
     """Where a loop of the host reads a result of a compiled step in each turn: as a number, or as text."""
-    read: list[tuple[ast.expr, ast.expr | None]] = []
+    reads: list[tuple[ast.expr, ast.expr | None]] = []
     for call in tpu.code.calls:
         if call.name in ("float", "int", "numpy.asarray", "numpy.array") and len(call.node.args) == 1:
-            read.append((call.node, call.node.args[0]))
+            reads.append((call.node, call.node.args[0]))
         elif call.last == "item" and not call.node.args:
-            read.append((call.node, call.receiver))
+            reads.append((call.node, call.receiver))
         elif call.name == "print":
-            read += [(call.node, each) for each in call.node.args]
+            reads += [(call.node, argument) for argument in call.node.args]
     for text in tpu.code.nodes(ast.JoinedStr):
-        read += [(text, each.value) for each in text.values if isinstance(each, ast.FormattedValue)]
-    found: set[ast.expr] = set()
-    for node, expression in read:
+        reads += [(text, part.value) for part in text.values if isinstance(part, ast.FormattedValue)]
+    visited_nodes: set[ast.expr] = set()
+    for node, expression in reads:
         value = expression
         while isinstance(value, ast.Subscript):  # metrics["loss"]
             value = value.value
         loop = next(tpu.loops(node), None)
-        if not isinstance(value, ast.Name) or node in found or loop is None or tpu.compiled.is_on_device(node):
+        if (
+            not isinstance(value, ast.Name)
+            or node in visited_nodes
+            or loop is None
+            or tpu.compilation.is_on_device(node)
+        ):
             continue
         if value.id in _results_of_steps(tpu, loop) and _is_in_each_turn(tpu, node, loop):
-            found.add(node)
+            visited_nodes.add(node)
             yield node
 
 
@@ -840,39 +871,43 @@ def _is_in_each_turn(tpu: TpuCode, node: ast.AST, loop: ast.For | ast.While) -> 
     """False below a condition, also `step % 100 == 0 and print(loss)`, and after a `continue`."""
     if tpu.code.is_conditional(node):
         return False
-    if any(isinstance(each, ast.BoolOp) for each in tpu.code.ancestors(node, within_function=True)):
+    if any(isinstance(ancestor, ast.BoolOp) for ancestor in tpu.code.ancestors(node, within_function=True)):
         return False
     return tpu.code.order(node) <= _first_continue(tpu, loop)
 
 
 @lru_cache(maxsize=100)
 def _first_continue(tpu: TpuCode, loop: ast.For | ast.While) -> tuple[float, float]:
-    return min((tpu.code.order(each) for each in walk(loop) if isinstance(each, ast.Continue)), default=(inf, inf))
+    return min(
+        (tpu.code.order(node) for node in walk_nodes(loop) if isinstance(node, ast.Continue)), default=(inf, inf)
+    )
 
 
 @lru_cache(maxsize=100)  # a loop may read thousands of values
 def _results_of_steps(tpu: TpuCode, loop: ast.For | ast.While) -> frozenset[str]:
     """The names that a loop gives to what compiled training steps return, in no loop within it."""
-    found: set[str] = set()
-    for assign in (each for each in ast.walk(loop) if isinstance(each, ast.Assign)):
-        made = tpu.code.call(assign.value)
-        steps = tpu.compiled.referred(made.node.func) if made is not None else ()
+    names: set[str] = set()
+    for assign in (node for node in ast.walk(loop) if isinstance(node, ast.Assign)):
+        step_call = tpu.code.call(assign.value)
+        steps = tpu.compilation.resolve_functions(step_call.node.func) if step_call is not None else ()
         around = next(tpu.loops(assign), None)
-        if not any(_is_one_step(tpu, each) for each in steps):
+        if not any(_is_one_step(tpu, step) for step in steps):
             continue
         if around is not loop and not _is_short(tpu, around):
             return frozenset()  # what stands in the outer loop warms up, or is done once an epoch
         if around is loop:
-            found |= {each.id for target in assign.targets for each in ast.walk(target) if isinstance(each, ast.Name)}
-    return frozenset(found)
+            names |= {node.id for target in assign.targets for node in ast.walk(target) if isinstance(node, ast.Name)}
+    return frozenset(names)
 
 
 def _step_loops(tpu: TpuCode) -> set[ast.For | ast.While]:
     """The innermost loops around `backward`, without those around another one: a step there warms up."""
     backward = [call.node for call in tpu.code.calls if call.last == "backward"]
-    chains = [chain for each in backward if (chain := [*tpu.loops(each)])]
+    chains = [chain for node in backward if (chain := [*tpu.loops(node)])]
     inner = {chain[0]: chain[1:] for chain in chains}
-    return set(inner) - {each for loop, around in inner.items() if not _is_short(tpu, loop) for each in around}
+    return set(inner) - {
+        outer_loop for loop, around in inner.items() if not _is_short(tpu, loop) for outer_loop in around
+    }
 
 
 def _is_short(tpu: TpuCode, loop: ast.For | ast.While | None) -> bool:
@@ -884,6 +919,6 @@ def _is_short(tpu: TpuCode, loop: ast.For | ast.While | None) -> bool:
 
 def _is_one_step(tpu: TpuCode, function: FunctionNode) -> bool:
     """True for a training step; a function that runs many of them on the device is read once for all."""
-    if Kind.GRADIENT not in tpu.compiled.kinds.get(function, Kind.NOTHING):
+    if ExecutionMode.GRADIENT not in tpu.compilation.kinds.get(function, ExecutionMode.NOTHING):
         return False
-    return not any(each.name in _MANY_STEPS for each in tpu.compiled.calls_in(function))
+    return not any(call.name in _MANY_STEPS for call in tpu.compilation.calls_in(function))

@@ -7,10 +7,10 @@ from functools import lru_cache
 from math import floor
 from typing import TypeGuard
 
-from generator.check.cell_text import Call, FunctionNode, is_false, is_true, walk
-from generator.check.compiled import Kind, is_keras
+from generator.check.cell_text import CodeCall, FunctionNode, is_false, is_true, walk_nodes
+from generator.check.compiled import ExecutionMode, is_keras
 from generator.check.findings import Severity, with_argument
-from generator.check.rule import Problem
+from generator.check.rule import RuleProblem
 from generator.check.tpu import DEVICES, TpuCode, batched_datasets, tpu_rule, training_loaders
 
 # Rules of TPUs: batches that Keras on JAX splits over the devices, which have to divide each of them.
@@ -34,8 +34,8 @@ _ELSEWHERE = f"Take a batch_size that is a multiple of {DEVICES}, and {_PADDED};
 class _Fed:
     """What a model is fed with: the size of its batches, and the rows they are cut from (None: not known)."""
 
-    call: Call
-    what: str
+    call: CodeCall
+    label: str
     batch: float | None
     rows: float | None
     is_whole: bool = False  # the last batch is dropped, or as large as the others
@@ -44,14 +44,14 @@ class _Fed:
     @property
     def is_training(self) -> bool:
         """True for what a step of training is given."""
-        return self.what == "`fit`"
+        return self.label == "`fit`"
 
     @property
     def remedy(self) -> str:
         """How its batches become whole."""
         if self.is_training:
             return _IN_TRAINING
-        is_predicted = self.what == "`predict`"
+        is_predicted = self.label == "`predict`"
         return _ELSEWHERE + ("keep predictions[: len(x)]." if is_predicted else "give the copies a sample_weight of 0.")
 
     @property
@@ -68,7 +68,7 @@ class _Fed:
 
 
 @tpu_rule("T025", "indivisible-batch", Severity.ERROR)
-def indivisible_batch(tpu: TpuCode) -> Iterator[Problem]:
+def indivisible_batch(tpu: TpuCode) -> Iterator[RuleProblem]:
     """Keras on JAX splits a batch over eight devices that do not divide it.
 
     With `keras.distribution.DataParallel` every batch is sharded along its first axis: one of 100 rows, or a last one
@@ -76,15 +76,15 @@ def indivisible_batch(tpu: TpuCode) -> Iterator[Problem]:
 
     Source (2026-11-26): keras-team/keras#21167; executed with Keras 3.15 and JAX 0.10.2 on eight devices.
     """
-    for fed in _fed(tpu):
-        if fed.remainder:
-            what = fed.what[0].upper() + fed.what[1:]
-            message = f"{what} has a batch of {fed.remainder:g} rows, which {DEVICES} devices do not divide."
-            yield Problem(tpu.code.place(fed.call.node), message, fed.remedy)
+    for feed in _find_feeds(tpu):
+        if feed.remainder:
+            label = feed.label[0].upper() + feed.label[1:]
+            message = f"{label} has a batch of {feed.remainder:g} rows, which {DEVICES} devices do not divide."
+            yield RuleProblem(tpu.code.place(feed.call.node), message, feed.remedy)
 
 
 @tpu_rule("T026", "last-batch-may-not-divide", Severity.WARNING)
-def last_batch_may_not_divide(tpu: TpuCode) -> Iterator[Problem]:
+def last_batch_may_not_divide(tpu: TpuCode) -> Iterator[RuleProblem]:
     """Keras on JAX splits a last batch over eight devices, which divide it by chance only.
 
     With `keras.distribution.DataParallel` every batch is sharded along its first axis. Where the number of rows is no
@@ -93,15 +93,15 @@ def last_batch_may_not_divide(tpu: TpuCode) -> Iterator[Problem]:
 
     Source (2026-11-26): keras-team/keras#21167; executed with Keras 3.15 and JAX 0.10.2 on eight devices.
     """
-    for fed in _fed(tpu):
-        if fed.is_dataset and fed.remainder is None and not fed.is_whole:
-            message = f"The last batch of {fed.what} fails unless {DEVICES} divides the number of rows."
-            yield Problem(tpu.code.place(fed.call.node), message, fed.remedy)
+    for feed in _find_feeds(tpu):
+        if feed.is_dataset and feed.remainder is None and not feed.is_whole:
+            message = f"The last batch of {feed.label} fails unless {DEVICES} divides the number of rows."
+            yield RuleProblem(tpu.code.place(feed.call.node), message, feed.remedy)
 
 
 def fed_arrays(tpu: TpuCode) -> Iterator[_Fed]:
     """Return what `fit` trains on in arrays whose batches eight devices divide."""
-    return (fed for fed in _fed(tpu) if not fed.is_dataset and not fed.remainder)
+    return (feed for feed in _find_feeds(tpu) if not feed.is_dataset and not feed.remainder)
 
 
 @lru_cache(maxsize=1)  # asked for each batch
@@ -111,15 +111,15 @@ def is_data_parallel(tpu: TpuCode) -> bool:
     return tpu.platform.keras_jax and any(_is_of_all_devices(tpu, call) for call in calls)
 
 
-def _is_of_all_devices(tpu: TpuCode, call: Call) -> bool:
+def _is_of_all_devices(tpu: TpuCode, call: CodeCall) -> bool:
     devices = call.keyword("devices")
     if devices is None:
         return not call.is_open and call.keyword("device_mesh") is None and not call.node.args
-    listed = tpu.code.call(tpu.code.resolved(devices))
-    return listed is not None and listed.name in _ALL_DEVICES
+    device_call = tpu.code.call(tpu.code.resolve(devices))
+    return device_call is not None and device_call.name in _ALL_DEVICES
 
 
-def _fed(tpu: TpuCode) -> Iterator[_Fed]:
+def _find_feeds(tpu: TpuCode) -> Iterator[_Fed]:
     """Everything that the models of a notebook are fed with, where it is known what that is."""
     if not is_data_parallel(tpu):
         return
@@ -128,7 +128,9 @@ def _fed(tpu: TpuCode) -> Iterator[_Fed]:
         receiver = call.receiver
         if call.last not in ("fit", "evaluate", "predict") or receiver is None or call.is_open:
             continue
-        if ast.dump(receiver) in models or (call.last == "fit" and any(call.keyword(each) for each in _ON_KERAS_FIT)):
+        if ast.dump(receiver) in models or (
+            call.last == "fit" and any(call.keyword(keyword) for keyword in _ON_KERAS_FIT)
+        ):
             yield from _fed_by(tpu, call)
 
 
@@ -136,21 +138,21 @@ def _models(tpu: TpuCode) -> Iterator[str]:
     """The expressions that are Keras models: what is compiled, or made by Keras."""
     for call in tpu.code.calls:
         is_compiled = call.last == "compile" and call.name != "re.compile" and call.receiver is not None
-        if is_compiled or (call.last == "fit" and any(call.keyword(each) for each in _ON_KERAS_FIT)):
+        if is_compiled or (call.last == "fit" and any(call.keyword(keyword) for keyword in _ON_KERAS_FIT)):
             yield ast.dump(call.receiver) if call.receiver is not None else ""
     for assign in tpu.code.nodes(ast.Assign):
-        made = tpu.code.call(assign.value)
-        is_model = made is not None and made.last in ("Sequential", "Model", "load_model", "Functional")
-        if made is not None and is_model and is_keras(made.name, tpu.code):
+        constructor = tpu.code.call(assign.value)
+        is_model = constructor is not None and constructor.last in ("Sequential", "Model", "load_model", "Functional")
+        if constructor is not None and is_model and is_keras(constructor.name, tpu.code):
             for target in assign.targets:
                 if isinstance(target, ast.Name):
                     yield ast.dump(ast.Name(target.id, ast.Load()))
 
 
-def _fed_by(tpu: TpuCode, call: Call) -> Iterator[_Fed]:
+def _fed_by(tpu: TpuCode, call: CodeCall) -> Iterator[_Fed]:
     examples = call.argument(0, "x")
-    given = call.argument(1 if call.last == "predict" else 2, "batch_size")
-    batch = tpu.devices.number(given) if given is not None and not _is_none(given) else float(_DEFAULT)
+    batch_size = call.argument(1 if call.last == "predict" else 2, "batch_size")
+    batch = tpu.devices.number(batch_size) if batch_size is not None and not _is_none(batch_size) else float(_DEFAULT)
     name = f"`{call.last}`"
     dataset = _dataset(tpu, call, examples, name)
     split = tpu.devices.number(call.keyword("validation_split")) if call.last == "fit" else None
@@ -159,11 +161,11 @@ def _fed_by(tpu: TpuCode, call: Call) -> Iterator[_Fed]:
     elif examples is not None and _is_array(tpu, examples, is_targeted=call.last != "predict" and _has_targets(call)):
         rows = _rows(tpu, examples)
         if split and rows is not None:
-            kept = floor(rows * (1 - split))
-            yield _Fed(call, f"the validation of {name}", batch, rows - kept)
-            rows = kept
+            training_rows = floor(rows * (1 - split))
+            yield _Fed(call, f"the validation of {name}", batch, rows - training_rows)
+            rows = training_rows
         yield _Fed(call, name, batch, rows)
-    validation = tpu.code.resolved(call.keyword("validation_data")) if call.last == "fit" else None
+    validation = tpu.code.resolve(call.keyword("validation_data")) if call.last == "fit" else None
     if isinstance(validation, ast.Tuple | ast.List) and validation.elts:
         size = call.keyword("validation_batch_size")
         yield _Fed(
@@ -173,12 +175,12 @@ def _fed_by(tpu: TpuCode, call: Call) -> Iterator[_Fed]:
             _rows(tpu, validation.elts[0]),
         )
     elif validation is not None:
-        fed = _dataset(tpu, call, call.keyword("validation_data"), f"the validation of {name}")
-        if fed is not None:
-            yield fed
+        validation_feed = _dataset(tpu, call, call.keyword("validation_data"), f"the validation of {name}")
+        if validation_feed is not None:
+            yield validation_feed
 
 
-def _has_targets(call: Call) -> bool:
+def _has_targets(call: CodeCall) -> bool:
     return call.argument(1, "y") is not None
 
 
@@ -191,29 +193,31 @@ def _is_array(tpu: TpuCode, node: ast.expr, *, is_targeted: bool) -> bool:
     return is_targeted or _rows(tpu, node) is not None
 
 
-def _dataset(tpu: TpuCode, call: Call, node: ast.expr | None, what: str) -> _Fed | None:
+def _dataset(tpu: TpuCode, call: CodeCall, node: ast.expr | None, label: str) -> _Fed | None:
     """What a dataset of tf.data gives, whose batches are made in sight."""
-    node = tpu.code.resolved(node)
-    after: list[Call] = []
+    node = tpu.code.resolve(node)
+    after: list[CodeCall] = []
     for _ in range(_DEEPEST):
-        made = tpu.code.call(node)
-        if made is None or made.receiver is None:
+        method_call = tpu.code.call(node)
+        if method_call is None or method_call.receiver is None:
             return None
-        if made.last == "batch":
+        if method_call.last == "batch":
             break
-        after.append(made)
-        node = tpu.code.resolved(made.receiver)
+        after.append(method_call)
+        node = tpu.code.resolve(method_call.receiver)
     else:
         return None
-    if {"unbatch", "rebatch", "filter", "flat_map", "padded_batch"} & {each.last for each in after} or made.is_open:
+    if {"unbatch", "rebatch", "filter", "flat_map", "padded_batch"} & {
+        later_call.last for later_call in after
+    } or method_call.is_open:
         return None
-    batch = tpu.devices.number(made.argument(0, "batch_size"))
-    drops = made.argument(1, "drop_remainder")
-    before, rows = _before(tpu, made.receiver)
+    batch = tpu.devices.number(method_call.argument(0, "batch_size"))
+    drops = method_call.argument(1, "drop_remainder")
+    before, rows = _before(tpu, method_call.receiver)
     is_whole = is_true(drops) or "repeat" in before
     if batch is None and not (drops is None or is_whole):
         return None
-    return _Fed(call, what, batch, rows, is_whole, is_dataset=True)
+    return _Fed(call, label, batch, rows, is_whole, is_dataset=True)
 
 
 def _before(tpu: TpuCode, node: ast.expr | None) -> tuple[set[str], float | None]:
@@ -221,29 +225,29 @@ def _before(tpu: TpuCode, node: ast.expr | None) -> tuple[set[str], float | None
     methods: set[str] = set()
     limits: list[float | None] = []
     for _ in range(_DEEPEST):
-        made = tpu.code.call(tpu.code.resolved(node))
-        if made is None:
+        call = tpu.code.call(tpu.code.resolve(node))
+        if call is None:
             return methods, None
-        methods.add(made.last)
-        if made.last == "from_tensor_slices" and made.node.args:
-            rows = _rows(tpu, made.node.args[0])
-            known = [each for each in limits if each is not None]
-            is_known = rows is not None and len(known) == len(limits)
-            return methods, min([rows, *known]) if is_known and rows is not None else None
-        if made.last == "take":
-            limits.append(tpu.devices.number(made.argument(0, "count")))
-        elif made.last not in ("shuffle", "map", "cache", "prefetch", "with_options", "repeat"):
+        methods.add(call.last)
+        if call.last == "from_tensor_slices" and call.node.args:
+            rows = _rows(tpu, call.node.args[0])
+            known_limits = [limit for limit in limits if limit is not None]
+            is_known = rows is not None and len(known_limits) == len(limits)
+            return methods, min([rows, *known_limits]) if is_known and rows is not None else None
+        if call.last == "take":
+            limits.append(tpu.devices.number(call.argument(0, "count")))
+        elif call.last not in ("shuffle", "map", "cache", "prefetch", "with_options", "repeat"):
             limits.append(None)
-        if made.last == "repeat" and (made.node.args or made.node.keywords):
+        if call.last == "repeat" and (call.node.args or call.node.keywords):
             limits.append(None)
             methods.discard("repeat")
-        node = made.receiver
+        node = call.receiver
     return methods, None
 
 
 def _rows(tpu: TpuCode, node: ast.expr | None, depth: int = 0) -> float | None:
     """The length of an array, as far as it is seen how it is made."""
-    node = tpu.code.resolved(node)
+    node = tpu.code.resolve(node)
     if node is None or depth > _DEEPEST:
         return None
     if isinstance(node, ast.Tuple | ast.Dict):
@@ -261,7 +265,7 @@ def _rows(tpu: TpuCode, node: ast.expr | None, depth: int = 0) -> float | None:
     return rows if rows is not None and rows > 0 else None
 
 
-def _first_axis(tpu: TpuCode, call: Call) -> ast.expr | None:
+def _first_axis(tpu: TpuCode, call: CodeCall) -> ast.expr | None:
     """The length of the first axis of an array that a call makes or gives another shape."""
     last, first = call.node.args[-1] if call.node.args else None, call.argument(0, "shape")
     if call.last == "reshape":
@@ -272,7 +276,7 @@ def _first_axis(tpu: TpuCode, call: Call) -> ast.expr | None:
         shape = first
     else:
         return None
-    shape = tpu.code.resolved(shape)
+    shape = tpu.code.resolve(shape)
     if isinstance(shape, ast.Tuple | ast.List):
         return shape.elts[0] if shape.elts else None
     return None if call.last in _SIZED else shape
@@ -283,14 +287,14 @@ def _rows_of_slice(tpu: TpuCode, node: ast.Subscript, depth: int) -> float | Non
     if not isinstance(part, ast.Slice) or part.step is not None:
         return None
     rows = _rows(tpu, node.value, depth + 1)
-    lower = 0.0 if part.lower is None else _bound(tpu, part.lower, rows)
-    upper = rows if part.upper is None else _bound(tpu, part.upper, rows)
+    lower = 0.0 if part.lower is None else _resolve_bound(tpu, part.lower, rows)
+    upper = rows if part.upper is None else _resolve_bound(tpu, part.upper, rows)
     if rows is None or lower is None or upper is None:
         return None
     return max(0.0, min(upper, rows) - min(lower, rows))
 
 
-def _bound(tpu: TpuCode, node: ast.expr, rows: float | None) -> float | None:
+def _resolve_bound(tpu: TpuCode, node: ast.expr, rows: float | None) -> float | None:
     """Where a slice begins or ends, counted from the beginning."""
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
         back = tpu.devices.number(node.operand)
@@ -305,7 +309,7 @@ _RAGGED = "compiles the step once more, or fails in a loop of one's own"
 
 
 @tpu_rule("T010", "ragged-last-batch", Severity.WARNING)
-def ragged_last_batch(tpu: TpuCode) -> Iterator[Problem]:
+def ragged_last_batch(tpu: TpuCode) -> Iterator[RuleProblem]:
     """The last batch of an epoch of training has fewer examples than the others.
 
     A TPU runs programs of constant shapes. Keras compiles the whole step once more for the odd batch, which takes as
@@ -314,20 +318,20 @@ def ragged_last_batch(tpu: TpuCode) -> Iterator[Problem]:
 
     Source (2026-11-23): Cloud TPU performance guide; measured with Google's compiler, see docs/adr/0017.
     """
-    for batched in () if is_data_parallel(tpu) else batched_datasets(tpu):  # T025 and T026 are of those
-        drops = batched.call.argument(1, "drop_remainder")
-        if batched.call.last == "padded_batch":
-            drops = batched.call.keyword("drop_remainder")
-        is_kept = (drops is None or is_false(drops)) and not batched.call.is_open
+    for dataset in () if is_data_parallel(tpu) else batched_datasets(tpu):  # T025 and T026 are of those
+        drops = dataset.call.argument(1, "drop_remainder")
+        if dataset.call.last == "padded_batch":
+            drops = dataset.call.keyword("drop_remainder")
+        is_kept = (drops is None or is_false(drops)) and not dataset.call.is_open
         # Of examples that are repeated before, the last batch is whole.
-        if batched.is_for_training and "repeat" not in batched.before and is_kept:
+        if dataset.is_for_training and "repeat" not in dataset.before and is_kept:
             message = f"The last training batch has another size, which {_RAGGED}."
-            node, remedy = batched.call.node, "Add drop_remainder=True."
+            node, remedy = dataset.call.node, "Add drop_remainder=True."
             fix = with_argument(node, "drop_remainder=True")
             if _needs_every_row(tpu, node):
                 remedy = "Add drop_remainder=True in training only: evaluate and predict need every row."
                 fix = None
-            yield Problem(tpu.code.place(node), message, remedy, fix)
+            yield RuleProblem(tpu.code.place(node), message, remedy, fix)
     yield from _ragged_arrays(tpu)
     if tpu.platform.torch:
         for call in training_loaders(tpu):
@@ -335,17 +339,17 @@ def ragged_last_batch(tpu: TpuCode) -> Iterator[Problem]:
             if drops is None or is_false(drops):
                 message = "The last training batch has another size, for which the step is compiled once more."
                 fix = with_argument(call.node, "drop_last=True")
-                yield Problem(tpu.code.place(call.node), message, "Add drop_last=True.", fix)
+                yield RuleProblem(tpu.code.place(call.node), message, "Add drop_last=True.", fix)
     if tpu.platform.jax:
         for loop in _ragged_slices(tpu):
             message = f"The last slice of this loop is shorter than the others, which {_RAGGED}."
-            yield Problem(
+            yield RuleProblem(
                 tpu.code.place(loop), message, "Write range(0, len(x) // batch_size * batch_size, batch_size)."
             )
 
 
 @tpu_rule("T011", "serial-input", Severity.WARNING)
-def serial_input(tpu: TpuCode) -> Iterator[Problem]:
+def serial_input(tpu: TpuCode) -> Iterator[RuleProblem]:
     """Examples are read and decoded one after another, on one of the host's 96 cores.
 
     A TPU takes thousands of images a second, a core of the host decodes and augments some hundred: the accelerator
@@ -355,24 +359,27 @@ def serial_input(tpu: TpuCode) -> Iterator[Problem]:
     """
     for call in tpu.code.calls:
         if call.last == "map" and call.receiver is not None and not call.name.startswith("jax."):
-            functions = tpu.compiled.referred(call.argument(0, "map_func"))
-            is_pipeline = any(Kind.HOST in tpu.compiled.kinds.get(each, Kind.NOTHING) for each in functions)
+            functions = tpu.compilation.resolve_functions(call.argument(0, "map_func"))
+            is_pipeline = any(
+                ExecutionMode.HOST in tpu.compilation.kinds.get(function, ExecutionMode.NOTHING)
+                for function in functions
+            )
             is_serial = is_pipeline and call.argument(1, "num_parallel_calls") is None and not call.is_open
-            if is_serial and any(_decodes(tpu, each) for each in functions):
+            if is_serial and any(_decodes(tpu, function) for function in functions):
                 message = "The examples are decoded one after another."
                 argument = f"num_parallel_calls={_autotune(tpu)}"
                 fix = with_argument(call.node, argument)
-                yield Problem(tpu.code.place(call.node), message, f"Add {argument}.", fix)
+                yield RuleProblem(tpu.code.place(call.node), message, f"Add {argument}.", fix)
     if tpu.platform.torch:
         for call in training_loaders(tpu):
             workers = call.argument(5, "num_workers")
             if (workers is None or tpu.devices.number(workers) == 0) and _reads_files(tpu, call.argument(0, "dataset")):
                 message = "This loader has no workers, so that the TPU waits for each example to be read."
-                yield Problem(tpu.code.place(call.node), message, "Add num_workers=8.")
+                yield RuleProblem(tpu.code.place(call.node), message, "Add num_workers=8.")
 
 
 @tpu_rule("T012", "same-examples-on-every-core", Severity.WARNING)
-def same_examples_on_every_core(tpu: TpuCode) -> Iterator[Problem]:
+def same_examples_on_every_core(tpu: TpuCode) -> Iterator[RuleProblem]:
     """Each of eight processes goes through all examples, since its loader has no distributed sampler.
 
     An epoch then takes eight times as long as it should. Give the loader
@@ -380,12 +387,12 @@ def same_examples_on_every_core(tpu: TpuCode) -> Iterator[Problem]:
 
     Source (2026-11-23): PyTorch/XLA, "Running on multiple XLA devices with multi-processing".
     """
-    if not tpu.spawned() or "DistributedSampler" in tpu.code.called:
+    if not tpu.spawn_calls() or "DistributedSampler" in tpu.code.callee_names:
         return
     for call in training_loaders(tpu):
         if is_true(call.argument(2, "shuffle")):
             message = "Every process of the eight trains on all examples."
-            yield Problem(
+            yield RuleProblem(
                 tpu.code.place(call.node),
                 message,
                 "Write sampler=DistributedSampler(dataset, num_replicas=xr.world_size(), rank=xr.global_ordinal()).",
@@ -393,7 +400,7 @@ def same_examples_on_every_core(tpu: TpuCode) -> Iterator[Problem]:
 
 
 @tpu_rule("T013", "varying-lengths", Severity.WARNING)
-def varying_lengths(tpu: TpuCode) -> Iterator[Problem]:
+def varying_lengths(tpu: TpuCode) -> Iterator[RuleProblem]:
     """Texts are padded to the longest of their batch, so that batches have many shapes.
 
     Every new length compiles the step anew, for a minute or more; what pays on a GPU does not on a TPU. Pad to one
@@ -411,14 +418,14 @@ def varying_lengths(tpu: TpuCode) -> Iterator[Problem]:
             is_dynamic = _is_in_collation(tpu, call) and _pads_to_longest(tpu, call)
         if is_dynamic and not call.is_open:
             message = "Batches are padded to their longest text, and each new length compiles the step anew."
-            yield Problem(tpu.code.place(call.node), message, _padding(call))
+            yield RuleProblem(tpu.code.place(call.node), message, _padding(call))
 
 
-def _needs_every_row(tpu: TpuCode, batched: ast.Call) -> bool:
+def _needs_every_row(tpu: TpuCode, batch_call: ast.Call) -> bool:
     """True if a dataset may go into `predict`, `evaluate` or a validation, also by its name or function."""
-    code, seen = tpu.code, set[ast.AST]()
-    waiting: list[ast.AST] = [batched]
-    while waiting and len(seen) < _MOST_USES:
+    code, visited_nodes = tpu.code, set[ast.AST]()
+    waiting: list[ast.AST] = [batch_call]
+    while waiting and len(visited_nodes) < _MOST_USES:
         node: ast.AST = waiting.pop()
         parent = code.parent(node)
         while isinstance(parent, ast.Attribute | ast.Tuple | ast.IfExp) or _goes_on(parent, node):
@@ -433,12 +440,17 @@ def _needs_every_row(tpu: TpuCode, batched: ast.Call) -> bool:
         scope: FunctionNode | None = code.function(node)
         names = set[str]()
         if isinstance(parent, ast.Assign):
-            names = {each.id for target in parent.targets for each in walk(target) if isinstance(each, ast.Name)}
+            names = {
+                name_node.id
+                for target in parent.targets
+                for name_node in walk_nodes(target)
+                if isinstance(name_node, ast.Name)
+            }
         elif isinstance(parent, ast.Return) and isinstance(scope, ast.FunctionDef):
             names, scope = {scope.name}, None
-        uses = [each for name in names for each in code.uses_by_name.get(name, [])[:_MOST_USES]]
-        new = {each for each in uses if scope is None or code.function(each) is scope} - seen
-        seen |= new
+        uses = [use for name in names for use in code.uses_by_name.get(name, [])[:_MOST_USES]]
+        new = {use for use in uses if scope is None or code.function(use) is scope} - visited_nodes
+        visited_nodes |= new
         waiting += new
     return bool(waiting)  # it goes to more places than were looked at
 
@@ -452,35 +464,35 @@ def _goes_on(parent: ast.AST | None, node: ast.AST) -> TypeGuard[ast.Call]:
 
 @lru_cache(maxsize=1_000)  # many datasets may have the one function
 def _decodes(tpu: TpuCode, function: FunctionNode) -> bool:
-    return any(inner.name.startswith(_DECODES) for inner in tpu.compiled.calls_in(function))
+    return any(inner.name.startswith(_DECODES) for inner in tpu.compilation.calls_in(function))
 
 
-def _padding(call: Call) -> str:
+def _padding(call: CodeCall) -> str:
     if call.last == "padded_batch":
         return "Write padded_shapes=([LENGTH], []), with the length of the longest text."
     return 'Write padding="max_length", max_length=512, with the length of the longest text.'
 
 
-def _ragged_arrays(tpu: TpuCode) -> Iterator[Problem]:
+def _ragged_arrays(tpu: TpuCode) -> Iterator[RuleProblem]:
     """What Keras cuts into batches of which the last one is smaller."""
-    for fed in fed_arrays(tpu):
-        if fed.is_training and fed.batch and fed.rows and fed.rows > fed.batch and fed.rows % fed.batch:
-            rest = fed.rows % fed.batch
-            message = f"The last training batch has {rest:g} rows and the others {fed.batch:g}: a step compiled twice."
-            remedy = f"Train on {fed.rows - rest:g} rows, or take another batch_size."
-            yield Problem(tpu.code.place(fed.call.node), message, remedy)
+    for feed in fed_arrays(tpu):
+        if feed.is_training and feed.batch and feed.rows and feed.rows > feed.batch and feed.rows % feed.batch:
+            rest = feed.rows % feed.batch
+            message = f"The last training batch has {rest:g} rows and the others {feed.batch:g}: a step compiled twice."
+            remedy = f"Train on {feed.rows - rest:g} rows, or take another batch_size."
+            yield RuleProblem(tpu.code.place(feed.call.node), message, remedy)
 
 
 def _ragged_slices(tpu: TpuCode) -> Iterator[ast.For]:
     """Loops over `range(0, n, batch)` that hand a slice to a training step, and do not skip the last one."""
     for loop in tpu.code.nodes(ast.For):
-        counted = tpu.code.call(loop.iter)
-        if counted is None or counted.name != "range" or len(counted.node.args) != 3:  # noqa: PLR2004 - start, stop, step
+        range_call = tpu.code.call(loop.iter)
+        if range_call is None or range_call.name != "range" or len(range_call.node.args) != 3:  # noqa: PLR2004 - start, stop, step
             continue
-        stop = tpu.code.resolved(counted.node.args[1])
-        parts = [each.op for each in walk(stop) if isinstance(each, ast.BinOp)] if stop is not None else []
-        is_whole = any(isinstance(each, ast.FloorDiv | ast.Mod | ast.Sub) for each in parts)
-        skips = any(isinstance(each, ast.Continue | ast.Break) for each in walk(loop))
+        stop = tpu.code.resolve(range_call.node.args[1])
+        parts = [node.op for node in walk_nodes(stop) if isinstance(node, ast.BinOp)] if stop is not None else []
+        is_whole = any(isinstance(operator, ast.FloorDiv | ast.Mod | ast.Sub) for operator in parts)
+        skips = any(isinstance(node, ast.Continue | ast.Break) for node in walk_nodes(loop))
         if not is_whole and not skips and _slices_by(loop) and _trains(tpu, loop):
             yield loop
 
@@ -488,31 +500,35 @@ def _ragged_slices(tpu: TpuCode) -> Iterator[ast.For]:
 def _slices_by(loop: ast.For) -> bool:
     """True if the number of a loop is where a slice begins."""
     number = loop.target.id if isinstance(loop.target, ast.Name) else ""
-    slices = [each for each in walk(loop) if isinstance(each, ast.Slice) and isinstance(each.upper, ast.BinOp)]
-    return any(isinstance(each.lower, ast.Name) and each.lower.id == number for each in slices)
+    slices = [node for node in walk_nodes(loop) if isinstance(node, ast.Slice) and isinstance(node.upper, ast.BinOp)]
+    return any(isinstance(node.lower, ast.Name) and node.lower.id == number for node in slices)
 
 
 def _trains(tpu: TpuCode, loop: ast.For) -> bool:
     """True if a loop calls a training step, or yields what was shuffled to one."""
-    functions = [each for call in tpu.code.below(loop) for each in tpu.compiled.referred(call.node.func)]
-    if any(Kind.GRADIENT in tpu.compiled.kinds.get(each, Kind.NOTHING) for each in functions):
+    functions = [
+        candidate for call in tpu.code.below(loop) for candidate in tpu.compilation.resolve_functions(call.node.func)
+    ]
+    if any(
+        ExecutionMode.GRADIENT in tpu.compilation.kinds.get(candidate, ExecutionMode.NOTHING) for candidate in functions
+    ):
         return True
     function = tpu.code.function(loop)
-    if function is None or not any(isinstance(each, ast.Yield) for each in walk(loop)):
+    if function is None or not any(isinstance(node, ast.Yield) for node in walk_nodes(loop)):
         return False
     return any(call.last in {"permutation", "shuffle"} for call in tpu.code.calls_inside(function))
 
 
 def _reads_files(tpu: TpuCode, dataset: ast.expr | None) -> bool:
     """True if a dataset of the notebook's own reads an example when it is asked for one."""
-    made = tpu.code.call(tpu.code.resolved(dataset))
-    owner = tpu.code.classes.get(made.name) if made is not None else None
+    constructor = tpu.code.call(tpu.code.resolve(dataset))
+    owner = tpu.code.classes.get(constructor.name) if constructor is not None else None
     methods = owner.body if owner is not None else []
-    getters = [each for each in methods if isinstance(each, ast.FunctionDef) and each.name == "__getitem__"]
-    return any(call.last in _READS for each in getters for call in tpu.runs_in(each))
+    getters = [method for method in methods if isinstance(method, ast.FunctionDef) and method.name == "__getitem__"]
+    return any(call.last in _READS for getter in getters for call in tpu.runs_in(getter))
 
 
-def _is_in_collation(tpu: TpuCode, call: Call) -> bool:
+def _is_in_collation(tpu: TpuCode, call: CodeCall) -> bool:
     for function in tpu.code.functions_around(call.node):
         if "collate" in getattr(function, "name", "").lower():
             return True
@@ -522,7 +538,7 @@ def _is_in_collation(tpu: TpuCode, call: Call) -> bool:
     return False
 
 
-def _pads_to_longest(tpu: TpuCode, call: Call) -> bool:
+def _pads_to_longest(tpu: TpuCode, call: CodeCall) -> bool:
     padding = call.keyword("padding")
     is_longest = is_true(padding) or tpu.code.text(padding) == "longest"
     return is_longest and call.keyword("pad_to_multiple_of") is None
@@ -530,7 +546,7 @@ def _pads_to_longest(tpu: TpuCode, call: Call) -> bool:
 
 def _autotune(tpu: TpuCode) -> str:
     """What the notebook writes for `tf.data.AUTOTUNE`, by the name that it imports TensorFlow as."""
-    names = [name for name, full in tpu.code.imported.items() if full == "tensorflow"]
+    names = [name for name, full in tpu.code.imports.items() if full == "tensorflow"]
     return f"{names[0] if names else 'tf'}.data.AUTOTUNE"
 
 
@@ -562,7 +578,7 @@ _CONCATENATES = {"concat", "concatenate", "cat", "hstack", "vstack", "append"}
 
 
 @tpu_rule("T040", "string-op-in-step", Severity.ERROR)
-def string_op_in_step(tpu: TpuCode) -> Iterator[Problem]:
+def string_op_in_step(tpu: TpuCode) -> Iterator[RuleProblem]:
     """The TPU's step reads files, decodes, or works on strings.
 
     A TPU has numbers only; the compiler refuses everything else. Decode and tokenize in the input pipeline
@@ -570,16 +586,16 @@ def string_op_in_step(tpu: TpuCode) -> Iterator[Problem]:
 
     Source (2026-11-23): 145 steps given to Google's TPU compiler, see docs/adr/0017.
     """
-    for call in tpu.device_calls(Kind.TENSORFLOW):
+    for call in tpu.device_calls(ExecutionMode.TENSORFLOW):
         if call.name.startswith(_STRINGS):
             message = f"The TPU's compiler refuses `{call.last}`, which works on strings or files."
-            yield Problem(
+            yield RuleProblem(
                 tpu.code.place(call.node), message, "Move it into the function of dataset.map, which runs on the host."
             )
 
 
 @tpu_rule("T041", "lookup-layer-in-model", Severity.ERROR)
-def lookup_layer_in_model(tpu: TpuCode) -> Iterator[Problem]:
+def lookup_layer_in_model(tpu: TpuCode) -> Iterator[RuleProblem]:
     """The model has a layer that looks up or hashes what goes in.
 
     `TextVectorization`, `StringLookup`, `IntegerLookup` and `Hashing` use tables and strings, which the TPU's compiler
@@ -590,15 +606,15 @@ def lookup_layer_in_model(tpu: TpuCode) -> Iterator[Problem]:
     TPU.
     """
     if tpu.platform.tensorflow or tpu.platform.keras_jax:
-        for call in tpu.layers.made(_LOOKUPS):
+        for call in tpu.layers.find_layers(_LOOKUPS):
             message = f"The TPU's compiler refuses a {call.last} in the model."
-            yield Problem(
+            yield RuleProblem(
                 tpu.code.place(call.node), message, "Apply it before: dataset.map(lambda x, y: (layer(x), y))."
             )
 
 
 @tpu_rule("T042", "augmentation-in-model", Severity.ERROR)
-def augmentation_in_model(tpu: TpuCode) -> Iterator[Problem]:
+def augmentation_in_model(tpu: TpuCode) -> Iterator[RuleProblem]:
     """The model has an augmentation layer that a TPU refuses, or takes long for.
 
     Rotation, zoom, translation, shear, perspective and what draws one of them (`RandAugment`, `AugMix`) fetch each
@@ -611,7 +627,7 @@ def augmentation_in_model(tpu: TpuCode) -> Iterator[Problem]:
     of Keras 3.15 compiled by JAX 0.10.2, and a model with `RandomCrop` trained.
     """
     is_jax = tpu.platform.keras_jax
-    for call in tpu.layers.made(_TRANSFORMS) if tpu.platform.tensorflow or is_jax else ():
+    for call in tpu.layers.find_layers(_TRANSFORMS) if tpu.platform.tensorflow or is_jax else ():
         if not is_jax:
             message, severity = f"TensorFlow has no {call.last} for a TPU.", None
         elif call.last in _GATHERING:
@@ -622,11 +638,11 @@ def augmentation_in_model(tpu: TpuCode) -> Iterator[Problem]:
         else:
             continue
         remedy = "Apply it before: dataset.map(lambda x, y: (layer(x), y), num_parallel_calls=tf.data.AUTOTUNE)."
-        yield Problem(tpu.code.place(call.node), message, remedy, severity=severity)
+        yield RuleProblem(tpu.code.place(call.node), message, remedy, severity=severity)
 
 
 @tpu_rule("T043", "refused-op", Severity.ERROR)
-def refused_op(tpu: TpuCode) -> Iterator[Problem]:
+def refused_op(tpu: TpuCode) -> Iterator[RuleProblem]:
     """The TPU's step has an operation that its compiler lacks.
 
     All of these run on a GPU: `crop_and_resize`, `random_jpeg_quality`, `random.gamma`, `segment_sum` (the unsorted one
@@ -635,34 +651,34 @@ def refused_op(tpu: TpuCode) -> Iterator[Problem]:
 
     Source (2026-11-23): 145 steps given to Google's TPU compiler, see docs/adr/0017.
     """
-    for call in tpu.device_calls(Kind.TENSORFLOW):
+    for call in tpu.device_calls(ExecutionMode.TENSORFLOW):
         if call.name in _REFUSED:
             remedy = (
                 "Write tf.math.unsorted_segment_sum(data, ids, number)."
                 if call.last == "segment_sum"
                 else "Move it into the function of dataset.map, which runs on the host."
             )
-            yield Problem(tpu.code.place(call.node), f"The TPU's compiler has no `{call.last}`.", remedy)
+            yield RuleProblem(tpu.code.place(call.node), f"The TPU's compiler has no `{call.last}`.", remedy)
 
 
 @tpu_rule("T044", "resize-method", Severity.ERROR)
-def resize_method(tpu: TpuCode) -> Iterator[Problem]:
+def resize_method(tpu: TpuCode) -> Iterator[RuleProblem]:
     """The TPU's step resizes images by the bicubic or area method.
 
     The compiler has the bilinear and the nearest one. Take bilinear, or resize in the input pipeline.
 
     Source (2026-11-23): 145 steps given to Google's TPU compiler, see docs/adr/0017.
     """
-    for call in tpu.device_calls(Kind.TENSORFLOW):
+    for call in tpu.device_calls(ExecutionMode.TENSORFLOW):
         if call.name == "tensorflow.image.resize":
-            yield from _resized(tpu, call, call.argument(2, "method"))
+            yield from _check_resize(tpu, call, call.argument(2, "method"))
     if tpu.platform.tensorflow:
-        for call in tpu.layers.made(set(_RESIZES)):
-            yield from _resized(tpu, call, call.keyword(_RESIZES[call.last]))
+        for call in tpu.layers.find_layers(set(_RESIZES)):
+            yield from _check_resize(tpu, call, call.keyword(_RESIZES[call.last]))
 
 
 @tpu_rule("T045", "falls-back-to-host", Severity.WARNING)
-def falls_back_to_host(tpu: TpuCode) -> Iterator[Problem]:
+def falls_back_to_host(tpu: TpuCode) -> Iterator[RuleProblem]:
     """The model calls an operation that PyTorch/XLA has only on the host.
 
     `grid_sample`, `median` and `histc` are not lowered: the step is cut in two, the tensor fetched, computed on a CPU
@@ -670,10 +686,10 @@ def falls_back_to_host(tpu: TpuCode) -> Iterator[Problem]:
 
     Source (2026-11-23): counters of torch_xla 2.9, see docs/adr/0017.
     """
-    for call in tpu.device_calls(Kind.TORCH) if tpu.platform.torch else ():
+    for call in tpu.device_calls(ExecutionMode.TORCH) if tpu.platform.torch else ():
         if call.last in _FALLBACKS and not call.name.startswith(("numpy.", "np.")):
             message = f"PyTorch/XLA computes `{call.last}` on the host, in the middle of every step."
-            yield Problem(
+            yield RuleProblem(
                 tpu.code.place(call.node),
                 message,
                 "Move it into the dataset's __getitem__, or write it with other operations.",
@@ -681,7 +697,7 @@ def falls_back_to_host(tpu: TpuCode) -> Iterator[Problem]:
 
 
 @tpu_rule("T046", "max-pooling", Severity.NOTE)
-def max_pooling(tpu: TpuCode) -> Iterator[Problem]:
+def max_pooling(tpu: TpuCode) -> Iterator[RuleProblem]:
     """The model pools by the maximum.
 
     Its gradient has to find where the maximum was, which a TPU does slowly and with more traffic than the mean needs.
@@ -689,12 +705,14 @@ def max_pooling(tpu: TpuCode) -> Iterator[Problem]:
 
     Source (2026-11-23): Cloud TPU performance guide.
     """
-    found = list(tpu.layers.made(_POOLS)) if tpu.platform.tensorflow or tpu.platform.keras_jax else []
-    found += [call for call in tpu.device_calls(Kind.TENSORFLOW) if call.name == "tensorflow.nn.max_pool2d"]
-    found += [call for call in tpu.device_calls(Kind.JAX) if call.name == "flax.linen.max_pool"]
-    for call in found[:1]:
+    pool_calls = list(tpu.layers.find_layers(_POOLS)) if tpu.platform.tensorflow or tpu.platform.keras_jax else []
+    pool_calls += [
+        call for call in tpu.device_calls(ExecutionMode.TENSORFLOW) if call.name == "tensorflow.nn.max_pool2d"
+    ]
+    pool_calls += [call for call in tpu.device_calls(ExecutionMode.JAX) if call.name == "flax.linen.max_pool"]
+    for call in pool_calls[:1]:
         message = "The model pools by the maximum, whose gradient is slow on a TPU."
-        yield Problem(
+        yield RuleProblem(
             tpu.code.place(call.node),
             message,
             "Try AveragePooling2D (nnx.avg_pool, F.avg_pool2d), or a convolution with strides=2.",
@@ -702,7 +720,7 @@ def max_pooling(tpu: TpuCode) -> Iterator[Problem]:
 
 
 @tpu_rule("T047", "concatenation-in-loop", Severity.WARNING)
-def concatenation_in_loop(tpu: TpuCode) -> Iterator[Problem]:
+def concatenation_in_loop(tpu: TpuCode) -> Iterator[RuleProblem]:
     """The TPU's step grows a tensor by concatenation in a loop.
 
     Each pass copies all that came before, in memory that the step is bound by, and unaligned pieces are laid out anew.
@@ -715,13 +733,13 @@ def concatenation_in_loop(tpu: TpuCode) -> Iterator[Problem]:
         if call.last not in _CONCATENATES or not isinstance(parent, ast.Assign) or not call.node.args:
             continue
         is_array = call.name.startswith(("tensorflow.", "jax.numpy.", "torch.", "keras.ops.", "keras.layers."))
-        grown = {each.id for each in walk(call.node.args[0]) if isinstance(each, ast.Name)}
-        grows = isinstance(parent.targets[0], ast.Name) and parent.targets[0].id in grown
-        kind = tpu.compiled.kind(call.node)
-        is_step = Kind.DEVICE in kind and Kind.TORCH not in kind
+        operand_names = {node.id for node in walk_nodes(call.node.args[0]) if isinstance(node, ast.Name)}
+        grows = isinstance(parent.targets[0], ast.Name) and parent.targets[0].id in operand_names
+        kind = tpu.compilation.kind(call.node)
+        is_step = ExecutionMode.DEVICE in kind and ExecutionMode.TORCH not in kind
         if is_array and grows and is_step and any(tpu.loops(call.node)):
             message = "A tensor grows by concatenation in a loop, and is copied in every pass."
-            yield Problem(
+            yield RuleProblem(
                 tpu.code.place(call.node),
                 message,
                 f"Append the pieces to a list in the loop, and write {call.last}(pieces) once after it.",
@@ -729,7 +747,7 @@ def concatenation_in_loop(tpu: TpuCode) -> Iterator[Problem]:
 
 
 @tpu_rule("T048", "stateful-chance", Severity.NOTE)
-def stateful_chance(tpu: TpuCode) -> Iterator[Problem]:
+def stateful_chance(tpu: TpuCode) -> Iterator[RuleProblem]:
     """The TPU's step draws stateful random numbers.
 
     The compiler replaces them by a generator of its own, which neither `tf.random.set_seed` nor a `seed` argument
@@ -737,19 +755,19 @@ def stateful_chance(tpu: TpuCode) -> Iterator[Problem]:
 
     Source (2026-11-23): TensorFlow, tf.random on XLA; 145 steps given to Google's TPU compiler, see docs/adr/0017.
     """
-    for call in tpu.device_calls(Kind.TENSORFLOW):
+    for call in tpu.device_calls(ExecutionMode.TENSORFLOW):
         head, _, last = call.name.rpartition(".")
         if (head == "tensorflow.random" and last in _STATEFUL) or (head == "tensorflow.image" and last in _IMAGE):
             message = f"No seed reaches the numbers that `{last}` draws on a TPU."
-            yield Problem(
+            yield RuleProblem(
                 tpu.code.place(call.node), message, f"Write tf.{head[11:]}.stateless_{last}(…, seed=(1, step))."
             )
 
 
-def _resized(tpu: TpuCode, call: Call, method: ast.expr | None) -> Iterator[Problem]:
+def _check_resize(tpu: TpuCode, call: CodeCall, method: ast.expr | None) -> Iterator[RuleProblem]:
     name = tpu.code.text(method) or (tpu.code.name(method).rpartition(".")[2] if method is not None else "")
     if name.lower() in _METHODS:
         message = f"The TPU's compiler has no {name.lower()} resize."
-        yield Problem(
+        yield RuleProblem(
             tpu.code.place(call.node), message, 'Write "bilinear", or move it into the function of dataset.map.'
         )

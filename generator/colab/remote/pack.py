@@ -12,8 +12,8 @@ def main(arguments: dict[str, Any]) -> dict[str, Any]:
     folder, archive = Path(arguments["folder"]), Path(arguments["archive"])
     if not folder.is_dir():
         return {"pieces": [], "sha256": ""}
-    with tarfile.open(archive, "w:gz", compresslevel=1, dereference=arguments["follow"]) as packed:
-        packed.add(folder, arcname=".")
+    with tarfile.open(archive, "w:gz", compresslevel=1, dereference=arguments["follow"]) as tar:
+        tar.add(folder, arcname=".")
     pieces: list[str] = []
     digest = hashlib.sha256()
     with archive.open("rb") as whole:

@@ -42,14 +42,14 @@ def main(arguments: dict[str, Any]) -> dict[str, Any]:
     alive.parent.mkdir(parents=True, exist_ok=True)
     alive.touch()
     limits = [str(alive), str(arguments["seconds"]), str(arguments["silence"])]
-    nothing = subprocess.DEVNULL
+    devnull = subprocess.DEVNULL
     watch = [sys.executable, "-c", WATCH, *limits]
-    subprocess.Popen(watch, start_new_session=True, stdout=nothing, stderr=nothing)  # noqa: S603 - from above
+    subprocess.Popen(watch, start_new_session=True, stdout=devnull, stderr=devnull)  # noqa: S603 - from above
     # In a process of its own: a device belongs to one at a time.
-    looked = subprocess.run([sys.executable, "-c", LOOK], capture_output=True, text=True, check=False)  # noqa: S603
-    found: dict[str, Any] = {"cores": os.cpu_count()}
+    probe = subprocess.run([sys.executable, "-c", LOOK], capture_output=True, text=True, check=False)  # noqa: S603
+    facts: dict[str, Any] = {"cores": os.cpu_count()}
     try:
-        found |= json.loads(looked.stdout.splitlines()[-1])
+        facts |= json.loads(probe.stdout.splitlines()[-1])
     except (IndexError, ValueError):
-        found["problem"] = looked.stderr[-300:]
-    return found
+        facts["problem"] = probe.stderr[-300:]
+    return facts

@@ -68,40 +68,51 @@ def read_task(survey: Survey, hints: Hints) -> Reading:
         UnknownMetricError: The user decided on a metric that the kit does not have.
     """
     survey = survey.with_null_words  # they may be ids and labels
-    found = Findings(hints)
-    tables = find_tables(survey, found)
-    id_column = find_id(tables, survey.server, found)
-    files = find_example_files(survey, tables, id_column, found)
+    all_findings = Findings(hints)
+    tables = find_tables(survey, all_findings)
+    id_column = find_id(tables, survey.server, all_findings)
+    files = find_example_files(survey, tables, id_column, all_findings)
     check_that_there_are_data(survey, tables, files)
     check_that_files_can_be_read(survey, tables, files, hints)
-    seen = observe(survey, tables, files, found)
+    observations = observe(survey, tables, files, all_findings)
 
-    check_that_there_are_templates(seen, hints)
-    kind = find_target_kind(seen, found)
-    check_that_targets_can_be_learned(kind, seen, hints)
-    check_that_rows_have_targets(kind, seen)
-    check_that_answers_can_be_written(kind, seen, hints)
-    submission = find_submission(kind, seen, found)
-    settle_unseen_columns(kind, submission, seen, found)
-    settle_metric(seen.metric, submission, kind, found, sizes=(seen.classes, labels_per_cell(seen.targets)))
-    if kind is TargetKind.CLASS and (seen.classes or "class_count" in hints.overrides):
-        found.settle("class_count", seen.classes, f"{seen.classes:,} classes were seen")
+    check_that_there_are_templates(observations, hints)
+    kind = find_target_kind(observations, all_findings)
+    check_that_targets_can_be_learned(kind, observations, hints)
+    check_that_rows_have_targets(kind, observations)
+    check_that_answers_can_be_written(kind, observations, hints)
+    submission = find_submission(kind, observations, all_findings)
+    settle_unseen_columns(kind, submission, observations, all_findings)
+    settle_metric(
+        observations.metric,
+        submission,
+        kind,
+        all_findings,
+        sizes=(observations.classes, labels_per_cell(observations.targets)),
+    )
+    if kind is TargetKind.CLASS and (observations.classes or "class_count" in hints.overrides):
+        all_findings.settle("class_count", observations.classes, f"{observations.classes:,} classes were seen")
     if kind is TargetKind.CLASS:
-        settle_positive_class(submission, seen, found)
-    family = find_family(kind, seen, found)
-    settle_details(family, seen, found, is_served=survey.server is not None)
-    is_served = settle_serving(survey.server, found, columns=len(seen.targets.asked or seen.targets.names))
-    settle_submission_file(tables.sample, survey.server if is_served else None, found)
+        settle_positive_class(submission, observations, all_findings)
+    family = find_family(kind, observations, all_findings)
+    settle_details(family, observations, all_findings, is_served=survey.server is not None)
+    is_served = settle_serving(
+        survey.server, all_findings, columns=len(observations.targets.answer_names or observations.targets.names)
+    )
+    settle_submission_file(tables.sample, survey.server if is_served else None, all_findings)
     for key, rule in keys_of(family.name).items():
-        if key in hints.overrides and key not in found and rule.default is not None:
-            found.settle(key, rule.default, "nothing in the files says otherwise")
-    check_decisions(survey, seen, found)
+        if key in hints.overrides and key not in all_findings and rule.default is not None:
+            all_findings.settle(key, rule.default, "nothing in the files says otherwise")
+    check_decisions(survey, observations, all_findings)
 
-    findings = {key: found[key] for key in (*_FIRST, *_FILES, *_SERVED, *found) if key in found}
+    findings = {key: all_findings[key] for key in (*_FIRST, *_FILES, *_SERVED, *all_findings) if key in all_findings}
     values = {key: finding.value for key, finding in findings.items()}
     evidence = {key: finding.evidence for key, finding in findings.items()}
     task = task_of(str(values.pop("family")), values, evidence)
-    warnings, unclear = warnings_of(survey, findings, seen, hints), unclear_keys(found, seen, hints)
+    warnings, unclear = (
+        warnings_of(survey, findings, observations, hints),
+        unclear_keys(all_findings, observations, hints),
+    )
     return Reading(task=task, findings=findings, warnings=warnings, unclear=unclear)
 
 

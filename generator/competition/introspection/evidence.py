@@ -8,7 +8,7 @@ from enum import StrEnum
 from itertools import pairwise
 from typing import TypeVar, cast
 
-from generator.competition.facts import Rule, Task, Value
+from generator.competition.facts import CompetitionRule, Task, Value
 from generator.competition.schema import TYPE_NAMES, families, option_of, value_from
 from generator.competition.survey.columns import MISSING, without_null_words
 from generator.competition.survey.facts import NUMBERS, Column, ColumnKind, Table
@@ -37,7 +37,7 @@ ID = frozenset(("id", "ids", "key", "uuid", "uid", "index", "idx", "image", "img
 _GLUED_ID = re.compile(r".+(?:id|Id|ID)$")
 
 
-def words(name: str) -> frozenset[str]:
+def split_words(name: str) -> frozenset[str]:
     """The words of a name in lower case: `sampleSubmission_v2` has `sample`, `submission` and `v`."""
     return frozenset(word.lower() for word in _BOUNDARY.split(name) if word)
 
@@ -60,7 +60,7 @@ def is_nameless(name: str) -> bool:
 
 def looks_like_id(name: str) -> bool:
     """True if people call an id so: `id`, `PassengerId`, `image_name`, `row_id`."""
-    return bool(words(name) & ID) or is_nameless(name) or _GLUED_ID.fullmatch(name) is not None
+    return bool(split_words(name) & ID) or is_nameless(name) or _GLUED_ID.fullmatch(name) is not None
 
 
 # Where a survey does not say enough to make a task of it.
@@ -69,10 +69,10 @@ def looks_like_id(name: str) -> bool:
 _SHOWN = 6
 
 
-def listed(names: Sequence[str]) -> str:
+def join_names(names: Sequence[str]) -> str:
     """The first few of some names, for a message."""
-    shown = ", ".join(printable(name) for name in names[:_SHOWN])
-    return f"{shown} and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else shown
+    text = ", ".join(printable(name) for name in names[:_SHOWN])
+    return f"{text} and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else text
 
 
 class IntrospectionError(CompetitionError):
@@ -82,11 +82,12 @@ class IntrospectionError(CompetitionError):
 class TargetNotInSampleError(IntrospectionError):
     """The sample asks for other columns than there are to learn from."""
 
-    def __init__(self, *, sample: str, asked: Sequence[str], table: str, there: Sequence[str]) -> None:
-        wanted = f"asks for {listed(asked)}" if asked else "has no column beside the id"
+    def __init__(self, *, sample: str, answer_names: Sequence[str], table: str, column_names: Sequence[str]) -> None:
+        clause = f"asks for {join_names(answer_names)}" if answer_names else "has no column beside the id"
         super().__init__(
-            f"{printable(sample)} {wanted}, but what {printable(table)} has to learn from is "
-            f"{listed(there) or 'none of it'}; name other files or columns with --sample, --train or --target, and "
+            f"{printable(sample)} {clause}, but what {printable(table)} has to learn from is "
+            f"{join_names(column_names) or 'none of it'}; name other files or columns with --sample, "
+            "--train or --target, and "
             "with --set context_columns=A,B what stays as it is in the sample."
         )
 
@@ -95,9 +96,9 @@ class NotPixelsError(IntrospectionError):
     """Images are to be predicted, and the submission has something else than grey pixels."""
 
     def __init__(self, *, sample: str, example: str, problem: str) -> None:
-        where = f'{printable(sample)} has ids like "{printable(example)}": ' if sample else ""
+        prefix = f'{printable(sample)} has ids like "{printable(example)}": ' if sample else ""
         super().__init__(
-            f"{where}{problem}. Where images become images, the notebooks predict grey ones, and write a row for each "
+            f"{prefix}{problem}. Where images become images, the notebooks predict grey ones, and write a row for each "
             "pixel, <image>_<row>_<column>; name another sample with --sample, or another kind of task with --family."
         )
 
@@ -107,7 +108,7 @@ class MissingColumnError(IntrospectionError):
 
     def __init__(self, *, key: str, column: str, table: str, columns: Sequence[str]) -> None:
         super().__init__(
-            f'{option_of(key)}: {printable(table)} has no column "{printable(column)}", but {listed(columns)}.'
+            f'{option_of(key)}: {printable(table)} has no column "{printable(column)}", but {join_names(columns)}.'
             f"{printable(did_you_mean(column, columns))}"
         )
 
@@ -117,7 +118,7 @@ class MissingFileError(IntrospectionError):
 
     def __init__(self, *, key: str, path: str, paths: Sequence[str]) -> None:
         super().__init__(
-            f'{option_of(key)}: there is no "{printable(path)}" that can be read, but {listed(paths) or "nothing"}.'
+            f'{option_of(key)}: there is no "{printable(path)}" that can be read, but {join_names(paths) or "nothing"}.'
             f"{printable(did_you_mean(path, paths))}"
         )
 
@@ -126,7 +127,7 @@ class UnknownKeyError(IntrospectionError):
     """The user decided something that the family does not need."""
 
     def __init__(self, *, key: str, family: str, keys: Iterable[str]) -> None:
-        having = [other.title for other in families().values() if key in other.task]
+        having = [owner.title for owner in families().values() if key in owner.task]
         elsewhere = f" {', '.join(having)} have it; --family overrules." if having else did_you_mean(key, keys)
         super().__init__(f'The family {printable(family)} has no value "{printable(key)}" to decide on.{elsewhere}')
 
@@ -134,8 +135,8 @@ class UnknownKeyError(IntrospectionError):
 class UnusableValueError(IntrospectionError):
     """A decision of the user that is of the wrong kind."""
 
-    def __init__(self, *, key: str, value: str, wanted: str) -> None:
-        super().__init__(f'{printable(key)} cannot be "{printable(value)}": it has to be {printable(wanted)}.')
+    def __init__(self, *, key: str, value: str, requirement: str) -> None:
+        super().__init__(f'{printable(key)} cannot be "{printable(value)}": it has to be {printable(requirement)}.')
 
 
 # Findings: candidates for a value are weighed, the heaviest is taken, and its lead says how far to trust it.
@@ -216,7 +217,7 @@ class Hints:
     evaluation_text: str = ""
     overrides: Mapping[str, str | list[str]] = field(default_factory=dict)
     models: Sequence[str] = ()
-    file_name: Rule | None = None
+    file_name: CompetitionRule | None = None
 
 
 @dataclass(frozen=True)
@@ -249,16 +250,16 @@ class Findings(dict[str, Finding]):
 
     def choose(self, key: str, candidates: Iterable[Candidate]) -> Value:
         """Takes the heaviest of some candidates, of which there is at least one; returns its value, or the user's."""
-        ordered = best_first(candidates)
-        best = ordered[0]
-        lead = best.weight - max((rival.weight for rival in ordered[1:]), default=0.0)
+        ranking = best_first(candidates)
+        best = ranking[0]
+        lead = best.weight - max((rival.weight for rival in ranking[1:]), default=0.0)
         if best.weight >= _SURE_WEIGHT and lead >= _SURE_LEAD:
             confidence = Confidence.SURE
         elif best.weight >= _LIKELY_WEIGHT and lead >= _LIKELY_LEAD:
             confidence = Confidence.LIKELY
         else:
             confidence = Confidence.THIN
-        return self._take(Finding(key, best.value, best.evidence or "nothing speaks for another", confidence, ordered))
+        return self._take(Finding(key, best.value, best.evidence or "nothing speaks for another", confidence, ranking))
 
     def member(self, key: str, kinds: type[_E]) -> _E:
         """The value that was taken, as a member of an enumeration.
@@ -270,13 +271,13 @@ class Findings(dict[str, Finding]):
         try:
             return kinds(value)
         except ValueError as error:
-            raise UnusableValueError(key=key, value=value, wanted=f"one of {', '.join(kinds)}") from error
+            raise UnusableValueError(key=key, value=value, requirement=f"one of {', '.join(kinds)}") from error
 
     def text(self, key: str) -> str:
         """The text that was settled for a key; "" where nothing was."""
         return str(self[key].value) if key in self else ""
 
-    def decided(self, key: str) -> str:
+    def decided_text(self, key: str) -> str:
         """The text that the user decided on for a key; "" where there is none, or a list."""
         value = self.hints.overrides.get(key)
         return value if isinstance(value, str) else ""
@@ -287,12 +288,12 @@ class Findings(dict[str, Finding]):
         return [value] if isinstance(value, str) else value
 
     def _take(self, finding: Finding) -> Value:
-        decided = self.hints.overrides.get(finding.key)
-        if decided is not None:
-            value = _as_kind_of(finding, decided)
+        decision = self.hints.overrides.get(finding.key)
+        if decision is not None:
+            value = _as_kind_of(finding, decision)
             candidate = Candidate(value, option_of(finding.key), float("inf"))
-            others = tuple(rival for rival in finding.candidates if rival.value != value)
-            finding = Finding(finding.key, value, candidate.evidence, Confidence.SURE, (candidate, *others))
+            rivals = tuple(rival for rival in finding.candidates if rival.value != value)
+            finding = Finding(finding.key, value, candidate.evidence, Confidence.SURE, (candidate, *rivals))
         self[finding.key] = finding
         return finding.value
 
@@ -303,11 +304,11 @@ def certain(key: str, value: Value, evidence: str, confidence: Confidence = Conf
     return Finding(key, value, candidate.evidence, confidence, (candidate,))
 
 
-def weighed(value: Value, reasons: Iterable[Reason]) -> Candidate:
+def weigh(value: Value, reasons: Iterable[Reason]) -> Candidate:
     """A candidate with the sum of its reasons, and the heaviest of them as its evidence."""
     applying = [reason for reason in reasons if reason.weight]
     speaking = sorted((reason for reason in applying if reason.weight > 0), key=lambda reason: -reason.weight)
-    evidence = printable(joined([reason.clause for reason in speaking[:_CLAUSES]]))
+    evidence = printable(join_clauses([reason.clause for reason in speaking[:_CLAUSES]]))
     return Candidate(value, evidence, sum(reason.weight for reason in applying))
 
 
@@ -316,24 +317,24 @@ def best_first(candidates: Iterable[Candidate]) -> tuple[Candidate, ...]:
     return tuple(sorted(candidates, key=lambda candidate: -candidate.weight))
 
 
-def joined(clauses: list[str]) -> str:
+def join_clauses(clauses: list[str]) -> str:
     """Clauses as one: `a, b and c`."""
     return " and ".join([", ".join(clauses[:-1]), clauses[-1]] if len(clauses) > 1 else clauses)
 
 
-def _as_kind_of(finding: Finding, decided: str | list[str]) -> Value:
+def _as_kind_of(finding: Finding, decision: str | list[str]) -> Value:
     """The user's text as the kind of value that was inferred."""
     if isinstance(finding.value, list):
-        return [decided] if isinstance(decided, str) else list(decided)
-    if not isinstance(decided, str):
-        raise UnusableValueError(key=finding.key, value=", ".join(decided), wanted="one value")
+        return [decision] if isinstance(decision, str) else list(decision)
+    if not isinstance(decision, str):
+        raise UnusableValueError(key=finding.key, value=", ".join(decision), requirement="one value")
     if isinstance(finding.value, str):
-        return decided
+        return decision
     kind = type(finding.value)
     try:
-        return value_from(decided, kind)
+        return value_from(decision, kind)
     except ValueError as error:
-        raise UnusableValueError(key=finding.key, value=decided, wanted=TYPE_NAMES[kind]) from error
+        raise UnusableValueError(key=finding.key, value=decision, requirement=TYPE_NAMES[kind]) from error
 
 
 # Run-length codes in tables: which columns hold them, and which says what class a code is a mask of.
@@ -353,8 +354,10 @@ def is_run_length(column: Column) -> bool:
 def code_column(table: Table | None) -> Column | None:
     """The only column of a table with run-length codes; None if there is none, or several."""
     columns = table.columns[:_RUN_LENGTH_COLUMNS_COMPARED] if table is not None else ()
-    found = [column for column in columns if is_run_length(column) and any(" " in cell for cell in column.distinct)]
-    return found[0] if len(found) == 1 else None
+    code_columns = [
+        column for column in columns if is_run_length(column) and any(" " in cell for cell in column.distinct)
+    ]
+    return code_columns[0] if len(code_columns) == 1 else None
 
 
 def image_and_class(sample: Table | None, train: Table | None) -> tuple[Column, Column] | None:
@@ -365,18 +368,22 @@ def image_and_class(sample: Table | None, train: Table | None) -> tuple[Column, 
         train: The training table, whose columns for the image and for the class are called the same.
     """
     codes = code_column(train)
-    named = [column for column in sample.columns if not is_nameless(column.name)] if sample is not None else []
-    if train is None or len(named) < _FEWEST_COLUMNS or codes is None:
+    named_columns = [column for column in sample.columns if not is_nameless(column.name)] if sample is not None else []
+    if train is None or len(named_columns) < _FEWEST_COLUMNS or codes is None:
         return None
     in_both = [
         (column, train.column(column.name))
-        for column in named[:_RUN_LENGTH_COLUMNS_COMPARED]
+        for column in named_columns[:_RUN_LENGTH_COLUMNS_COMPARED]
         if column.name != codes.name
     ]
-    classes = [(column, len(column.distinct | same.distinct)) for column, same in in_both if same is not None]
-    few = [column for column, count in classes if _FEWEST_CLASSES <= count <= _MOST_CLASSES]
+    classes = [
+        (column, len(column.distinct | train_column.distinct))
+        for column, train_column in in_both
+        if train_column is not None
+    ]
+    class_columns = [column for column, count in classes if _FEWEST_CLASSES <= count <= _MOST_CLASSES]
     for image in sorted((column for column, _ in classes), key=lambda column: -len(column.distinct)):
-        fitting = [column for column in few if column is not image and _are_unique_together(image, column)]
+        fitting = [column for column in class_columns if column is not image and _are_unique_together(image, column)]
         if not image.is_unique and len(fitting) == 1:
             return image, fitting[0]
     return None
@@ -384,12 +391,12 @@ def image_and_class(sample: Table | None, train: Table | None) -> tuple[Column, 
 
 def class_column(sample: Table | None, train: Table | None) -> Column | None:
     """The column of a sample that names the class of a mask, where an image has a row for each."""
-    found = image_and_class(sample, train)
-    return found[1] if found is not None else None
+    columns = image_and_class(sample, train)
+    return columns[1] if columns is not None else None
 
 
-def _are_unique_together(one: Column, other: Column) -> bool:
-    rows = list(zip(one.values, other.values, strict=True))
+def _are_unique_together(left: Column, right: Column) -> bool:
+    rows = list(zip(left.values, right.values, strict=True))
     return len(set(rows)) == len(rows)
 
 
@@ -403,7 +410,7 @@ def _is_code(value: str) -> bool:
     numbers = value.split()
     if len(numbers) % 2 or not all(map(str.isdecimal, numbers)):
         return False
-    return all(int(one[:18]) < int(other[:18]) for one, other in pairwise(numbers[::2]))
+    return all(int(start[:18]) < int(next_start[:18]) for start, next_start in pairwise(numbers[::2]))
 
 
 # Statistics of sampled columns: whole numbers, shared values, and what labels are like.
@@ -453,18 +460,18 @@ def is_whole(column: Column) -> bool:
     return column.kind is ColumnKind.INTEGER
 
 
-def key_column(table: Table | None) -> Column | None:
+def likely_id_column(table: Table | None) -> Column | None:
     """The column that is most likely the ids of a table, before that is weighed: one of a name and unlike cells."""
     columns = table.columns if table is not None else ()
     unique = [column for column in columns if column.is_unique and not is_nameless(column.name)]
-    named = [column for column in unique if looks_like_id(column.name)]
-    return next(iter((*named, *unique, *columns)), None)
+    id_columns = [column for column in unique if looks_like_id(column.name)]
+    return next(iter((*id_columns, *unique, *columns)), None)
 
 
-def overlap(one: Column, other: Column) -> float:
+def overlap(left: Column, right: Column) -> float:
     """The share of the fewer different values that the other column has too, from 0 to 1."""
-    fewer, more = sorted((one.distinct, other.distinct), key=len)
-    return len(fewer & more) / len(fewer) if fewer else 0.0
+    fewer, larger = sorted((left.distinct, right.distinct), key=len)
+    return len(fewer & larger) / len(fewer) if fewer else 0.0
 
 
 def shares_values(column: Column, table: Table) -> bool:
@@ -507,14 +514,14 @@ def separator_of(column: Column) -> str:
     Names of several words are no lists: their words belong to one name each, whereas labels come in many combinations.
     """
     for separator in _SEPARATORS:
-        used: dict[str, set[str]] = defaultdict(set)
+        cells_by_label: dict[str, set[str]] = defaultdict(set)
         lists = [value for value in column.distinct if separator in value.strip()]
         for value in column.distinct:
             for label in value.split(separator):
-                used[label.strip()].add(value)
+                cells_by_label[label.strip()].add(value)
         inside = {label.strip() for value in lists for label in value.split(separator)}
-        reused = sum(len(used[label]) > 1 for label in inside)
-        if len(lists) > 1 and "" not in inside and reused >= _REUSED * len(inside):
+        reuse_count = sum(len(cells_by_label[label]) > 1 for label in inside)
+        if len(lists) > 1 and "" not in inside and reuse_count >= _REUSED * len(inside):
             return separator
     return ""
 
@@ -528,8 +535,8 @@ def _is_flag(column: Column) -> bool:
 def _has_one_each(columns: Sequence[Column]) -> bool:
     every_row = zip(*(column.values for column in columns), strict=True)
     rows = [row for row in every_row if set(row) != {None}]  # without a label, a row says nothing of the others
-    ones = sum(sum(value is not None and value.strip().lower() in ONES for value in row) == 1 for row in rows)
-    return bool(rows) and ones >= _ONE_EACH * len(rows)
+    one_hot_count = sum(sum(value is not None and value.strip().lower() in ONES for value in row) == 1 for row in rows)
+    return bool(rows) and one_hot_count >= _ONE_EACH * len(rows)
 
 
 # Words such as NA and None, which pandas reads as missing, where they may be ids, classes or missing labels.
@@ -541,19 +548,19 @@ _TWO_CLASSES = 2
 _SURE_CLASSES = frozenset(("None",))  # as a label, it is hardly ever written for a missing one
 
 
-def as_labels(column: Column, answers: Sequence[Column], decided: str) -> Column:
+def as_labels(column: Column, answers: Sequence[Column], decision: str) -> Column:
     """Return a column of text with its words such as NA and None as labels or, where they are none, as missing.
 
     Args:
         column: The target.
         answers: The columns of the sample to be filled.
-        decided: What the user decided of such words; "" where that is open.
+        decision: What the user decided of such words; "" where that is open.
     """
     if column.kind is not ColumnKind.TEXT or not column.null_words:
         return column
-    others = len(column.distinct - column.null_words)
-    is_one_of_two = len(answers) == 1 and answers[0].kind in _ASKED_OF_TWO and others == _TWO_CLASSES
-    are_missing = decided.lower() in ("false", "no") if decided else is_one_of_two
+    class_count = len(column.distinct - column.null_words)
+    is_one_of_two = len(answers) == 1 and answers[0].kind in _ASKED_OF_TWO and class_count == _TWO_CLASSES
+    are_missing = decision.lower() in ("false", "no") if decision else is_one_of_two
     if are_missing or is_run_length(column):
         return replace(without_null_words(column), null_words=column.null_words)
     return column
@@ -568,44 +575,47 @@ def as_answers(answer: Column, columns: Sequence[Column]) -> Column:
 
 
 def null_words_of(
-    ids: Sequence[Column], labels: Sequence[Column], asked: Sequence[str], answers: Sequence[Column]
+    ids: Sequence[Column], labels: Sequence[Column], answer_names: Sequence[str], answers: Sequence[Column]
 ) -> str:
     """Return a clause on the first ids or labels that are such words; "" if none are.
 
     Args:
         ids: The columns with ids.
         labels: The targets, as `as_labels` gives them.
-        asked: The names of the sample's columns to be filled; one may name a label that no sampled row has.
+        answer_names: The names of the sample's columns to be filled; one may name a label that no sampled row has.
         answers: These columns.
     """
     for column in (*ids, *labels):
         if column.kind is ColumnKind.TEXT and (words := column.distinct & column.null_words):
             counts = ", ".join(f'"{word}" in {column.values.count(word):,}' for word in sorted(words))
             return f"the column {column.name} has {counts} of {len(column.values):,} sampled rows"
-    named = {*asked, *(word for answer in answers for word in answer.null_words)} & MISSING
-    if named and len(labels) == 1 and labels[0].kind is ColumnKind.TEXT and not labels[0].null_words:
-        return f'the sample submission has "{min(named)}" among its labels'
+    sample_words = {*answer_names, *(word for answer in answers for word in answer.null_words)} & MISSING
+    if sample_words and len(labels) == 1 and labels[0].kind is ColumnKind.TEXT and not labels[0].null_words:
+        return f'the sample submission has "{min(sample_words)}" among its labels'
     return ""
 
 
 def unclear_null_words(
-    table: Table | None, labels: Sequence[Column], asked: Sequence[str], answers: Sequence[Column]
+    table: Table | None, labels: Sequence[Column], answer_names: Sequence[str], answers: Sequence[Column]
 ) -> Iterator[str]:
     """Yield warnings of words that may be a class or a missing label, saying which was taken.
 
     Args:
         table: The table with the labels.
         labels: Its targets, as `as_labels` gives them.
-        asked: The names of the sample's columns to be filled.
+        answer_names: The names of the sample's columns to be filled.
         answers: These columns.
     """
-    named, key = {*asked, *(value for answer in answers for value in answer.distinct)}, option_of(NULL_WORDS_KEY)
+    sample_words, key = (
+        {*answer_names, *(value for answer in answers for value in answer.distinct)},
+        option_of(NULL_WORDS_KEY),
+    )
     for column in labels:
         as_written = table.column(column.name) if table is not None else None
         if table is None or as_written is None or as_written.kind is not ColumnKind.TEXT or is_run_length(column):
             continue
         classes = column.distinct & column.null_words
-        words = classes - named - _SURE_CLASSES if classes else column.null_words
+        words = classes - sample_words - _SURE_CLASSES if classes else column.null_words
         if not words or (classes and len(column.distinct - classes) < _TWO_CLASSES):
             continue
         word = min(words)

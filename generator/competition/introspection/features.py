@@ -16,12 +16,12 @@ from generator.competition.introspection.evidence import (
     Reason,
     UnusableValueError,
     is_whole,
-    joined,
-    listed,
+    join_clauses,
+    join_names,
     looks_like_id,
     overlap,
-    weighed,
-    words,
+    split_words,
+    weigh,
 )
 from generator.competition.introspection.tables import Tables
 from generator.competition.introspection.targets import Targets
@@ -35,7 +35,7 @@ _MEASURES = NUMBERS | {ColumnKind.BOOLEAN}
 
 
 @dataclass(frozen=True)
-class Features:
+class FeatureColumns:
     """The columns that say something of an example beside its id.
 
     Attributes:
@@ -43,14 +43,14 @@ class Features:
         test: The test table, or None.
         id_column: The column with the ids.
         columns: The columns of the training table that the test examples have too, without the id, unless it is a date.
-        others: The columns that only training examples have, without the targets.
+        train_only_names: The columns that only training examples have, without the targets.
     """
 
     train: Table
     test: Table | None
     id_column: str
     columns: tuple[Column, ...]
-    others: tuple[str, ...]
+    train_only_names: tuple[str, ...]
 
     @property
     def measures(self) -> tuple[Column, ...]:
@@ -72,7 +72,7 @@ class Features:
         return {column.name: column for column in self.test.columns} if self.test is not None else {}
 
 
-def find_features(tables: Tables, targets: Targets, id_column: str) -> Features | None:
+def find_features(tables: Tables, targets: Targets, id_column: str) -> FeatureColumns | None:
     """Sorts the columns of the training table; None if there is no such table."""
     if tables.train is None:
         return None
@@ -81,14 +81,14 @@ def find_features(tables: Tables, targets: Targets, id_column: str) -> Features 
     is_date = all(column is not None and column.kind is ColumnKind.DATE for column in ids)
     apart = {*targets.names, *([] if is_date else [id_column])}
     columns = [column for column in tables.train.columns if column.name not in apart]
-    known = set((tables.test or tables.train).column_names)
-    both = [column for column in columns if column.name in known]
-    return Features(
+    known_names = set((tables.test or tables.train).column_names)
+    shared_columns = [column for column in columns if column.name in known_names]
+    return FeatureColumns(
         train=tables.train,
         test=tables.test,
         id_column=id_column,
-        columns=tuple(both),
-        others=tuple(column.name for column in columns if column.name not in known),
+        columns=tuple(shared_columns),
+        train_only_names=tuple(column.name for column in columns if column.name not in known_names),
     )
 
 
@@ -113,10 +113,12 @@ def settle_coordinates(columns: Sequence[Column], findings: Findings) -> None:
         names = findings.settle(_KEY, list[str](), evidence)
     else:
         value = [column.name for place in places[:_MOST_PLACES] for column in place]
-        names = findings.settle(_KEY, value, f"{listed(value)} are named and measured so")
+        names = findings.settle(_KEY, value, f"{join_names(value)} are named and measured so")
     if len(names) % 2 or len(names) == _FEWEST_PLACES:
-        wanted = "the latitude and the longitude of a place, then those of another, such as lat_a,lon_a,lat_b,lon_b"
-        raise UnusableValueError(key=_KEY, value=", ".join(names), wanted=wanted)
+        requirement = (
+            "the latitude and the longitude of a place, then those of another, such as lat_a,lon_a,lat_b,lon_b"
+        )
+        raise UnusableValueError(key=_KEY, value=", ".join(names), requirement=requirement)
 
 
 def _coordinate_pairs(columns: Sequence[Column]) -> list[tuple[Column, Column]]:
@@ -124,12 +126,12 @@ def _coordinate_pairs(columns: Sequence[Column]) -> list[tuple[Column, Column]]:
     longitudes = {_LONGITUDE.sub("*", column.name.lower()): column for column in columns}
     pairs = [(column, longitudes.get(_LATITUDE.sub("*", column.name.lower()))) for column in columns]
     return [
-        (one, other)
-        for one, other in pairs
-        if other is not None
-        and other is not one
-        and _is_within(one, _LARGEST_LATITUDE)
-        and _is_within(other, _LARGEST_LONGITUDE)
+        (latitude, longitude)
+        for latitude, longitude in pairs
+        if longitude is not None
+        and longitude is not latitude
+        and _is_within(latitude, _LARGEST_LATITUDE)
+        and _is_within(longitude, _LARGEST_LONGITUDE)
     ]
 
 
@@ -164,7 +166,9 @@ _MANY_CATEGORIES = 64  # of which the notebooks encode one by one
 _FEW_ROWS, _NEARLY_ALL, _SOME = 3, 0.9, 0.1
 
 
-def settle_columns(features: Features, findings: Findings, family: Family, *, group: str = "", order: str = "") -> None:
+def settle_columns(
+    features: FeatureColumns, findings: Findings, family: Family, *, group: str = "", order: str = ""
+) -> None:
     """Settles which columns of a table the model does not see, and what the others are.
 
     What is neither dropped nor named by a finding is a number where it is one in the file, else a category.
@@ -180,24 +184,31 @@ def settle_columns(features: Features, findings: Findings, family: Family, *, gr
     short = _settle_short_texts(columns, features, findings) if "short_text_columns" in family.task else []
     columns = [column for column in columns if column.name not in short]
     prose = _settle_texts(columns, features, findings) if "text_columns" in family.task else []
-    dropped = _settle_dropped([column for column in columns if column.name not in prose], features, findings, order)
-    left = [column for column in columns if column.name not in dropped]
+    dropped_names = _settle_dropped(
+        [column for column in columns if column.name not in prose], features, findings, order
+    )
+    left = [column for column in columns if column.name not in dropped_names]
     if "coordinate_columns" in family.task:
         settle_coordinates(left, findings)
     codes = _settle_categories(left, findings)
-    others = [column for column in left if column.name not in codes]
-    known = {*_settle_numbers(others, features, findings), *_settle_dates(others, features, findings)}
-    texts = [column.name for column in others if column.name not in known and numbers_of(column) is None]
+    other_columns = [column for column in left if column.name not in codes]
+    numeric_names = {
+        *_settle_numbers(other_columns, features, findings),
+        *_settle_dates(other_columns, features, findings),
+    }
+    texts = [column.name for column in other_columns if column.name not in numeric_names and numbers_of(column) is None]
     names = [*codes, *short, *texts]
-    evidence = f"{listed(names)} are no numbers" if names else "every column is a number or a date"
+    evidence = f"{join_names(names)} are no numbers" if names else "every column is a number or a date"
     findings.settle("has_categories", bool(names), evidence)
 
 
-def _settle_short_texts(columns: Sequence[Column], features: Features, findings: Findings) -> list[str]:
+def _settle_short_texts(columns: Sequence[Column], features: FeatureColumns, findings: Findings) -> list[str]:
     """Settles the columns of names and codes that are too many for categories, but have parts or values in common."""
-    named = {name for key in ("drop_columns", *COLUMN_KINDS) for name in findings.decided_list(key)}
-    names = [column.name for column in columns if column.name not in named and _is_short_text(column, features.train)]
-    evidence = f"the rows share parts of {listed(names)}" if names else "no names and codes have parts in common"
+    decided_names = {name for key in ("drop_columns", *COLUMN_KINDS) for name in findings.decided_list(key)}
+    names = [
+        column.name for column in columns if column.name not in decided_names and _is_short_text(column, features.train)
+    ]
+    evidence = f"the rows share parts of {join_names(names)}" if names else "no names and codes have parts in common"
     return findings.settle("short_text_columns", names, evidence)
 
 
@@ -207,31 +218,31 @@ def _is_short_text(column: Column, table: Table) -> bool:
         return False
     if sum(map(len, column.present)) / len(column.present) > _LONGEST_CATEGORY:
         return False
-    if _shared(column, _INSIDE.search) >= _NEARLY_ALL:
+    if _common_share(column, _INSIDE.search) >= _NEARLY_ALL:
         return True
-    has_parts = _shared(column, _START.match) >= _SOME
+    has_parts = _common_share(column, _START.match) >= _SOME
     return _mean_words(column) < _FEWEST_WORDS and (has_parts or _is_repeated(column, table))
 
 
-def _shared(column: Column, find: Callable[[str], re.Match[str] | None]) -> float:
+def _common_share(column: Column, find: Callable[[str], re.Match[str] | None]) -> float:
     """The share of the values with a part that a few others have as well, if there are several such parts."""
     parts = Counter(match[1] for value in column.present if (match := find(value)) is not None)
-    often = [times for times in parts.values() if times >= _FEW_ROWS]
-    return sum(often) / len(column.present) if len(often) > 1 else 0.0
+    frequent_counts = [times for times in parts.values() if times >= _FEW_ROWS]
+    return sum(frequent_counts) / len(column.present) if len(frequent_counts) > 1 else 0.0
 
 
 def _is_repeated(column: Column, table: Table) -> bool:
     """True if a good part of the values, which are too different for categories, stands in several rows."""
-    repeated = sum(times for times in Counter(column.present).values() if times > 1)
-    return _is_free_text(column, table) and repeated >= _SOME * len(column.present)
+    repeat_count = sum(times for times in Counter(column.present).values() if times > 1)
+    return _is_free_text(column, table) and repeat_count >= _SOME * len(column.present)
 
 
-def _settle_texts(columns: Sequence[Column], features: Features, findings: Findings) -> list[str]:
+def _settle_texts(columns: Sequence[Column], features: FeatureColumns, findings: Findings) -> list[str]:
     """Settles the columns of free text, which would be dropped otherwise: words are what they have in common."""
-    named = {name for key in ("drop_columns", *COLUMN_KINDS) for name in findings.decided_list(key)}
-    free = [column for column in columns if column.name not in named and _is_free_text(column, features.train)]
+    decided_names = {name for key in ("drop_columns", *COLUMN_KINDS) for name in findings.decided_list(key)}
+    free = [column for column in columns if column.name not in decided_names and _is_free_text(column, features.train)]
     texts = [column for column in free if _mean_words(column) >= _FEWEST_WORDS]
-    means = joined([f"{_mean_words(column):.0f} words in {column.name}" for column in texts])
+    means = join_clauses([f"{_mean_words(column):.0f} words in {column.name}" for column in texts])
     evidence = f"on average {means}, too long or too varied for categories" if texts else "no column holds free text"
     return findings.settle("text_columns", [column.name for column in texts], evidence)
 
@@ -240,21 +251,21 @@ def _mean_words(column: Column) -> float:
     return sum(len(value.split()) for value in column.present) / len(column.present)
 
 
-def _settle_dropped(columns: Sequence[Column], features: Features, findings: Findings, order: str) -> list[str]:
-    kept = {order, *(name for key in COLUMN_KINDS for name in findings.decided_list(key))}
-    free = [column for column in columns if column.name not in kept]
+def _settle_dropped(columns: Sequence[Column], features: FeatureColumns, findings: Findings, order: str) -> list[str]:
+    kept_names = {order, *(name for key in COLUMN_KINDS for name in findings.decided_list(key))}
+    free = [column for column in columns if column.name not in kept_names]
     constant = [column.name for column in free if _is_constant(column)]
     free = [column for column in free if column.name not in constant]
     unique = [column.name for column in free if _is_another_id(column)]
     texts = [column.name for column in free if column.name not in unique and _is_free_text(column, features.train)]
     reasons = [
-        (features.others, "only training examples have {}"),
+        (features.train_only_names, "only training examples have {}"),
         (constant, "{} never changes"),
         (unique, "{} is different in every row"),
         (texts, "{} is long text, or different in most rows"),
     ]
-    clauses = [clause.format(listed(names)) for names, clause in reasons if names]
-    value = [*features.others, *constant, *unique, *texts]
+    clauses = [clause.format(join_names(names)) for names, clause in reasons if names]
+    value = [*features.train_only_names, *constant, *unique, *texts]
     return findings.settle("drop_columns", value, "; ".join(clauses) or "every column may be of use")
 
 
@@ -300,15 +311,15 @@ def _settle_categories(columns: Sequence[Column], findings: Findings) -> list[st
     return findings.settle("category_columns", names, evidence, Confidence.LIKELY)
 
 
-def _settle_numbers(columns: Sequence[Column], features: Features, findings: Findings) -> list[str]:
+def _settle_numbers(columns: Sequence[Column], features: FeatureColumns, findings: Findings) -> list[str]:
     """Settles the numbers that are read as text: in training, or in the test table, which may have other marks."""
     names = []
     for column in columns:
-        tables = [one for one in (column, features.in_test(column.name)) if one is not None]
-        is_text = any(one.kind is ColumnKind.TEXT or one.is_quoted for one in tables)
+        tables = [version for version in (column, features.in_test(column.name)) if version is not None]
+        is_text = any(version.kind is ColumnKind.TEXT or version.is_quoted for version in tables)
         if is_text and numbers_of(column) is not None:
             names.append(column.name)
-    evidence = f"nearly all values of {listed(names)} are numbers" if names else "no text stands among numbers"
+    evidence = f"nearly all values of {join_names(names)} are numbers" if names else "no text stands among numbers"
     return findings.settle("number_columns", names, evidence)
 
 
@@ -316,20 +327,20 @@ def _is_category(column: Column) -> bool:
     numbers = numbers_of(column)
     if numbers is None or not is_whole(numbers) or len(numbers.distinct) > _MOST_CATEGORIES:
         return False
-    is_named = bool(words(column.name) & _CATEGORY) or column.name.lower().endswith(("class", "code", "type"))
+    is_named = bool(split_words(column.name) & _CATEGORY) or column.name.lower().endswith(("class", "code", "type"))
     return is_named and 1 < len(numbers.distinct) < len(numbers.present)
 
 
-def _settle_dates(columns: Sequence[Column], features: Features, findings: Findings) -> list[str]:
+def _settle_dates(columns: Sequence[Column], features: FeatureColumns, findings: Findings) -> list[str]:
     """Settles which columns are dates or times, and whether these begin with the day."""
     dates = [column.name for column in columns if are_dates(column)]
-    evidence = f"the values of {listed(dates)} look like dates" if dates else "no text looks like dates"
+    evidence = f"the values of {join_names(dates)} look like dates" if dates else "no text looks like dates"
     names = findings.settle("date_columns", dates, evidence)
     findings.settle("day_first", *_day_first([column for column in columns if column.name in names], features))
     return names
 
 
-def _day_first(columns: Sequence[Column], features: Features) -> tuple[bool, str, Confidence]:
+def _day_first(columns: Sequence[Column], features: FeatureColumns) -> tuple[bool, str, Confidence]:
     """True if the day comes first; a date that begins with the year would be misread by who expects the day first."""
     orders: dict[str, list[str]] = {"day": [], "month": [], "year": [], "?": []}
     for column in columns:
@@ -337,23 +348,27 @@ def _day_first(columns: Sequence[Column], features: Features) -> tuple[bool, str
         order = date_order((*column.present, *(later.present if later is not None else ())))
         if order:
             orders[order].append(column.name)
-    by_day, others, unclear = orders["day"], [*orders["month"], *orders["year"]], orders["?"]
-    value = len(by_day) >= max(1, len(others))
-    if by_day and others:
-        return value, f"the day comes first in {listed(by_day)} and not in {listed(others)}", Confidence.THIN
+    by_day, other_names, unclear = orders["day"], [*orders["month"], *orders["year"]], orders["?"]
+    value = len(by_day) >= max(1, len(other_names))
+    if by_day and other_names:
+        return (
+            value,
+            f"the day comes first in {join_names(by_day)} and not in {join_names(other_names)}",
+            Confidence.THIN,
+        )
     if by_day:
-        return value, f"the day comes first in {listed(by_day)}", Confidence.SURE
-    if unclear and not others:
-        return value, f"no day of {listed(unclear)} is above {_MONTHS}", Confidence.THIN
+        return value, f"the day comes first in {join_names(by_day)}", Confidence.SURE
+    if unclear and not other_names:
+        return value, f"no day of {join_names(unclear)} is above {_MONTHS}", Confidence.THIN
     return value, "no date begins with its day", Confidence.SURE
 
 
 def date_order(values: Iterable[str]) -> str:
     """The first part of such dates: "day", "month", "year", "?" if days and months look alike, "" if it is in words."""
-    given = list(values)
-    parts = [match for match in map(_IN_NUMBERS.match, given) if match is not None]
+    dates = list(values)
+    parts = [match for match in map(_IN_NUMBERS.match, dates) if match is not None]
     if not parts:
-        return "year" if any(map(_YEAR_FIRST.match, given)) else ""
+        return "year" if any(map(_YEAR_FIRST.match, dates)) else ""
     first, second = (max(int(match[place]) for match in parts) for place in (1, 3))
     if first > _MONTHS or second > _MONTHS:
         return "day" if first > _MONTHS else "month"
@@ -396,25 +411,25 @@ class Groups:
     candidate: Candidate
 
 
-def find_groups(features: Features, findings: Findings) -> Groups | None:
+def find_groups(features: FeatureColumns, findings: Findings) -> Groups | None:
     """Finds a group column and an order column, or takes those that the user named; None if there are none."""
-    decided = _decided(features, findings)
-    if decided is not None:
-        return decided
+    user_groups = _decided_groups(features, findings)
+    if user_groups is not None:
+        return user_groups
     columns = features.train.columns[:_COLUMNS_COMPARED]
     names = {column.name for column in features.columns} | {features.id_column}
-    shared = [column for column in columns if column.name in names]
+    usable_columns = [column for column in columns if column.name in names]
     fitting = [
         groups
-        for group in shared
+        for group in usable_columns
         if _makes_groups(group) and _is_of_sequences(group, features)
-        for order in shared
+        for order in usable_columns
         if order is not group and (groups := _groups(group, order, features)) is not None
     ]
     return max(fitting, key=lambda groups: groups.candidate.weight, default=None)
 
 
-def settle_sequences(groups: Groups, features: Features, findings: Findings, family: Family) -> None:
+def settle_sequences(groups: Groups, features: FeatureColumns, findings: Findings, family: Family) -> None:
     """Settles the columns that make a sequence, and those that the model reads."""
     is_per_group = groups.group == features.id_column
     per = "the ids of the sample submission are groups" if is_per_group else "each row has an id"
@@ -431,25 +446,25 @@ def steps_length(longest: int) -> int:
     return min(_MOST_STEPS, -(-longest // _STEPS_MULTIPLE) * _STEPS_MULTIPLE)
 
 
-def _decided(features: Features, findings: Findings) -> Groups | None:
-    group = features.train.column(findings.decided("group_column"))
-    order = features.train.column(findings.decided("order_column"))
+def _decided_groups(features: FeatureColumns, findings: Findings) -> Groups | None:
+    group = features.train.column(findings.decided_text("group_column"))
+    order = features.train.column(findings.decided_text("order_column"))
     if group is None or order is None:
         return None
     rows = _rows_of_a_group(group, order)
-    why = "the user named its columns"
-    return Groups(group.name, order.name, rows, _longest(group), Candidate(group.name, why, _DECIDED))
+    evidence = "the user named its columns"
+    return Groups(group.name, order.name, rows, _longest(group), Candidate(group.name, evidence, _DECIDED))
 
 
 def _makes_groups(column: Column) -> bool:
     if column.kind not in (ColumnKind.INTEGER, ColumnKind.TEXT) or column.missing:
         return False
-    runs, groups = 1 + sum(one != other for one, other in pairwise(column.values)), len(column.distinct)
+    runs, groups = 1 + sum(value != next_value for value, next_value in pairwise(column.values)), len(column.distinct)
     is_together = runs <= groups + _MOST_BLOCKS
     return groups >= _FEWEST_GROUPS and is_together and len(column.values) >= _SHORTEST_GROUP * groups
 
 
-def _is_of_sequences(group: Column, features: Features) -> bool:
+def _is_of_sequences(group: Column, features: FeatureColumns) -> bool:
     """Test examples are other groups; the same ones at a later time would be a forecast for rows."""
     if group.name == features.id_column:
         return True
@@ -457,26 +472,30 @@ def _is_of_sequences(group: Column, features: Features) -> bool:
     return test is not None and overlap(group, test) < _NEW
 
 
-def _groups(group: Column, order: Column, features: Features) -> Groups | None:
+def _groups(group: Column, order: Column, features: FeatureColumns) -> Groups | None:
     if order.kind not in _ORDERED or order.missing or order.name == features.id_column:
         return None
     later = features.in_test(order.name)
     if later is None or (group.name != features.id_column and _are_all_later(order, later)):
         return None
     steps = list(zip(pairwise(group.values), pairwise(_positions(order)), strict=True))
-    inside = [here < there for (one, other), (here, there) in steps if one == other]
-    between = [here >= there for (one, other), (here, there) in steps if one != other]
-    if not inside or sum(inside) < _GROWING * len(inside) or sum(between) < _RESTARTING * max(1, len(between)):
+    inside = [
+        position < next_position for (value, next_value), (position, next_position) in steps if value == next_value
+    ]
+    restarts = [
+        position >= next_position for (value, next_value), (position, next_position) in steps if value != next_value
+    ]
+    if not inside or sum(inside) < _GROWING * len(inside) or sum(restarts) < _RESTARTING * max(1, len(restarts)):
         return None
     rows = _rows_of_a_group(group, order)
     reasons = [
         Reason(4, f"rows of equal {group.name} stand together, {rows:.0f} on average, and {order.name} grows in them"),
         Reason(1 * looks_like_id(group.name), f"{group.name} is named like an id"),
-        Reason(1 * bool(words(order.name) & _ORDER_WORDS), f"{order.name} is named for an order"),
+        Reason(1 * bool(split_words(order.name) & _ORDER_WORDS), f"{order.name} is named for an order"),
         Reason(1 * (group.name == features.id_column), "an id stands for a group"),
     ]
     longest = max(_longest(group), round(rows))
-    return Groups(group.name, order.name, rows, longest, weighed(group.name, reasons))
+    return Groups(group.name, order.name, rows, longest, weigh(group.name, reasons))
 
 
 def _longest(group: Column) -> int:
@@ -497,8 +516,8 @@ def _rows_of_a_group(group: Column, order: Column) -> float:
     places = [float(place) for place in order.present]
     first, last = min(places), max(places)
     are_counted = first in (0, 1) and len(order.distinct) <= last - first + 1
-    counted = last - first + 1 if are_counted else 0
-    return counted if lengths[-1] < counted <= _MOST_COUNTED * lengths[-1] else usual
+    span = last - first + 1 if are_counted else 0
+    return span if lengths[-1] < span <= _MOST_COUNTED * lengths[-1] else usual
 
 
 def _are_all_later(train: Column, test: Column) -> bool:
@@ -550,34 +569,34 @@ class TextColumns:
     left_out: tuple[str, ...] = ()
 
 
-def find_text_columns(features: Features) -> TextColumns:
+def find_text_columns(features: FeatureColumns) -> TextColumns:
     """Weighs the columns that could be text."""
     of_text = [column for column in features.columns if column.kind is ColumnKind.TEXT]
     texts = [column for column in of_text if numbers_of(column) is None]
     is_all = not features.measures and len(texts) == len(of_text)
-    weighed_texts = [(weighed(column.name, _reasons(column, is_all=is_all)), column) for column in texts]
+    weighed_texts = [(weigh(column.name, _reasons(column, is_all=is_all)), column) for column in texts]
     fitting = [(candidate, column) for candidate, column in weighed_texts if candidate.weight >= _LEAST]
-    ordered = sorted(fitting, key=lambda pair: (-pair[0].weight, -_mean_word_count(pair[1])))
+    ranking = sorted(fitting, key=lambda pair: (-pair[0].weight, -_mean_word_count(pair[1])))
     # A further column counts if it is text about as clearly as the first, or says something in words beside it.
-    alike = [column for candidate, column in ordered if candidate.weight >= ordered[0][0].weight - _HARDLY_LESS]
+    alike = [column for candidate, column in ranking if candidate.weight >= ranking[0][0].weight - _HARDLY_LESS]
     if alike:
         alike += [column for column in texts if column not in alike and _is_beside(column)]
-    kept = {column.name for column in alike[:_MOST_TEXTS]}
+    kept_names = {column.name for column in alike[:_MOST_TEXTS]}
     return TextColumns(
-        columns=tuple(column for column in features.columns if column.name in kept),
+        columns=tuple(column for column in features.columns if column.name in kept_names),
         left_out=tuple(column.name for column in alike[_MOST_TEXTS:]),
         best=max((candidate for candidate, _ in fitting), key=lambda candidate: candidate.weight, default=None),
     )
 
 
-def settle_texts(texts: TextColumns, features: Features, examples: int, findings: Findings) -> None:
+def settle_texts(texts: TextColumns, features: FeatureColumns, examples: int, findings: Findings) -> None:
     """Settles the columns of text, those beside them, the length, and what the model starts from."""
     columns = texts.columns or tuple(column for column in features.columns if column.kind is ColumnKind.TEXT)[:1]
-    mean = joined([f"{_mean_word_count(column):.0f} words in {column.name}" for column in columns])
+    mean = join_clauses([f"{_mean_word_count(column):.0f} words in {column.name}" for column in columns])
     length = sequence_length(columns)
-    more = f"; {listed(texts.left_out)} would be one too many" if texts.left_out else ""
+    remark = f"; {join_names(texts.left_out)} would be one too many" if texts.left_out else ""
     beside = "the numbers that training and test examples both have, ids apart"
-    findings.settle("text_columns", [column.name for column in columns], f"on average {mean}{more}")
+    findings.settle("text_columns", [column.name for column in columns], f"on average {mean}{remark}")
     findings.settle("number_columns", [column.name for column in features.measures], beside)
     evidence = f"{length} tokens hold 95% of the sampled texts, or as much as is usual"
     findings.settle("sequence_length", length, evidence)
@@ -602,10 +621,10 @@ def _language(columns: Sequence[Column]) -> str:
     in_words = [word for text in texts for word in text.lower().split()]
     letters = [letter for text in texts for letter in text if letter.isalpha()]
     english = sum(word in _ENGLISH for word in in_words) / max(1, len(in_words))
-    others = sum(not letter.isascii() for letter in letters) / max(1, len(letters))
-    if english >= _ENGLISH_WORDS and others < _LETTERS_IN_ENGLISH:
+    non_ascii_share = sum(not letter.isascii() for letter in letters) / max(1, len(letters))
+    if english >= _ENGLISH_WORDS and non_ascii_share < _LETTERS_IN_ENGLISH:
         return "English"
-    return "other languages" if others >= _OTHER_LETTERS else ""
+    return "other languages" if non_ascii_share >= _OTHER_LETTERS else ""
 
 
 def _settle_counts(columns: Sequence[Column], findings: Findings) -> None:
@@ -615,9 +634,9 @@ def _settle_counts(columns: Sequence[Column], findings: Findings) -> None:
     sizes = [_mean_word_count(column) for column in columns]  # a keyword beside a text is no second text
     is_of_several = sum(size > max(sizes) / 4 for size in sizes) > 1 and not findings.text("pretrained")
     if is_graded or is_of_several:
-        counted = "what several texts share" if len(columns) > 1 else "how long and how careful a text is"
-        what = "a grade or another number" if is_graded else "a class"
-        findings.settle("text_counts", True, f"{counted} can tell much of {what}")
+        text_traits = "what several texts share" if len(columns) > 1 else "how long and how careful a text is"
+        target = "a grade or another number" if is_graded else "a class"
+        findings.settle("text_counts", True, f"{text_traits} can tell much of {target}")
     elif "text_counts" in findings.hints.overrides:
         findings.settle("text_counts", False, "nothing in the files says otherwise")
 
@@ -638,7 +657,7 @@ def _reasons(column: Column, *, is_all: bool) -> list[Reason]:
     mean = _mean_word_count(column)
     is_varied = len(column.distinct) > _DIFFERENT * len(column.present)
     # A phrase or a question that is asked about many times is text as well, if it is called so.
-    is_named = bool(words(column.name) & _NAMES) and (is_varied or len(column.distinct) > _SEVERAL)
+    is_named = bool(split_words(column.name) & _NAMES) and (is_varied or len(column.distinct) > _SEVERAL)
     return [
         Reason(2 * (is_named and mean >= _SHORT), f"{column.name} is named so"),
         Reason(3 * (mean >= _LONG and is_varied), f"{column.name} has {mean:.0f} words on average"),

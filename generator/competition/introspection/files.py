@@ -27,11 +27,11 @@ from generator.competition.introspection.evidence import (
     code_column,
     is_below,
     is_whole,
-    joined,
-    key_column,
+    join_clauses,
+    likely_id_column,
     looks_like_id,
-    weighed,
-    words,
+    split_words,
+    weigh,
 )
 from generator.competition.introspection.tables import Tables, has_target
 from generator.competition.schema import families, keys_of, values_of
@@ -75,7 +75,7 @@ class CandidateFolder:
         return sum(folder.files for folder in self.folders)
 
     @property
-    def known(self) -> float:
+    def known_share(self) -> float:
         """The share of its names that is known, from 0 to 1: so many of the files that are named will be seen."""
         return min(1.0, len(self.names) / max(1, self.files))
 
@@ -90,7 +90,7 @@ class CandidateFolder:
     @cached_property
     def words(self) -> frozenset[str]:
         """The words of its path."""
-        return words(self.path)
+        return split_words(self.path)
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ class FolderMatch:
         parts: How many parts, separated by underscores, follow the file's name in a value.
         share: The share of the values whose file was seen; both are samples, so that it may be small.
         is_seen: Whether a file was seen at all; else the values only look like its names.
-        others: What further files of most values end in, such as `.1.png` beside `.0.png`; the first few.
+        other_suffixes: What further files of most values end in, such as `.1.png` beside `.0.png`; the first few.
     """
 
     folder: CandidateFolder
@@ -111,13 +111,13 @@ class FolderMatch:
     parts: int
     share: float
     is_seen: bool = True
-    others: tuple[str, ...] = ()
+    other_suffixes: tuple[str, ...] = ()
 
 
 def candidate_folders(survey: Survey, medium: Medium) -> tuple[CandidateFolder, ...]:
     """Every folder with files of this medium."""
-    found = ((folder, folder.images if medium is Medium.IMAGE else folder.audio) for folder in survey.folders)
-    return tuple(CandidateFolder(folder.path, tuple(sorted(folder.names)), (folder,)) for folder, form in found if form)
+    pairs = ((folder, folder.images if medium is Medium.IMAGE else folder.audio) for folder in survey.folders)
+    return tuple(CandidateFolder(folder.path, tuple(sorted(folder.names)), (folder,)) for folder, form in pairs if form)
 
 
 def folder_trees(folders: Sequence[CandidateFolder]) -> tuple[CandidateFolder, ...]:
@@ -135,12 +135,12 @@ def with_bare_names(trees: Sequence[CandidateFolder]) -> tuple[CandidateFolder, 
 
     So a value finds its file in whatever folder it is, such as that of a patient or of the first letters of a hash.
     """
-    found = []
+    bare_trees = []
     for tree in trees:
         names = sorted(name.rpartition("/")[2] for name in tree.names)
         if len(set(names)) == len(names):
-            found.append(CandidateFolder(tree.path, tuple(names), tree.folders))
-    return tuple(found)
+            bare_trees.append(CandidateFolder(tree.path, tuple(names), tree.folders))
+    return tuple(bare_trees)
 
 
 def class_trees(folders: Sequence[CandidateFolder]) -> tuple[CandidateFolder, ...]:
@@ -148,17 +148,17 @@ def class_trees(folders: Sequence[CandidateFolder]) -> tuple[CandidateFolder, ..
     children: dict[str, list[CandidateFolder]] = defaultdict(list)
     for folder in folders:
         parent, _, name = folder.path.rpartition("/")
-        if parent and not words(name) & _NOT_CLASSES:
+        if parent and not split_words(name) & _NOT_CLASSES:
             children[parent].append(folder)
     return tuple(_tree(path, inner) for path, inner in sorted(children.items()) if len(inner) >= _FEWEST_CLASSES)
 
 
 def best_match(values: Sequence[str], folders: Iterable[CandidateFolder]) -> FolderMatch | None:
     """The folder whose files the values name, the one with the largest share of them."""
-    there = list(folders)
+    candidates = list(folders)
     # Among thousands of folders, fewer values are enough to tell them apart.
-    tried = evenly_drawn(values, max(_FEWEST_TRIED, _MOST_TRIED // max(1, len(there))))
-    matches = [match for folder in there for match in _matches(tried, folder)]
+    sample = evenly_drawn(values, max(_FEWEST_TRIED, _MOST_TRIED // max(1, len(candidates))))
+    matches = [match for folder in candidates for match in _matches(sample, folder)]
     # A file that was seen outweighs any likeness, and whole values outweigh parts of them.
     return max(matches, key=lambda match: (match.is_seen, match.share, -match.parts), default=None)
 
@@ -198,13 +198,13 @@ def _matches(values: Sequence[str], folder: CandidateFolder) -> Iterable[FolderM
             return
         suffixes = Counter(suffix for example in examples for suffix in endings_behind(example, folder.names))
         suffix, hits = suffixes.most_common(1)[0] if suffixes else ("", 0)
-        if hits and hits / len(values) >= _LEAST_SHARE * folder.known:
+        if hits and hits / len(values) >= _LEAST_SHARE * folder.known_share:
             # Where ids are `1` and `1_2`, a file of the second begins with the first: in half of the cases at most.
-            others = tuple(sorted(end for end, count in suffixes.items() if 2 * count > hits and end != suffix))
-            yield FolderMatch(folder, suffix, parts, hits / len(values), others=others)
+            other_suffixes = tuple(sorted(end for end, count in suffixes.items() if 2 * count > hits and end != suffix))
+            yield FolderMatch(folder, suffix, parts, hits / len(values), other_suffixes=other_suffixes)
         if hits:
             return
-    if folder.known < 1:
+    if folder.known_share < 1:
         likeness = _alike(values, folder)
         if likeness is not None:
             yield likeness
@@ -242,8 +242,8 @@ def _alike(values: Sequence[str], folder: CandidateFolder) -> FolderMatch | None
 
 def _shape(text: str) -> tuple[int, bool, bool, str]:
     """The features that names of one kind share: the length, digits, letters, and whatever else there is."""
-    others = "".join(character for character in text if not character.isalnum())
-    return len(text), any(c.isdigit() for c in text), any(c.isalpha() for c in text), others
+    punctuation = "".join(character for character in text if not character.isalnum())
+    return len(text), any(c.isdigit() for c in text), any(c.isalpha() for c in text), punctuation
 
 
 # TFRecords: which are for training and for the test, and their features with ids and labels.
@@ -273,14 +273,14 @@ def labelled_records(train: Records, survey: Survey) -> Records:
     """
     label, parent = label_feature(train, survey), train.path.rpartition("/")[0]
     around = [records for records in survey.records if is_below(records.path, parent)]
-    labelled = [records for records in around if label in {feature.name for feature in records.features}]
-    needed = {feature.name for feature in train.features}
-    sizes = {(image.width, image.height) for records in labelled if (image := records.image) and image.is_uniform}
-    have_all = all(needed <= {feature.name for feature in records.features} for records in labelled)
-    has_test = any(records_role(records) == "test" for records in labelled)
-    if not train.path or labelled == [train] or len(sizes) > 1 or has_test or not have_all:
+    label_records = [records for records in around if label in {feature.name for feature in records.features}]
+    feature_names = {feature.name for feature in train.features}
+    sizes = {(image.width, image.height) for records in label_records if (image := records.image) and image.is_uniform}
+    have_all = all(feature_names <= {feature.name for feature in records.features} for records in label_records)
+    has_test = any(records_role(records) == "test" for records in label_records)
+    if not train.path or label_records == [train] or len(sizes) > 1 or has_test or not have_all:
         return train
-    return replace(train, path=parent, examples=sum(records.examples for records in labelled))
+    return replace(train, path=parent, examples=sum(records.examples for records in label_records))
 
 
 def further_records(train: Records, survey: Survey) -> list[str]:
@@ -292,19 +292,19 @@ def further_records(train: Records, survey: Survey) -> list[str]:
 
 def records_role(records: Records) -> str:
     """The role of records by the names of their folder and files: "train", "test" or ""."""
-    of_files = words(" ".join(records.names[:_NAMES_READ]))
-    said = words(records.path) | of_files
-    if of_files & TRAIN and of_files & VALIDATION and not said & TEST:
+    of_files = split_words(" ".join(records.names[:_NAMES_READ]))
+    name_words = split_words(records.path) | of_files
+    if of_files & TRAIN and of_files & VALIDATION and not name_words & TEST:
         return "train"  # files of both are in one folder, and have the same features
-    return "" if said & VALIDATION else "test" if said & TEST else "train" if said & TRAIN else ""
+    return "" if name_words & VALIDATION else "test" if name_words & TEST else "train" if name_words & TRAIN else ""
 
 
-def id_feature(train: Records) -> tuple[str, str]:
+def record_id_feature(train: Records) -> tuple[str, str]:
     """The feature with the id, and why: short text that is different everywhere, or that is named so."""
     texts = [feature for feature in train.features if feature.kind == "bytes" and not feature.is_image]
     unique = [feature.name for feature in texts if len(set(feature.values)) == len(feature.values) > 1]
-    named = [feature.name for feature in texts if looks_like_id(feature.name)]
-    best = [name for name in unique if name in named] + unique + named
+    id_names = [feature.name for feature in texts if looks_like_id(feature.name)]
+    best = [name for name in unique if name in id_names] + unique + id_names
     return (best[0], "it is different in every record") if best else ("id", "its usual name")
 
 
@@ -313,14 +313,14 @@ def label_feature(train: Records, survey: Survey) -> str:
     test = test_records(survey, train)
     in_test = {feature.name for feature in test.features} if test is not None else set()
     whole = [feature.name for feature in train.features if feature.kind == "int64" and feature.length == 1]
-    named = [name for name in whole if words(name) & _LABEL_WORDS]
+    label_names = [name for name in whole if split_words(name) & _LABEL_WORDS]
     lacking = [name for name in whole if test is not None and name not in in_test]
-    return next(iter([name for name in lacking if name in named] + lacking + named), "")
+    return next(iter([name for name in lacking if name in label_names] + lacking + label_names), "")
 
 
-def _shared_path(one: Records, other: Records) -> list[str]:
+def _shared_path(left: Records, right: Records) -> list[str]:
     """The folders at the beginning of both paths."""
-    pairs = zip(one.path.split("/"), other.path.split("/"), strict=False)
+    pairs = zip(left.path.split("/"), right.path.split("/"), strict=False)
     return [folder for folder, _ in takewhile(lambda pair: pair[0] == pair[1], pairs)]
 
 
@@ -360,8 +360,8 @@ class PixelLists:
 
 def pixel_columns(table: Table) -> tuple[str, ...]:
     """The columns that are the pixels of a square: numbered names, whole values from 0 to 255; none of other shapes."""
-    numbered = (column for column in table.columns if _PIXEL.fullmatch(column.name.lower()) and is_whole(column))
-    names = tuple(each.name for each in numbered if all(0 <= float(value) <= WHITE for value in each.distinct))
+    pixels = (column for column in table.columns if _PIXEL.fullmatch(column.name.lower()) and is_whole(column))
+    names = tuple(pixel.name for pixel in pixels if all(0 <= float(value) <= WHITE for value in pixel.distinct))
     return names if len(names) >= _FEWEST_PIXELS and math.isqrt(len(names)) ** 2 == len(names) else ()
 
 
@@ -371,18 +371,18 @@ def pixel_lists(train: Table, test: Table | None) -> PixelLists | None:
     All of them have as many numbers, the square of a whole number. Where these are no shades, such as decibels, the
     lightest and the darkest thousandth of the sampled ones are left out.
     """
-    known = set(test.column_names) if test is not None else set(train.column_names)
-    found: dict[str, list[list[float]]] = {}
+    known_names = set(test.column_names) if test is not None else set(train.column_names)
+    images_by_column: dict[str, list[list[float]]] = {}
     for column in train.columns[:_PIXEL_COLUMNS_COMPARED]:
-        images = _images(column) if column.name in known else []
-        first = next(iter(found.values()), images)
-        if images and len(images[0]) == len(first[0]) and len(found) < _CHANNELS:
-            found[column.name] = images
-    if not found:
+        images = _images(column) if column.name in known_names else []
+        first = next(iter(images_by_column.values()), images)
+        if images and len(images[0]) == len(first[0]) and len(images_by_column) < _CHANNELS:
+            images_by_column[column.name] = images
+    if not images_by_column:
         return None
-    images = [image for images in found.values() for image in images]
+    images = [image for images in images_by_column.values() for image in images]
     low, high = _range([value for image in images for value in image])
-    return PixelLists(tuple(found), math.isqrt(len(images[0])), low, high)
+    return PixelLists(tuple(images_by_column), math.isqrt(len(images[0])), low, high)
 
 
 def _images(column: Column) -> list[list[float]]:
@@ -406,7 +406,7 @@ def _range(values: Sequence[float]) -> tuple[float, float]:
     if low >= 0 and high <= WHITE:
         return 0.0, float(WHITE)
     cuts = statistics.quantiles(values, n=_PERCENTILES)
-    low, high = (float(f"{cut:.{_DIGITS}g}") for cut in (cuts[0], cuts[-1]))
+    low, high = (float(f"{quantile:.{_DIGITS}g}") for quantile in (cuts[0], cuts[-1]))
     return (low, high) if low < high else (low, low + 1)
 
 
@@ -474,9 +474,9 @@ def label_sources(survey: Survey, tables: Tables, pattern: str = "") -> Iterator
 def _of_files(tables: Tables, folders: Sequence[CandidateFolder], pattern: str) -> Iterator[LabelSource]:
     if not folders:
         return
-    named = tuple(_named_in_table(tables.train, folders))
-    is_listed = any(found.match is not None and found.match.share > _LISTED_SHARE for found in named)
-    yield from named
+    table_sources = tuple(_named_in_table(tables.train, folders))
+    is_listed = any(source.match is not None and source.match.share > _LISTED_SHARE for source in table_sources)
+    yield from table_sources
     yield from _class_folders(folders, tables, is_listed=is_listed)
     yield from _class_names(folders, tables, pattern)
     yield from _plain_folder(folders, tables)
@@ -499,35 +499,37 @@ def _named_in_table(table: Table | None, folders: Sequence[CandidateFolder]) -> 
         else:
             match = further_below(column.present, best_match(column.present, _for_training(folders)), below)
         if match is not None:
-            yield _named(table, column, match)
+            yield _column_source(table, column, match)
 
 
 def _for_training(folders: Sequence[CandidateFolder]) -> Sequence[CandidateFolder]:
     return [folder for folder in folders if not folder.words & TEST] or folders
 
 
-def _named(table: Table, column: Column, match: FolderMatch) -> LabelSource:
-    where = match.folder.path or "the competition's folder"
-    seen = f"{match.share:.0%} of the sampled {column.name} of {table.name} are seen as files in {where}"
-    alike = f"{column.name} of {table.name} looks like the names of the files in {where}"
+def _column_source(table: Table, column: Column, match: FolderMatch) -> LabelSource:
+    location = match.folder.path or "the competition's folder"
+    evidence = f"{match.share:.0%} of the sampled {column.name} of {table.name} are seen as files in {location}"
+    alike = f"{column.name} of {table.name} looks like the names of the files in {location}"
     reasons = [
-        Reason((3 + 2 * match.share) * match.is_seen, seen),
+        Reason((3 + 2 * match.share) * match.is_seen, evidence),
         Reason(2 * (not match.is_seen), alike),
         Reason(0.5 * (column is table.columns[0]), "it is the first column"),
         Reason(-1 * bool(match.folder.words & VALIDATION), "the folder is for something else"),
     ]
-    return LabelSource(weighed("table", reasons), train=match.folder, match=match, column=column.name)
+    return LabelSource(weigh("table", reasons), train=match.folder, match=match, column=column.name)
 
 
 def _class_folders(folders: Sequence[CandidateFolder], tables: Tables, *, is_listed: bool) -> Iterator[LabelSource]:
-    asked = set(tables.sample.column_names) if tables.sample is not None else set()
+    sample_names = set(tables.sample.column_names) if tables.sample is not None else set()
     ids = _ids(tables.train)
     is_labelled = tables.train is not None and tables.sample is not None and has_target(tables.train, tables.sample)
     for tree in class_trees(folders):
         classes = tuple(sorted({name.partition("/")[0] for name in tree.names}))
         reasons = [
             Reason(3, f"{tree.path} has {len(classes)} folders of files, none of them named for another use"),
-            Reason(2 * (len(set(classes) & asked) > 1), "they are named like the columns of the sample submission"),
+            Reason(
+                2 * (len(set(classes) & sample_names) > 1), "they are named like the columns of the sample submission"
+            ),
             Reason(1 * bool(tree.words & TRAIN), "its name says that it is for training"),
             Reason(-3 * bool(tree.words & (TEST | VALIDATION)), "it is for something else"),
             Reason(1 * (tables.train is None), "there is no table to train on"),
@@ -537,11 +539,11 @@ def _class_folders(folders: Sequence[CandidateFolder], tables: Tables, *, is_lis
             Reason(-2 * (tree.files < _FILES_PER_CLASS * len(classes)), "there are hardly more files than folders"),
             Reason(-4 * (len(ids & set(classes)) > len(classes) / 2), "they are named for single examples"),
         ]
-        yield LabelSource(weighed("folders", reasons), train=tree, classes=classes)
+        yield LabelSource(weigh("folders", reasons), train=tree, classes=classes)
 
 
 def _ids(table: Table | None) -> frozenset[str]:
-    ids = key_column(table)
+    ids = likely_id_column(table)
     return ids.distinct if ids is not None and ids.is_unique else frozenset()
 
 
@@ -559,30 +561,30 @@ def class_in_name(name: str, pattern: str) -> str:
     return (match[1] or "") if match is not None else ""
 
 
-def _class_names(folders: Sequence[CandidateFolder], tables: Tables, decided: str) -> Iterator[LabelSource]:
+def _class_names(folders: Sequence[CandidateFolder], tables: Tables, user_pattern: str) -> Iterator[LabelSource]:
     tests = [name for folder in folders if folder.words & TEST for name in folder.names]
     answers = tables.sample.columns[-1].distinct if tables.sample is not None and tables.sample.columns else frozenset()
     usual = {_BEFORE_A_NUMBER: "in front", _LAST: "at the end", _FIRST: "in front"}
-    patterns = {decided: "where you say"} if decided else usual
-    for folder, (pattern, where) in product(folders, patterns.items()):
+    patterns = {user_pattern: "where you say"} if user_pattern else usual
+    for folder, (pattern, place) in product(folders, patterns.items()):
         labels = Counter(class_in_name(name, pattern) for name in folder.names)
         if len(labels) < 2 or "" in labels or min(labels.values()) < 2 or folder.words & TEST:  # noqa: PLR2004 - two of each, at least
             continue
-        is_plain = pattern in (_BEFORE_A_NUMBER, decided)
+        is_plain = pattern in (_BEFORE_A_NUMBER, user_pattern)
         in_tests = sum(class_in_name(name, pattern) in labels for name in tests)
         if not is_plain and (len(folder.names) < _FEWEST_FILES * len(labels) or 2 * in_tests > len(tests)):
             continue  # such as left and right, which test files are as well
         reasons = [
             Reason(
                 2.5 if is_plain else 2,
-                f"the files of {folder.path or 'the folder'} are named for {len(labels)} classes, {where}",
+                f"the files of {folder.path or 'the folder'} are named for {len(labels)} classes, {place}",
             ),
-            Reason(2 * bool(decided), "you say where"),
+            Reason(2 * bool(user_pattern), "you say where"),
             Reason(2 * (bool(answers) and answers <= labels.keys()), "the sample submission has such classes"),
             Reason(1 * bool(folder.words & TRAIN), "its name says that it is for training"),
             Reason(1 * (tables.train is None), "there is no table to train on"),
         ]
-        yield LabelSource(weighed("names", reasons), train=folder, classes=tuple(sorted(labels)), pattern=pattern)
+        yield LabelSource(weigh("names", reasons), train=folder, classes=tuple(sorted(labels)), pattern=pattern)
 
 
 def _plain_folder(folders: Sequence[CandidateFolder], tables: Tables) -> Iterator[LabelSource]:
@@ -605,8 +607,8 @@ def _pixels(tables: Tables) -> Iterator[LabelSource]:
         return
     lists = pixel_lists(tables.train, tables.test)
     if lists is not None:
-        named, side = joined(list(lists.columns)), lists.side
-        evidence = f"each cell of {named} in {tables.train.name} has {side} x {side} numbers"
+        names, side = join_clauses(list(lists.columns)), lists.side
+        evidence = f"each cell of {names} in {tables.train.name} has {side} x {side} numbers"
         yield LabelSource(Candidate("pixels", evidence, 5.0), lists=lists)
 
 
@@ -617,11 +619,11 @@ def _records(survey: Survey) -> Iterator[LabelSource]:
     image = next((feature for feature in train.features if feature.is_image), None)
     if image is not None:
         whole = labelled_records(train, survey)
-        where = whole.path or "the folder"
+        location = whole.path or "the folder"
         label = label_feature(train, survey)
-        evidence = f'the records of {where} have an image in "{image.name}" and a class in "{label}"'
+        evidence = f'the records of {location} have an image in "{image.name}" and a class in "{label}"'
         left_out = further_records(whole, survey)
-        evidence += f"; {joined(left_out)} is left out" if left_out else ""
+        evidence += f"; {join_clauses(left_out)} is left out" if left_out else ""
         candidate = Candidate("records", evidence, 3.0 if label else 1.0)
         yield LabelSource(candidate, column=image.name, label=label)
 
@@ -677,16 +679,16 @@ class ExampleFiles:
         if self.records:
             return self.records[0].image
         train = self.source.train
-        return next((found.images for found in train.folders if found.images), None) if train is not None else None
+        return next((folder.images for folder in train.folders if folder.images), None) if train is not None else None
 
     @property
     def audio(self) -> AudioFormat | None:
         """The format of the training sounds."""
         train = self.source.train
-        known = [found.audio for found in train.folders if found.audio] if train is not None else []
+        formats = [folder.audio for folder in train.folders if folder.audio] if train is not None else []
         # That of the middle folder: minutes of noise may have one of their own beside words of a second.
-        known.sort(key=lambda form: form.seconds)
-        return known[(len(known) - 1) // 2] if known else None
+        formats.sort(key=lambda form: form.seconds)
+        return formats[(len(formats) - 1) // 2] if formats else None
 
 
 def find_example_files(survey: Survey, tables: Tables, id_column: str, findings: Findings) -> ExampleFiles | None:
@@ -695,7 +697,7 @@ def find_example_files(survey: Survey, tables: Tables, id_column: str, findings:
     Raises:
         UnusableValueError: What the user says of names of files says no label.
     """
-    family = families().get(findings.decided("family"))
+    family = families().get(findings.decided_text("family"))
     if family is not None and not family.medium.is_files:
         return None
     least = 0 if tables.train is None else _LEAST_BESIDE_A_TABLE
@@ -706,8 +708,8 @@ def find_example_files(survey: Survey, tables: Tables, id_column: str, findings:
     ]
     if not ways:
         return None
-    decided = findings.decided("labels_from")
-    medium, source = max(ways, key=lambda pair: (pair[1].labels_from == decided, pair[1].candidate.weight))
+    decision = findings.decided_text("labels_from")
+    medium, source = max(ways, key=lambda pair: (pair[1].labels_from == decision, pair[1].candidate.weight))
     # Another column that names the same files is no other way.
     different = {
         (way.labels_from, way.train.path if way.train is not None else ""): way.candidate
@@ -735,14 +737,14 @@ def find_example_files(survey: Survey, tables: Tables, id_column: str, findings:
 
 def _decided_pattern(findings: Findings) -> str:
     """Where the user says that the label is in the name of a file; "" if nothing is said."""
-    pattern = findings.decided("label_in_name")
+    pattern = findings.decided_text("label_in_name")
     try:
         groups = re.compile(pattern).groups if pattern else 1
     except re.error:
         groups = 0
     if groups != 1:
-        wanted = "a regular expression whose only group is the label"
-        raise UnusableValueError(key="label_in_name", value=pattern, wanted=wanted)
+        requirement = "a regular expression whose only group is the label"
+        raise UnusableValueError(key="label_in_name", value=pattern, requirement=requirement)
     return pattern
 
 
@@ -767,7 +769,7 @@ def describe_files(files: ExampleFiles, findings: Findings, *, is_served: bool) 
     findings.settle("test_folder", *_test_folder(test, records), confidence)
     findings.settle(f"{medium}_suffix", *_suffix(source.match or test))
     if records:
-        findings.settle("record_id", *id_feature(records[0]), Confidence.LIKELY)
+        findings.settle("record_id", *record_id_feature(records[0]), Confidence.LIKELY)
         findings.settle("record_image", source.column, _column_evidence(source))
         findings.settle("record_label", source.label, "the feature that the test records lack")
 
@@ -777,8 +779,8 @@ def _owns_several(id_column: str, source: LabelSource, tables: Tables) -> bool:
     test = tables.test
     if source.labels_from != "table" or source.column == id_column or test is None or tables.labels is not None:
         return False
-    known = [table.column(id_column) for table in (test, tables.train) if table is not None]
-    repeats = any(column is not None and column.present and not column.is_unique for column in known)
+    id_columns = [table.column(id_column) for table in (test, tables.train) if table is not None]
+    repeats = any(column is not None and column.present and not column.is_unique for column in id_columns)
     return repeats and {id_column, source.column} <= set(test.column_names)
 
 
@@ -796,18 +798,18 @@ def _test_match(
     """Where the test files are: where the test ids lead, else the folder that is named so."""
     folders, train = candidate_folders(survey, medium), source.train
     in_train = {folder.path for folder in train.folders} if train is not None else set()
-    others = [folder for folder in folders if folder.path not in in_train]
-    named = _for_test(others)
+    other_folders = [folder for folder in folders if folder.path not in in_train]
+    test_folders = _for_test(other_folders)
     values = _test_values(tables, source.column, id_column)
     trees = folder_trees(folders) if values and "/" in values[0] else ()
-    match = best_match(values, [*named, *trees]) or best_match(values, others)
+    match = best_match(values, [*test_folders, *trees]) or best_match(values, other_folders)
     match = further_below(values, match, _for_test(with_bare_names(folder_trees(folders))))
     among_training = best_match(values, [train]) if train is not None else None
     if among_training is not None and among_training.is_seen and (match is None or not match.is_seen):
         return among_training
     if match is not None:
         return match
-    largest = max(_wholes(named, folders), key=lambda folder: folder.files, default=None)
+    largest = max(_wholes(test_folders, folders), key=lambda folder: folder.files, default=None)
     if largest is not None:
         return FolderMatch(largest, largest.suffix, 0, 0.0, is_seen=False)
     empty = _empty_test_folder(survey) if tables.sample is not None else None
@@ -818,8 +820,10 @@ def _test_match(
 
 def _empty_test_folder(survey: Survey) -> CandidateFolder | None:
     """A folder that is named for the test and has hardly a file: some code competitions fill it when they score."""
-    named = [folder for folder in survey.folders if words(folder.path) & TEST and not words(folder.path) & TRAIN]
-    fewest = min(named, key=lambda folder: folder.files, default=None)
+    test_folders = [
+        folder for folder in survey.folders if split_words(folder.path) & TEST and not split_words(folder.path) & TRAIN
+    ]
+    fewest = min(test_folders, key=lambda folder: folder.files, default=None)
     is_empty = fewest is not None and fewest.files <= _HARDLY_A_FILE
     return CandidateFolder(fewest.path, (), (fewest,)) if fewest is not None and is_empty else None
 
@@ -828,20 +832,20 @@ def _for_test(folders: Sequence[CandidateFolder]) -> list[CandidateFolder]:
     return [folder for folder in folders if folder.words & TEST and not folder.words & TRAIN]
 
 
-def _wholes(named: Sequence[CandidateFolder], folders: Sequence[CandidateFolder]) -> list[CandidateFolder]:
+def _wholes(test_folders: Sequence[CandidateFolder], folders: Sequence[CandidateFolder]) -> list[CandidateFolder]:
     """The folders that are named for the test themselves, with those in them: all of `test` for `test/cats`."""
     trees = {tree.path: tree for tree in folder_trees(folders)}
     wholes = []
-    for folder in named:
+    for folder in test_folders:
         parts = folder.path.split("/")
-        depth = next(depth for depth in range(len(parts), 0, -1) if words(parts[depth - 1]) & TEST)
+        depth = next(depth for depth in range(len(parts), 0, -1) if split_words(parts[depth - 1]) & TEST)
         wholes.append(folder if depth == len(parts) else trees["/".join(parts[:depth])])
     return wholes
 
 
 def _test_values(tables: Tables, file_column: str, id_column: str) -> tuple[str, ...]:
-    named = ((tables.test, file_column), (tables.test, id_column), (tables.sample, id_column))
-    columns = (table.column(name) for table, name in named if table is not None and name)
+    candidates = ((tables.test, file_column), (tables.test, id_column), (tables.sample, id_column))
+    columns = (table.column(name) for table, name in candidates if table is not None and name)
     return next((column.present for column in columns if column is not None), ())
 
 
@@ -851,8 +855,10 @@ def _column_evidence(source: LabelSource) -> str:
         return "no column names the files"
     if match is None:
         return f'"{source.column}" begins like an image file'
-    seen = f"{match.share:.0%} of its sampled values are seen as files there"
-    return f"it names the files in {match.folder.path or 'the folder'}: {seen if match.is_seen else 'they look alike'}"
+    clause = f"{match.share:.0%} of its sampled values are seen as files there"
+    return (
+        f"it names the files in {match.folder.path or 'the folder'}: {clause if match.is_seen else 'they look alike'}"
+    )
 
 
 def _test_folder(test: FolderMatch | None, records: tuple[Records, ...]) -> tuple[str, str]:
@@ -890,18 +896,20 @@ def unused_files(survey: Survey, task: Task) -> tuple[str, ...]:
     """
     keys = keys_of(task.family)
     values = values_of(task, keys)
-    used = {str(value) for key, value in values.items() if keys[key].form == "path" and key != _NO_INPUT}
-    given = values.get("gateway_files")
-    used |= {*(given if isinstance(given, list) else ()), *([_SERVER] if survey.server else ())}
-    used = {path.rstrip("/") for path in used} - {""}
+    used_paths = {str(value) for key, value in values.items() if keys[key].form == "path" and key != _NO_INPUT}
+    gateway_files = values.get("gateway_files")
+    used_paths |= {*(gateway_files if isinstance(gateway_files, list) else ()), *([_SERVER] if survey.server else ())}
+    used_paths = {path.rstrip("/") for path in used_paths} - {""}
     # Files of examples at the top of the data: any of them may be one.
     is_top_read = families()[task.family].medium.is_files and values.get("train_folder") == ""
-    seen = (table.path for table in survey.tables) if is_top_read else _seen(survey)
-    unused = [path for path in seen if not any(is_below(path.rstrip("/"), each) for each in used)]
-    return tuple(sorted({_top(path, used) for path in unused}))
+    paths = (table.path for table in survey.tables) if is_top_read else _survey_paths(survey)
+    unused_paths = [
+        path for path in paths if not any(is_below(path.rstrip("/"), used_path) for used_path in used_paths)
+    ]
+    return tuple(sorted({_top(path, used_paths) for path in unused_paths}))
 
 
-def _seen(survey: Survey) -> Iterator[str]:
+def _survey_paths(survey: Survey) -> Iterator[str]:
     """Yields the path of every table and file, and that of every folder of examples with a slash behind it."""
     yield from (table.path for table in survey.tables)
     yield from (f"{records.path}/" for records in survey.records)
@@ -912,10 +920,10 @@ def _seen(survey: Survey) -> Iterator[str]:
             yield from folder.names
 
 
-def _top(path: str, used: set[str]) -> str:
+def _top(path: str, used_paths: set[str]) -> str:
     """The highest folder around a path in which nothing is used, or the path itself."""
     parts = path.rstrip("/").split("/")
     around = ("/".join(parts[:depth]) for depth in range(1, len(parts)))
-    empty = (folder for folder in around if not any(is_below(each, folder) for each in used))
+    empty = (folder for folder in around if not any(is_below(used_path, folder) for used_path in used_paths))
     top = next(empty, "")
     return f"{top}/" if top else path

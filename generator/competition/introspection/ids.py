@@ -19,7 +19,7 @@ from generator.competition.introspection.evidence import (
     is_whole,
     looks_like_id,
     overlap,
-    weighed,
+    weigh,
 )
 from generator.competition.introspection.tables import Tables, names_classes
 from generator.competition.survey.facts import NUMBERS, Column, ColumnKind, InferenceServer, Table
@@ -52,10 +52,10 @@ def find_id(tables: Tables, server: InferenceServer | None, findings: Findings) 
     table = tables.sample or tables.test or tables.train
     if table is None:
         return findings.settle(_ID_COLUMN_KEY, "id", "the ids are the names of the test files", Confidence.LIKELY)
-    decided = findings.decided(_ID_COLUMN_KEY)
-    named = table.column(decided) if decided else None
-    if decided and named is None:
-        raise MissingColumnError(key=_ID_COLUMN_KEY, column=decided, table=table.path, columns=table.column_names)
+    decided_name = findings.decided_text(_ID_COLUMN_KEY)
+    decided_column = table.column(decided_name) if decided_name else None
+    if decided_name and decided_column is None:
+        raise MissingColumnError(key=_ID_COLUMN_KEY, column=decided_name, table=table.path, columns=table.column_names)
     columns = table.columns[:_CANDIDATES]
     of_masks = image_and_class(tables.sample, tables.train)
     if of_masks is not None:
@@ -63,20 +63,20 @@ def find_id(tables: Tables, server: InferenceServer | None, findings: Findings) 
         evidence = f"{table.name} has a row for each {image.name} and each {kind.name}"
         return findings.settle(_ID_COLUMN_KEY, image.name, evidence)
     of_batches = server if tables.sample is None else None
-    candidates = [weighed(each.name, _reasons(each, table, tables, of_batches)) for each in columns]
+    candidates = [weigh(column.name, _reasons(column, table, tables, of_batches)) for column in columns]
     best = table.column(str(best_first(candidates)[0].value)) if candidates else None
-    if named is None and table is tables.sample and best is not None and _has_no_ids(best, tables):
+    if decided_column is None and table is tables.sample and best is not None and _has_no_ids(best, tables):
         test = tables.test.name if tables.test is not None else ""
         evidence = f"no column of {table.name} is an id, and it has as many rows as {test}"
         findings.settle("has_sample_ids", value=False, evidence=evidence)
         return findings.settle(_ID_COLUMN_KEY, _free_name(tables), evidence)
-    both = _unique_together(columns) if table is tables.sample and named is None else ()
-    if both and tables.test is not None and _has_rows(tables.test, both, table):
-        evidence = f"no column of {table.name} is an id, {both[0].name} and {both[1].name} tell its rows apart"
+    pair = _unique_together(columns) if table is tables.sample and decided_column is None else ()
+    if pair and tables.test is not None and _has_rows(tables.test, pair, table):
+        evidence = f"no column of {table.name} is an id, {pair[0].name} and {pair[1].name} tell its rows apart"
         findings.settle("has_sample_ids", value=False, evidence=evidence)
         return findings.settle(_ID_COLUMN_KEY, _free_name(tables), evidence)
     # Of a test without a sample, the id that the user names may be that of a group.
-    if named is None or (table is tables.sample and not named.is_unique):
+    if decided_column is None or (table is tables.sample and not decided_column.is_unique):
         _check_that_one_is_unique(table, columns, is_sample=table is tables.sample)
     return str(findings.choose(_ID_COLUMN_KEY, candidates))
 
@@ -93,29 +93,29 @@ def parts_of(ids: Sequence[str], names: Collection[str] = ()) -> tuple[str, ...]
     """
     examples: dict[str, list[str]] = defaultdict(list)
     for key in ids:
-        cut = _start_of_name(key, names) if names else key.rfind("_")
-        if cut <= 0:
+        position = _start_of_name(key, names) if names else key.rfind("_")
+        if position <= 0:
             return ()
-        examples[key[:cut]].append(key[cut + 1 :])
+        examples[key[:position]].append(key[position + 1 :])
     # The first and the last example of a sample may be cut.
     parts = list(examples.values())
     whole = parts[1:-1] or parts
     if len(parts) < _FEWEST_EXAMPLES or len(whole[0]) < _FEWEST_EXAMPLES:
         return ()
-    same = sum(set(each) == set(whole[0]) for each in whole[:_EXAMPLES_CHECKED])
-    return tuple(whole[0]) if same >= min(len(whole), _EXAMPLES_CHECKED) * 0.9 else ()
+    match_count = sum(set(example_parts) == set(whole[0]) for example_parts in whole[:_EXAMPLES_CHECKED])
+    return tuple(whole[0]) if match_count >= min(len(whole), _EXAMPLES_CHECKED) * 0.9 else ()
 
 
 def without_labels(ids: Sequence[str], names: Collection[str]) -> tuple[str, ...]:
     """The examples of ids such as `<example>_<name>`, each once."""
     cuts = ((key, _start_of_name(key, names)) for key in ids)
-    return tuple(dict.fromkeys(key[:cut] if cut else key for key, cut in cuts))
+    return tuple(dict.fromkeys(key[:position] if position else key for key, position in cuts))
 
 
 def _start_of_name(key: str, names: Collection[str]) -> int:
     """Where the underscore in front of the longest of the names is that an id ends in; 0 if it ends in none."""
     cuts = (match.start() for match in re.finditer("_", key))
-    return next((cut for cut in cuts if key[cut + 1 :] in names), 0)
+    return next((position for position in cuts if key[position + 1 :] in names), 0)
 
 
 def _has_no_ids(best: Column, tables: Tables) -> bool:
@@ -123,9 +123,9 @@ def _has_no_ids(best: Column, tables: Tables) -> bool:
     sample, test, train = tables.sample, tables.test, tables.train
     if sample is None or test is None or test is train or looks_like_id(best.name):
         return False
-    fewer, more = sorted((sample.rows, test.rows))
+    fewer, larger = sorted((sample.rows, test.rows))
     is_whole = sample.is_complete and test.is_complete
-    if not (fewer == more if is_whole else fewer >= _ALIKE_SHARE * more):
+    if not (fewer == larger if is_whole else fewer >= _ALIKE_SHARE * larger):
         return False
     in_test = test.column(best.name)
     is_answer = in_test is None and train is not None and train.column(best.name) is not None
@@ -134,8 +134,8 @@ def _has_no_ids(best: Column, tables: Tables) -> bool:
 
 
 def _free_name(tables: Tables) -> str:
-    known = {name for table in (tables.sample, tables.test, tables.train) if table for name in table.column_names}
-    return next((name for name in _MADE_NAMES if name not in known), "_" + "_".join(sorted(known)))
+    used_names = {name for table in (tables.sample, tables.test, tables.train) if table for name in table.column_names}
+    return next((name for name in _MADE_NAMES if name not in used_names), "_" + "_".join(sorted(used_names)))
 
 
 def _is_measured(column: Column) -> bool:
@@ -143,8 +143,8 @@ def _is_measured(column: Column) -> bool:
 
 
 def _is_prose(column: Column) -> bool:
-    spaced = sum(" " in value.strip() for value in column.present)
-    return column.kind is ColumnKind.TEXT and spaced > len(column.present) / 2
+    phrase_count = sum(" " in value.strip() for value in column.present)
+    return column.kind is ColumnKind.TEXT and phrase_count > len(column.present) / 2
 
 
 def _unique_together(columns: Sequence[Column]) -> tuple[Column, ...]:
@@ -152,22 +152,25 @@ def _unique_together(columns: Sequence[Column]) -> tuple[Column, ...]:
     if not columns or any(column.is_unique for column in columns):
         return ()
     repeating = [column for column in columns if len(column.distinct) > 1]
-    for one, other in combinations(repeating[:10], 2):
-        rows = list(zip(one.values, other.values, strict=True))
+    for left, right in combinations(repeating[:10], 2):
+        rows = list(zip(left.values, right.values, strict=True))
         if len(set(rows)) == len(rows):
-            return one, other
+            return left, right
     return ()
 
 
 def _has_rows(test: Table, columns: Sequence[Column], sample: Table) -> bool:
     """True if the test table has the rows that these columns of the sample tell apart."""
-    same = [column for each in columns if (column := test.column(each.name)) is not None]
+    test_columns = [column for sample_column in columns if (column := test.column(sample_column.name)) is not None]
     # The pieces that were sampled of two long tables are the same only at their beginnings.
     length = None if test.is_complete and sample.is_complete else _ID_HEAD
-    keys, known = (set(zip(*(each.values[:length] for each in some), strict=True)) for some in (columns, same))
+    keys, test_keys = (
+        set(zip(*(part.values[:length] for part in key_columns), strict=True))
+        for key_columns in (columns, test_columns)
+    )
     return (
-        len(same) == len(columns)
-        and keys == known
+        len(test_columns) == len(columns)
+        and keys == test_keys
         and min(test.rows, sample.rows) >= _ALIKE_SHARE * max(test.rows, sample.rows)
     )
 
@@ -177,7 +180,7 @@ def _check_that_one_is_unique(table: Table, columns: Sequence[Column], *, is_sam
     together = _unique_together(columns)
     if not together:
         return
-    both = " and ".join(printable(column.name) for column in together) + " together"
+    pair = " and ".join(printable(column.name) for column in together) + " together"
     of_sample = (
         "the kit understands that of masks, by an image, a class and a run-length code, and where the test table has "
         "the same rows of them: put both into one column of a copy of it, name that with --sample, and split the "
@@ -185,7 +188,7 @@ def _check_that_one_is_unique(table: Table, columns: Sequence[Column], *, is_sam
     )
     of_groups = "an id is one column: put both into one, or name that of a group of rows with --id-column"
     raise IntrospectionError(
-        f"No single column of {printable(table.path)} tells its rows apart, only {both}, and "
+        f"No single column of {printable(table.path)} tells its rows apart, only {pair}, and "
         f"{of_sample if is_sample else of_groups}."
     )
 
@@ -246,13 +249,16 @@ def answer_columns(tables: Tables, id_column: str, classes: Sequence[str], findi
     apart = {id_column, of_masks.name if of_masks is not None else ""}
     beside = [column for column in sample.columns if column.name not in apart]
     if _CONTEXT_COLUMNS_KEY in findings.hints.overrides:
-        decided = findings.decided_list(_CONTEXT_COLUMNS_KEY)
-        for name in decided:
+        decided_names = findings.decided_list(_CONTEXT_COLUMNS_KEY)
+        for name in decided_names:
             if name not in {column.name for column in beside}:
                 raise MissingColumnError(
-                    key=_CONTEXT_COLUMNS_KEY, column=name, table=sample.path, columns=[each.name for each in beside]
+                    key=_CONTEXT_COLUMNS_KEY,
+                    column=name,
+                    table=sample.path,
+                    columns=[candidate.name for candidate in beside],
                 )
-        answers = [column for column in beside if column.name not in decided]
+        answers = [column for column in beside if column.name not in decided_names]
     else:
         answers = _answers(beside, tables, id_column, classes)
     context = [column.name for column in beside if column not in answers]
@@ -264,16 +270,16 @@ def answer_columns(tables: Tables, id_column: str, classes: Sequence[str], findi
 
 
 def _answers(beside: Sequence[Column], tables: Tables, id_column: str, classes: Sequence[str]) -> list[Column]:
-    codes = code_column(tables.labelled)
+    codes = code_column(tables.target_table)
     of_masks = [column for column in beside if codes is not None and column.name == codes.name]
     if of_masks:
         return of_masks
-    named = [column for column in beside if not is_nameless(column.name)] or list(beside)
-    absent = [column for column in named if tables.test is None or tables.test.column(column.name) is None]
-    filled = [column for column in named if column not in absent and _is_filled_in(column, tables)]
+    named_columns = [column for column in beside if not is_nameless(column.name)] or list(beside)
+    absent = [column for column in named_columns if tables.test is None or tables.test.column(column.name) is None]
+    filled_columns = [column for column in named_columns if column not in absent and _is_filled_in(column, tables)]
     # Where training examples alone have a column, that is the target, and what is the same in all test rows is context.
-    unknown = absent if absent and _only_in_training(tables, id_column) else [*absent, *filled]
-    unknown = [column for column in named if column in unknown] or named
+    unknown = absent if absent and _only_in_training(tables, id_column) else [*absent, *filled_columns]
+    unknown = [column for column in named_columns if column in unknown] or named_columns
     if len(unknown) <= 1:
         return unknown
     certain = [column for column in unknown if _is_asked(column, unknown, tables, classes)]
@@ -283,7 +289,10 @@ def _answers(beside: Sequence[Column], tables: Tables, id_column: str, classes: 
     # without training examples is one of the others', or makes one of their sum.
     constant = {column.name: column for column in unknown if column.kind in NUMBERS and len(column.distinct) == 1}
     of_classes = {value for column in certain if column.name in constant for value in column.distinct}
-    sums = [sum(float(min(each.distinct)) for each in constant.values() if each in some) for some in (certain, unknown)]
+    sums = [
+        sum(float(min(candidate.distinct)) for candidate in constant.values() if candidate in columns)
+        for columns in (certain, unknown)
+    ]
     is_sum = sums[0] > 0 and abs(sums[1] - 1) < _ROUNDED
     usual = [
         column
@@ -296,37 +305,40 @@ def _answers(beside: Sequence[Column], tables: Tables, id_column: str, classes: 
 
 def _is_filled_in(column: Column, tables: Tables) -> bool:
     """True if the test table has a column with labels that is empty there, or has the sample's placeholder."""
-    same = tables.test.column(column.name) if tables.test is not None else None
-    labelled = tables.labelled.column(column.name) if tables.labelled is not None else None
-    is_same = same is not None and len(same.distinct) <= 1 and same.distinct <= column.distinct
-    return is_same and labelled is not None and len(labelled.distinct) > 1
+    test_column = tables.test.column(column.name) if tables.test is not None else None
+    target_column = tables.target_table.column(column.name) if tables.target_table is not None else None
+    is_same = test_column is not None and len(test_column.distinct) <= 1 and test_column.distinct <= column.distinct
+    return is_same and target_column is not None and len(target_column.distinct) > 1
 
 
 def _only_in_training(tables: Tables, id_column: str) -> bool:
-    known = {id_column, *(tables.test.column_names if tables.test is not None else ())}
-    names = tables.labelled.column_names if tables.labelled is not None else ()
-    return any(name not in known and not is_nameless(name) for name in names)
+    excluded_names = {id_column, *(tables.test.column_names if tables.test is not None else ())}
+    names = tables.target_table.column_names if tables.target_table is not None else ()
+    return any(name not in excluded_names and not is_nameless(name) for name in names)
 
 
 def _is_asked(column: Column, unknown: Sequence[Column], tables: Tables, classes: Sequence[str]) -> bool:
     """True if a column is called as one with labels, or as a class, or has labels in its cells."""
-    labelled, test = tables.labelled, tables.test
+    target_table, test = tables.target_table, tables.test
     if column.name in classes:
         return True
-    if labelled is None:
+    if target_table is None:
         return False
     if _is_labelled(column, tables):
         return True
-    known = set(test.column_names) if test is not None else set()
-    only = [each for each in labelled.columns[:_MOST_COLUMNS_COMPARED] if each.name not in known]
-    names = [each.name for each in unknown if each.kind in NUMBERS or not each.present]
+    test_names = set(test.column_names) if test is not None else set()
+    only = [
+        candidate for candidate in target_table.columns[:_MOST_COLUMNS_COMPARED] if candidate.name not in test_names
+    ]
+    names = [candidate.name for candidate in unknown if candidate.kind in NUMBERS or not candidate.present]
     if column.name in names:
         return any(
-            names_classes(each, names) and any(column.name.endswith(label) for label in each.distinct) for each in only
+            names_classes(candidate, names) and any(column.name.endswith(label) for label in candidate.distinct)
+            for candidate in only
         )
-    return any(bool(column.distinct) and column.distinct <= each.distinct for each in only)
+    return any(bool(column.distinct) and column.distinct <= candidate.distinct for candidate in only)
 
 
 def _is_labelled(column: Column, tables: Tables) -> bool:
-    names = tables.labelled.column_names if tables.labelled is not None else ()
+    names = tables.target_table.column_names if tables.target_table is not None else ()
     return column.name.lower() in map(str.lower, names)

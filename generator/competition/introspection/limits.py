@@ -19,20 +19,20 @@ from generator.competition.introspection.evidence import (
     MissingFileError,
     UnknownKeyError,
     UnusableValueError,
-    key_column,
-    listed,
+    join_names,
+    likely_id_column,
+    split_words,
     stem,
     unclear_null_words,
-    words,
 )
 from generator.competition.introspection.features import COLUMN_KINDS
 from generator.competition.introspection.files import ExampleFiles
-from generator.competition.introspection.row_format import differences
+from generator.competition.introspection.row_format import format_differences
 from generator.competition.introspection.tables import Tables, warnings_of_stages
 from generator.competition.introspection.target_kind import Observations
 from generator.competition.introspection.targets import are_named_alike
 from generator.competition.introspection.task_kind import classes_seen
-from generator.competition.schema import called, families, option_of
+from generator.competition.schema import display_name, families, option_of
 from generator.competition.survey import media as images
 from generator.competition.survey import media as sound
 from generator.competition.survey.columns import MOST, numbers_of
@@ -82,24 +82,27 @@ _SHOWN = 30
 
 def unsupported_files(survey: Survey) -> tuple[str, ...]:
     """Sentences on the archives and the files of examples that cannot be read."""
-    names = ((folder, name) for folder in survey.folders for name in folder.names if words(name) & _FOR_EXAMPLES)
+    names = ((folder, name) for folder in survey.folders for name in folder.names if split_words(name) & _FOR_EXAMPLES)
     archives = ((folder, name) for folder, name in names if f".{name.rpartition('.')[2].lower()}" in _ARCHIVES)
-    packed = [f"{folder.path}/{name}".lstrip("/") for folder, name in archives]
+    archive_paths = [f"{folder.path}/{name}".lstrip("/") for folder, name in archives]
     sentences = []
-    if packed:
-        sentences.append(f"{listed(packed)} cannot be unpacked here: put the files in it beside it, {_ATTACH}.")
-    found: dict[str, dict[str, int]] = defaultdict(dict)
+    if archive_paths:
+        sentences.append(
+            f"{join_names(archive_paths)} cannot be unpacked here: put the files in it beside it, {_ATTACH}."
+        )
+    counts_by_kind: dict[str, dict[str, int]] = defaultdict(dict)
     for folder in survey.folders:
         for suffix in _unreadable_suffixes(folder):
-            found[_UNREADABLE[suffix]][folder.path or "the folder"] = folder.suffixes[suffix]
-    for what, places in found.items():
-        where, count = listed(list(places)), sum(places.values())
-        remedy = _REMEDIES.get(what, "convert them to png images in folders of the same names")
-        sentences.append(f"{what} cannot be read here, and there are {count:,} in {where}: {remedy}, {_ATTACH}.")
-    damaged = [folder.path or "the folder" for folder in survey.folders if _is_damaged(folder)]
-    if damaged:
+            counts_by_kind[_UNREADABLE[suffix]][folder.path or "the folder"] = folder.suffixes[suffix]
+    for kind, places in counts_by_kind.items():
+        location, count = join_names(list(places)), sum(places.values())
+        remedy = _REMEDIES.get(kind, "convert them to png images in folders of the same names")
+        sentences.append(f"{kind} cannot be read here, and there are {count:,} in {location}: {remedy}, {_ATTACH}.")
+    damaged_folders = [folder.path or "the folder" for folder in survey.folders if _is_damaged(folder)]
+    if damaged_folders:
         sentences.append(
-            f"Of the images or sounds in {listed(damaged)} none that was looked at can be read: see whether they are "
+            f"Of the images or sounds in {join_names(damaged_folders)} none that was looked at can be "
+            "read: see whether they are "
             "empty or damaged."
         )
     return tuple(sentences)
@@ -120,9 +123,9 @@ def check_that_files_can_be_read(survey: Survey, tables: Tables, files: ExampleF
     if files is not None or tables.train is None or "family" in hints.overrides:
         return
     suffixes = [(folder, suffix) for folder in survey.folders for suffix in _unreadable_suffixes(folder)]
-    known = {stem(name) for folder, suffix in suffixes for name in folder.names if name.lower().endswith(suffix)}
-    for column in tables.train.columns if known else ():
-        if len(column.distinct & known) > _NAMED * len(column.distinct):
+    stems = {stem(name) for folder, suffix in suffixes for name in folder.names if name.lower().endswith(suffix)}
+    for column in tables.train.columns if stems else ():
+        if len(column.distinct & stems) > _NAMED * len(column.distinct):
             sentences = unsupported_files(survey)
             raise IntrospectionError(
                 f"{printable(column.name)} of {printable(tables.train.path)} names files that cannot be read. "
@@ -134,7 +137,9 @@ def _unreadable_suffixes(folder: Folder) -> Iterator[str]:
     """Yields the endings of the files for training or the test in a folder that cannot be read."""
     for suffix, count in folder.suffixes.items():
         names = (name for name in folder.names if name.lower().endswith(suffix))
-        is_for_examples = words(folder.path) & _FOR_EXAMPLES or any(words(name) & _FOR_EXAMPLES for name in names)
+        is_for_examples = split_words(folder.path) & _FOR_EXAMPLES or any(
+            split_words(name) & _FOR_EXAMPLES for name in names
+        )
         is_note = suffix == ".txt" and count < _FEWEST_TEXTS
         if is_for_examples and suffix in _UNREADABLE and not is_note:
             yield suffix
@@ -148,9 +153,11 @@ def check_that_there_are_templates(observations: Observations, hints: Hints) -> 
     """
     if observations.files is None or hints.overrides.keys() & {"family", "target_kind", "targets"}:
         return
-    answers = [column.name for column in observations.targets.answers if words(column.name) >= _PREDICTION_STRING]
-    named = [column for column in observations.targets.columns if column.present and words(column.name) & _BOX_NAMES]
-    boxes = [column.name for column in named if all(map(_BOX.fullmatch, column.distinct))]
+    answers = [column.name for column in observations.targets.answers if split_words(column.name) >= _PREDICTION_STRING]
+    box_columns = [
+        column for column in observations.targets.columns if column.present and split_words(column.name) & _BOX_NAMES
+    ]
+    boxes = [column.name for column in box_columns if all(map(_BOX.fullmatch, column.distinct))]
     if boxes or answers:
         evidence = f"the cells of {boxes[0]} are boxes" if boxes else f"the sample submission has a column {answers[0]}"
         raise IntrospectionError(
@@ -168,7 +175,11 @@ def check_that_targets_can_be_learned(kind: TargetKind, observations: Observatio
     columns, train = observations.targets.columns, observations.tables.train
     if "target_kind" in hints.overrides or not columns or kind in (TargetKind.MASK, TargetKind.IMAGE):
         return
-    listed_cells = (each for each in columns if each.present and all(map(_is_series, each.present[:_FEWEST_CELLS])))
+    listed_cells = (
+        candidate
+        for candidate in columns
+        if candidate.present and all(map(_is_series, candidate.present[:_FEWEST_CELLS]))
+    )
     series = next(listed_cells, None)
     column = series or columns[0]
     if series is not None:
@@ -195,9 +206,9 @@ def check_that_answers_can_be_written(kind: TargetKind, observations: Observatio
     if kind is not TargetKind.CLASS or "submission" in hints.overrides or len(answers) != 1 or sample is None:
         return
     (cells,) = (answer.present for answer in answers)
-    known = {name for column in observations.targets.columns for name in column.distinct}
+    labels = {name for column in observations.targets.columns for name in column.distinct}
     is_rated = bool(cells) and all(map(_LABEL_AND_CONFIDENCE.fullmatch, cells))
-    if is_rated and not known & {confidence for cell in cells for confidence in cell.split()[1::2]}:
+    if is_rated and not labels & {confidence for cell in cells for confidence in cell.split()[1::2]}:
         raise IntrospectionError(
             f'The cells of {printable(sample.path)}, such as "{printable(cells[0][:_SHOWN])}", are labels with a '
             "confidence behind each, which no submission of the kit has: --submission top_k lists labels alone, and a "
@@ -216,8 +227,8 @@ def _is_series(cell: str) -> bool:
 
 def _is_passage(target: Column, train: Table) -> bool:
     """True if the target, of several words, stands in another column of its own row."""
-    spaced = sum(" " in cell for cell in target.present)
-    if target.kind is not ColumnKind.TEXT or spaced < len(target.present) / 2:
+    phrase_count = sum(" " in cell for cell in target.present)
+    if target.kind is not ColumnKind.TEXT or phrase_count < len(target.present) / 2:
         return False
     for column in train.columns:
         # Where the labels have a table of their own, there are other rows.
@@ -253,11 +264,11 @@ def check_that_there_are_data(survey: Survey, tables: Tables, files: ExampleFile
         IntrospectionError: There is neither a table nor files to learn from, or nothing to predict; the test examples
             are tables, one each, or their files are called otherwise than what is asked for; or a table has no rows.
     """
-    seen = [table.path for table in survey.tables] + [folder.path for folder in survey.folders if folder.path]
+    paths = [table.path for table in survey.tables] + [folder.path for folder in survey.folders if folder.path]
     if tables.train is None and files is None:
-        what = f"only {listed(seen)}" if seen else "no table, no images and no sounds"
-        verb = "were" if len(seen) > 1 else "was"
-        raise _nothing(f"to train on: {what} {verb} seen", survey, remedy="name the table with --train")
+        listing = f"only {join_names(paths)}" if paths else "no table, no images and no sounds"
+        verb = "were" if len(paths) > 1 else "was"
+        raise _no_data_error(f"to train on: {listing} {verb} seen", survey, remedy="name the table with --train")
     is_served = survey.server is not None and files is not None
     if tables.test is None and not is_served and (files is None or not files.has_test):
         of_one = _table_of_one_example(survey, tables)
@@ -268,30 +279,31 @@ def check_that_there_are_data(survey: Survey, tables: Tables, files: ExampleFile
                 "and name it with --test."
             )
         trained_on = tables.train.path if tables.train is not None else ""
-        left = [path for path in seen if path != trained_on]
-        ids = key_column(tables.sample)
-        asked = ids.present if ids is not None else ()
+        left = [path for path in paths if path != trained_on]
+        ids = likely_id_column(tables.sample)
+        sample_ids = ids.present if ids is not None else ()
         file = _test_file(survey)
-        if tables.sample is not None and file and {stem(file), file.rpartition("/")[2]} & set(asked):
+        if tables.sample is not None and file and {stem(file), file.rpartition("/")[2]} & set(sample_ids):
             raise IntrospectionError(
                 f"The test files, such as {printable(file)}, are called by the ids of {printable(tables.sample.path)}, "
                 f"but hardly any training example of {printable(trained_on)} has a file: put the missing files beside "
                 "those that are there, or name a table of these with --train."
             )
-        if tables.sample is not None and asked and file:
+        if tables.sample is not None and sample_ids and file:
             raise IntrospectionError(
-                f'The ids of {printable(tables.sample.path)}, such as "{printable(asked[0])}", are not the names of '
+                f'The ids of {printable(tables.sample.path)}, such as "{printable(sample_ids[0])}", '
+                "are not the names of "
                 f"the test files, such as {printable(file)}: call these files, and those for training, by their ids, "
                 "and on Kaggle attach a dataset with them and the competition's tables."
             )
-        what, verb = listed(left) or "nothing", "were" if len(left) > 1 else "was"
-        raise _nothing(
-            f"to predict: beside what is trained on, {what} {verb} seen",
+        listing, verb = join_names(left) or "nothing", "were" if len(left) > 1 else "was"
+        raise _no_data_error(
+            f"to predict: beside what is trained on, {listing} {verb} seen",
             survey,
             remedy="name the table of the test examples with --test",
         )
-    needed = {"--train": tables.train, "--test": tables.test} if files is None else {}
-    for flag, table in (needed | {"--sample": tables.sample}).items():
+    required_tables = {"--train": tables.train, "--test": tables.test} if files is None else {}
+    for flag, table in (required_tables | {"--sample": tables.sample}).items():
         if table is not None and not table.rows:
             raise IntrospectionError(
                 f"{printable(table.path)} has a header and no rows: put the competition's own file in its place, or "
@@ -305,7 +317,7 @@ def check_that_rows_have_targets(kind: TargetKind, observations: Observations) -
     Raises:
         IntrospectionError: Those that have every target are too few for folds.
     """
-    missing, table = observations.unlabelled(kind), observations.tables.labelled
+    missing, table = observations.unlabelled_count(kind), observations.tables.target_table
     if missing and table is not None and len(observations.targets.columns[0].values) - missing < _FEWEST_ROWS:
         flag = "--labels" if table is observations.tables.labels else "--train"
         raise IntrospectionError(
@@ -341,38 +353,42 @@ def check_decisions(survey: Survey, observations: Observations, findings: Findin
                 and name in (*observations.targets.names, findings["id_column"].value)
             ):
                 raise UnusableValueError(
-                    key=key, value=name, wanted="a column to learn from, neither the id nor a target"
+                    key=key, value=name, requirement="a column to learn from, neither the id nor a target"
                 )
-    features, dropped = observations.features, findings.decided_list("drop_columns")
-    if dropped and features is not None and {column.name for column in features.columns} <= set(dropped):
-        wanted = "fewer columns, as none would be left to learn from"
-        raise UnusableValueError(key="drop_columns", value=listed(dropped), wanted=wanted)
+    features, dropped_names = observations.features, findings.decided_list("drop_columns")
+    if dropped_names and features is not None and {column.name for column in features.columns} <= set(dropped_names):
+        requirement = "fewer columns, as none would be left to learn from"
+        raise UnusableValueError(key="drop_columns", value=join_names(dropped_names), requirement=requirement)
 
 
 def _check_against_labels(observations: Observations, findings: Findings) -> None:
     """That names are not to be learned as numbers, and that there are as many classes as were decided on."""
-    named = [column for column in observations.targets.columns if column.kind in (ColumnKind.TEXT, ColumnKind.DATE)]
-    if named and findings.decided("target_kind") == TargetKind.NUMBER:
-        wanted = f'one for values such as "{named[0].present[0]}" in {named[0].name}'
-        raise UnusableValueError(key="target_kind", value=TargetKind.NUMBER, wanted=wanted)
-    labelled, decided = observations.tables.labelled, findings.decided("class_count")
-    is_whole = observations.targets.are_classes_asked or (labelled is not None and labelled.is_complete)
-    count = int(str(findings["class_count"].value)) if decided and "class_count" in findings else 0
+    text_columns = [
+        column for column in observations.targets.columns if column.kind in (ColumnKind.TEXT, ColumnKind.DATE)
+    ]
+    if text_columns and findings.decided_text("target_kind") == TargetKind.NUMBER:
+        requirement = f'one for values such as "{text_columns[0].present[0]}" in {text_columns[0].name}'
+        raise UnusableValueError(key="target_kind", value=TargetKind.NUMBER, requirement=requirement)
+    target_table, decision = observations.tables.target_table, findings.decided_text("class_count")
+    is_whole = observations.targets.are_classes_asked or (target_table is not None and target_table.is_complete)
+    count = int(str(findings["class_count"].value)) if decision and "class_count" in findings else 0
     if observations.classes and count and (count < observations.classes or (is_whole and count > observations.classes)):
         raise UnusableValueError(
-            key="class_count", value=decided, wanted=f"{observations.classes}, as so many were seen"
+            key="class_count", value=decision, requirement=f"{observations.classes}, as so many were seen"
         )
 
 
-def _nothing(there: str, survey: Survey, *, remedy: str) -> IntrospectionError:
-    unsupported = unsupported_files(survey)
-    ending = f". {' '.join(unsupported)}" if unsupported else f"; {remedy}."
-    return IntrospectionError(" ".join((f"There is nothing {there}{ending}", *survey.notes[:_MOST_NOTES])))
+def _no_data_error(purpose: str, survey: Survey, *, remedy: str) -> IntrospectionError:
+    sentences = unsupported_files(survey)
+    ending = f". {' '.join(sentences)}" if sentences else f"; {remedy}."
+    return IntrospectionError(" ".join((f"There is nothing {purpose}{ending}", *survey.notes[:_MOST_NOTES])))
 
 
 def _test_file(survey: Survey) -> str:
     """An image or a sound in a folder for the test; "" if there is none."""
-    folders = (folder for folder in survey.folders if words(folder.path) & TEST and (folder.images or folder.audio))
+    folders = (
+        folder for folder in survey.folders if split_words(folder.path) & TEST and (folder.images or folder.audio)
+    )
     return next((f"{folder.path}/{folder.names[0]}" for folder in folders if folder.names), "")
 
 
@@ -385,9 +401,9 @@ def _folders(survey: Survey) -> Iterator[str]:
 
 def _table_of_one_example(survey: Survey, tables: Tables) -> str:
     """A table that is named like an id of the sample submission, as several are; "" if hardly one is."""
-    ids = key_column(tables.sample)
-    named = [table.path for table in survey.tables if ids is not None and stem(table.path) in ids.distinct]
-    return named[0] if len(named) > 1 else ""
+    ids = likely_id_column(tables.sample)
+    paths = [table.path for table in survey.tables if ids is not None and stem(table.path) in ids.distinct]
+    return paths[0] if len(paths) > 1 else ""
 
 
 # Warnings: values that are hardly more than a guess, and what the notebooks cannot do.
@@ -406,7 +422,7 @@ _ANY_ANSWER |= {"answer", "result", "output", "value", "values", "probability", 
 
 
 def warnings_of(
-    survey: Survey, known: Mapping[str, Finding], observations: Observations, hints: Hints
+    survey: Survey, findings: Mapping[str, Finding], observations: Observations, hints: Hints
 ) -> tuple[str, ...]:
     """The sentences, each of which names the flag that settles its matter, or what the user can do."""
     # What could not be read is left out, where examples seem to be in it and there is no other form of them.
@@ -414,63 +430,62 @@ def warnings_of(
         observations.files.has_test or observations.files.source.labels_from == "pixels"
     )
     return (
-        *(_guess(finding) for finding in known.values() if finding.confidence is Confidence.THIN),
+        *(_guess(finding) for finding in findings.values() if finding.confidence is Confidence.THIN),
         *warnings_of_stages(observations.tables.stage, is_decided=bool(hints.overrides.keys() & _STAGE_KEYS)),
-        *_about_files(known, observations),
-        *_about_further_files(known, observations, hints),
+        *_about_files(findings, observations),
+        *_about_further_files(findings, observations, hints),
         *_about_targets(observations, hints),
-        *_about_missing_targets(known, observations),
+        *_about_missing_targets(findings, observations),
         *(
             unclear_null_words(
-                observations.tables.labelled,
+                observations.tables.target_table,
                 observations.targets.columns,
-                observations.targets.asked,
+                observations.targets.answer_names,
                 observations.targets.answers,
             )
         ),
-        *_about_copies(known, observations),
-        *_about_words_among_numbers(known, observations, hints),
-        *_about_unseen_classes(known, observations),
-        *_about_labels(known, observations),
-        *_about_ids(known, observations),
-        *_about_absent_ids(known, observations),
-        *differences(observations.tables),
+        *_about_copies(findings, observations),
+        *_about_words_among_numbers(findings, observations, hints),
+        *_about_unseen_classes(findings, observations),
+        *_about_labels(findings, observations),
+        *_about_ids(findings, observations),
+        *_about_absent_ids(findings, observations),
+        *format_differences(observations.tables),
         *(unsupported_files(survey) if not has_examples else ()),
         *_other_parts(survey, observations.tables),
     )
 
 
-def unclear_keys(known: Mapping[str, Finding], observations: Observations, hints: Hints) -> tuple[str, ...]:
+def unclear_keys(findings: Mapping[str, Finding], observations: Observations, hints: Hints) -> tuple[str, ...]:
     """The keys of values that are hardly more than a guess, or warned of, in the order in which they were settled."""
     is_warned_of = {"targets": any(_about_targets(observations, hints))}
     return tuple(
-        key for key, finding in known.items() if finding.confidence is Confidence.THIN or is_warned_of.get(key)
+        key for key, finding in findings.items() if finding.confidence is Confidence.THIN or is_warned_of.get(key)
     )
 
 
 def _guess(finding: Finding) -> str:
     rivals = [rival for rival in finding.candidates[1:] if rival.weight > 0]
-    instead = f", and {_shown(rivals[0].value)} is hardly less likely" if rivals else ""
-    why = f": {finding.evidence}" if finding.evidence else ""
-    return (
-        f"{called(finding.key)} is a guess, {_shown(finding.value)}{instead}{why}; {option_of(finding.key)} settles it."
-    )
+    instead = f", and {_value_text(rivals[0].value)} is hardly less likely" if rivals else ""
+    reason = f": {finding.evidence}" if finding.evidence else ""
+    value = _value_text(finding.value)
+    return f"{display_name(finding.key)} is a guess, {value}{instead}{reason}; {option_of(finding.key)} settles it."
 
 
-def _about_files(known: Mapping[str, Finding], observations: Observations) -> Iterator[str]:
+def _about_files(findings: Mapping[str, Finding], observations: Observations) -> Iterator[str]:
     tables = observations.tables
-    is_served = "inference_server" in known and bool(known["inference_server"].value)
+    is_served = "inference_server" in findings and bool(findings["inference_server"].value)
     if tables.sample is None and is_served:
-        asked = _shown(list(observations.targets.names))
-        yield f"There is no sample submission; the gateway is answered with a column for each target, {asked}."
+        target_text = _value_text(list(observations.targets.names))
+        yield f"There is no sample submission; the gateway is answered with a column for each target, {target_text}."
     elif tables.sample is None:
-        where = tables.test.path if tables.test is not None else "the test files"
+        location = tables.test.path if tables.test is not None else "the test files"
         yield (
-            f"There is no sample submission; the submission is built from the ids of {printable(where)}, "
+            f"There is no sample submission; the submission is built from the ids of {printable(location)}, "
             "--sample names one."
         )
     match = observations.files.source.match if observations.files is not None else None
-    if match is not None and match.is_seen and match.folder.known == 1 and match.share < 1 and not match.parts:
+    if match is not None and match.is_seen and match.folder.known_share == 1 and match.share < 1 and not match.parts:
         yield (
             f"{1 - match.share:.0%} of the sampled training examples have no file in {printable(match.folder.path)}, "
             "and training stops at such: put the missing files there, or leave these rows out of the table."
@@ -482,17 +497,19 @@ def _about_files(known: Mapping[str, Finding], observations: Observations) -> It
         )
 
 
-def _about_further_files(known: Mapping[str, Finding], observations: Observations, hints: Hints) -> Iterator[str]:
+def _about_further_files(findings: Mapping[str, Finding], observations: Observations, hints: Hints) -> Iterator[str]:
     """That an example has further numbered files, its other slices or views, which are not read."""
     match = observations.files.source.match if observations.files is not None else None
     if observations.files is None or match is None:
         return
     key = f"{observations.files.medium}_suffix"
     read_too = {part.suffix for part in (observations.masks, observations.target_images) if part is not None}
-    others = [ending for ending in match.others if ending not in read_too and any(map(str.isdigit, ending))]
-    is_chosen = key in hints.overrides or "channel_suffixes" in known
-    if others and key in known and not is_chosen:
-        endings = _shown([f"<id>{ending}" for ending in others])
+    other_endings = [
+        ending for ending in match.other_suffixes if ending not in read_too and any(map(str.isdigit, ending))
+    ]
+    is_chosen = key in hints.overrides or "channel_suffixes" in findings
+    if other_endings and key in findings and not is_chosen:
+        endings = _value_text([f"<id>{ending}" for ending in other_endings])
         yield (
             f"Of an example's files in {printable(match.folder.path)} the notebooks read <id>{printable(match.suffix)} "
             f"alone, and not {endings}; {option_of(key)} names another ending."
@@ -502,38 +519,45 @@ def _about_further_files(known: Mapping[str, Finding], observations: Observation
 def _about_targets(observations: Observations, hints: Hints) -> Iterator[str]:
     """That the only answer asked for is called as nothing in training is, where no name would do."""
     targets, sample = observations.targets, observations.tables.sample
-    if sample is None or len(targets.asked) != 1 or len(targets.columns) != 1 or "targets" in hints.overrides:
+    if sample is None or len(targets.answer_names) != 1 or len(targets.columns) != 1 or "targets" in hints.overrides:
         return
-    asked, column = targets.asked[0], targets.columns[0]
-    is_alike = are_named_alike(asked, column.name)
+    answer_name, column = targets.answer_names[0], targets.columns[0]
+    is_alike = are_named_alike(answer_name, column.name)
     has_answers = any(answer.distinct & column.distinct for answer in targets.answers if answer.kind is ColumnKind.TEXT)
-    is_any = bool(words(column.name) & TARGET) or asked in column.distinct
-    if is_alike or is_any or has_answers or words(asked) & (_ANY_ANSWER | words(column.name)) or targets.parts:
+    is_any = bool(split_words(column.name) & TARGET) or answer_name in column.distinct
+    if (
+        is_alike
+        or is_any
+        or has_answers
+        or split_words(answer_name) & (_ANY_ANSWER | split_words(column.name))
+        or targets.parts
+    ):
         return
     yield (
-        f"{printable(sample.path)} asks for {printable(asked)}, which no training table has; {printable(column.name)} "
+        f"{printable(sample.path)} asks for {printable(answer_name)}, which no training table has; "
+        f"{printable(column.name)} "
         f"is taken for it, {option_of('targets')} names another column."
     )
 
 
-def _about_missing_targets(known: Mapping[str, Finding], observations: Observations) -> Iterator[str]:
+def _about_missing_targets(findings: Mapping[str, Finding], observations: Observations) -> Iterator[str]:
     """That training rows lack what is to be learned."""
-    kind = TargetKind(str(known["target_kind"].value))
-    if observations.unlabelled(kind):
-        is_whole = "prediction_per" in known and known["prediction_per"].value == "row"
-        done = "the notebooks need a table without them" if is_whole else "training leaves them out"
-        yield f"{observations.unlabelled_in_words(kind)}; {done}."
+    kind = TargetKind(str(findings["target_kind"].value))
+    if observations.unlabelled_count(kind):
+        is_whole = "prediction_per" in findings and findings["prediction_per"].value == "row"
+        consequence = "the notebooks need a table without them" if is_whole else "training leaves them out"
+        yield f"{observations.unlabelled_in_words(kind)}; {consequence}."
 
 
-def _about_copies(known: Mapping[str, Finding], observations: Observations) -> Iterator[str]:
+def _about_copies(findings: Mapping[str, Finding], observations: Observations) -> Iterator[str]:
     """That an input column mostly is the answer, or that nearly every row has another class."""
-    targets, kind, features = observations.targets, known["target_kind"].value, observations.features
+    targets, kind, features = observations.targets, findings["target_kind"].value, observations.features
     if len(targets.columns) != 1 or kind not in (TargetKind.CLASS, TargetKind.NUMBER):
         return
     (target,) = targets.columns
     if (
         len(target.distinct) <= _FEW_ANSWERS
-        or observations.tables.labelled is not observations.tables.train
+        or observations.tables.target_table is not observations.tables.train
         or features is None
     ):
         return
@@ -541,11 +565,11 @@ def _about_copies(known: Mapping[str, Finding], observations: Observations) -> I
     equal = {name: sum(cell is not None and cell == answer for cell, answer in rows) for name, rows in pairs.items()}
     shares = {name: count / len(target.present) for name, count in equal.items()}
     name = max(shares, key=lambda name: shares[name], default="")
-    named = "this looks like no classification, and " if kind == TargetKind.CLASS else ""
+    remark = "this looks like no classification, and " if kind == TargetKind.CLASS else ""
     if name and shares[name] >= (_MOSTLY if kind == TargetKind.CLASS else _NEARLY_ONE_EACH):
         yield (
             f"{printable(target.name)} is the same as {printable(name)} in {shares[name]:.0%} of the sampled rows: "
-            f"{named}a model has to beat the copy of that column, which the report of a run scores as a baseline."
+            f"{remark}a model has to beat the copy of that column, which the report of a run scores as a baseline."
         )
     elif (
         kind == TargetKind.CLASS
@@ -559,62 +583,67 @@ def _about_copies(known: Mapping[str, Finding], observations: Observations) -> I
         )
 
 
-def _about_words_among_numbers(known: Mapping[str, Finding], observations: Observations, hints: Hints) -> Iterator[str]:
+def _about_words_among_numbers(
+    findings: Mapping[str, Finding], observations: Observations, hints: Hints
+) -> Iterator[str]:
     """That a column of numbers has so many other cells that it is read as text, or left out."""
-    if observations.features is None or "number_columns" not in known or hints.overrides.keys() & COLUMN_KINDS:
+    if observations.features is None or "number_columns" not in findings or hints.overrides.keys() & COLUMN_KINDS:
         return
     for column in observations.features.columns:
         numbers = numbers_of(column, MOST) if numbers_of(column) is None else None
         if numbers is None or len(numbers.distinct) <= _FEW_ANSWERS:
             continue
         pairs = [pair for pair in zip(column.values, numbers.values, strict=True) if pair[0] is not None]
-        others = Counter(str(cell) for cell, number in pairs if number is None)
+        word_counts = Counter(str(cell) for cell, number in pairs if number is None)
         like = next(str(cell) for cell, number in pairs if number is not None)
-        dropped = known["drop_columns"].value if "drop_columns" in known else []
-        done = "left out" if isinstance(dropped, list) and column.name in dropped else "not read as numbers"
+        dropped_names = findings["drop_columns"].value if "drop_columns" in findings else []
+        consequence = (
+            "left out" if isinstance(dropped_names, list) and column.name in dropped_names else "not read as numbers"
+        )
         yield (
-            f'{printable(column.name)} is {done}: its cells are like "{printable(like)}", but '
-            f'{others.total() / len(pairs):.0%} of the sampled ones like "{printable(others.most_common(1)[0][0])}"; '
+            f'{printable(column.name)} is {consequence}: its cells are like "{printable(like)}", but '
+            f"{word_counts.total() / len(pairs):.0%} of the sampled ones like "
+            f'"{printable(word_counts.most_common(1)[0][0])}"; '
             f"{option_of('number_columns')}={printable(column.name)} takes these for missing."
         )
 
 
-def _about_unseen_classes(known: Mapping[str, Finding], observations: Observations) -> Iterator[str]:
+def _about_unseen_classes(findings: Mapping[str, Finding], observations: Observations) -> Iterator[str]:
     """That the sample asks for classes that no training example has."""
-    sample, targets, submission = observations.tables.sample, observations.targets, known["submission"].value
-    if sample is not None and "unseen_columns" in known and known["unseen_columns"].value:
+    sample, targets, submission = observations.tables.sample, observations.targets, findings["submission"].value
+    if sample is not None and "unseen_columns" in findings and findings["unseen_columns"].value:
         yield (
-            f"{printable(sample.path)} asks for {_shown(known['unseen_columns'].value)}, and "
-            f"{known['unseen_columns'].evidence}: the submission has the small probability UNSEEN_PROBABILITY there."
+            f"{printable(sample.path)} asks for {_value_text(findings['unseen_columns'].value)}, and "
+            f"{findings['unseen_columns'].evidence}: the submission has the small probability UNSEEN_PROBABILITY there."
         )
     texts = [answer for answer in targets.answers if answer.kind is ColumnKind.TEXT]
     if sample is None or submission != SubmissionKind.LABEL or len(targets.answers) != 1 or not texts:
         return
-    asked, classes = texts[0].distinct, classes_seen(observations)
-    unseen = sorted(asked - classes)
-    if classes and unseen and asked & classes:
+    answer_labels, classes = texts[0].distinct, classes_seen(observations)
+    unseen = sorted(answer_labels - classes)
+    if classes and unseen and answer_labels & classes:
         yield (
-            f"{printable(sample.path)} has the labels {_shown(unseen)}, which no sampled training example has, so "
+            f"{printable(sample.path)} has the labels {_value_text(unseen)}, which no sampled training example has, so "
             "that they are never predicted: add training examples of them, or leave it at that."
         )
 
 
-def _about_labels(known: Mapping[str, Finding], observations: Observations) -> Iterator[str]:
+def _about_labels(findings: Mapping[str, Finding], observations: Observations) -> Iterator[str]:
     """That the sample names its classes otherwise than training does: by numbers, or by words that it never has."""
     targets, sample, files = observations.targets, observations.tables.sample, observations.files
-    is_named = known["target_kind"].value in _NAMED_KINDS and known["submission"].value in _OF_NAMES
-    if not is_named or "answers_are_flags" in known or sample is None or len(targets.answers) != 1:
+    is_named = findings["target_kind"].value in _NAMED_KINDS and findings["submission"].value in _OF_NAMES
+    if not is_named or "answers_are_flags" in findings or sample is None or len(targets.answers) != 1:
         return
     (answer,) = targets.answers
     classes = [
         *(files.source.classes if files is not None else ()),
-        *(value for each in targets.columns for value in each.present),
+        *(value for column in targets.columns for value in column.present),
     ]
     split = {part.strip() for value in classes for part in value.split(observations.labels.separator or None)}
     parts = {part for cell in answer.distinct for part in cell.split()}
     known_cells = (answer.distinct | parts) & {*classes, *split, *targets.names, *targets.row_labels}
     is_asked = answer.kind is ColumnKind.TEXT and len(answer.distinct | parts) > 1 and not known_cells
-    are_numbers = len(targets.columns) == 1 and known["submission"].value == SubmissionKind.LABEL
+    are_numbers = len(targets.columns) == 1 and findings["submission"].value == SubmissionKind.LABEL
     is_other = are_numbers and (answer.kind in NUMBERS) != (targets.columns[0].kind in NUMBERS)
     if classes and answer.present and (is_asked or is_other):
         yield (
@@ -625,13 +654,17 @@ def _about_labels(known: Mapping[str, Finding], observations: Observations) -> I
         )
 
 
-def _about_ids(known: Mapping[str, Finding], observations: Observations) -> Iterator[str]:
+def _about_ids(findings: Mapping[str, Finding], observations: Observations) -> Iterator[str]:
     """Test rows in no order, several for an id, are none of sequences, and the notebooks would refuse them."""
-    name = str(known["id_column"].value)
-    if families()[str(known["family"].value)].medium not in _ROWS or not _has_row_for_each_id(known, observations):
+    name = str(findings["id_column"].value)
+    if families()[str(findings["family"].value)].medium not in _ROWS or not _has_row_for_each_id(
+        findings, observations
+    ):
         return
-    asked = {table.path: table for table in (observations.tables.test, observations.tables.sample) if table is not None}
-    for path, table in asked.items():
+    tables = {
+        table.path: table for table in (observations.tables.test, observations.tables.sample) if table is not None
+    }
+    for path, table in tables.items():
         ids = table.column(name)
         if ids is None or not _repeat(ids) or table is observations.tables.train:
             continue
@@ -649,22 +682,22 @@ def _about_ids(known: Mapping[str, Finding], observations: Observations) -> Iter
         )
 
 
-def _about_absent_ids(known: Mapping[str, Finding], observations: Observations) -> Iterator[str]:
+def _about_absent_ids(findings: Mapping[str, Finding], observations: Observations) -> Iterator[str]:
     """That the sample asks for rows that the test table, of which all rows were seen, does not have."""
-    test, sample, name = observations.tables.test, observations.tables.sample, str(known["id_column"].value)
-    there, asked = (table.column(name) if table is not None else None for table in (test, sample))
-    is_files = families()[str(known["family"].value)].medium.is_files
+    test, sample, name = observations.tables.test, observations.tables.sample, str(findings["id_column"].value)
+    test_ids, sample_ids = (table.column(name) if table is not None else None for table in (test, sample))
+    is_files = families()[str(findings["family"].value)].medium.is_files
     is_told = observations.tables.stage is not None and bool(observations.tables.stage.parts)
     if (
         is_files
         or is_told
         or test is None
-        or there is None
-        or asked is None
-        or not _has_row_for_each_id(known, observations)
+        or test_ids is None
+        or sample_ids is None
+        or not _has_row_for_each_id(findings, observations)
     ):
         return
-    absent = next((value for value in asked.present if value not in there.distinct), None)
+    absent = next((value for value in sample_ids.present if value not in test_ids.distinct), None)
     if absent is not None and test.is_complete:
         yield (
             f"{printable(test.path)} lacks ids that the sample submission asks for, such as "
@@ -672,10 +705,12 @@ def _about_absent_ids(known: Mapping[str, Finding], observations: Observations) 
         )
 
 
-def _has_row_for_each_id(known: Mapping[str, Finding], observations: Observations) -> bool:
+def _has_row_for_each_id(findings: Mapping[str, Finding], observations: Observations) -> bool:
     """True if the ids of the sample are those of the test rows, which are read from a table."""
     return (
-        "inference_server" not in known and not observations.targets.are_keyed and observations.targets.lookup is None
+        "inference_server" not in findings
+        and not observations.targets.are_keyed
+        and observations.targets.lookup is None
     )
 
 
@@ -691,23 +726,23 @@ def _has_rows_for_parts(observations: Observations) -> bool:
     return match is not None and match.parts > 0 and not is_understood
 
 
-def _shown(value: object) -> str:
+def _value_text(value: object) -> str:
     if isinstance(value, list):
-        more = f" and {len(value) - _LIST_SHOWN} more" if len(value) > _LIST_SHOWN else ""
-        return ", ".join(printable(str(item)) for item in value[:_LIST_SHOWN]) + more
+        remainder = f" and {len(value) - _LIST_SHOWN} more" if len(value) > _LIST_SHOWN else ""
+        return ", ".join(printable(str(item)) for item in value[:_LIST_SHOWN]) + remainder
     return printable(str(value)) or "none"
 
 
 def _other_parts(survey: Survey, tables: Tables) -> Iterator[str]:
     """That a table lies in a folder in parts, as partitioned Parquet does, and only one of them is trained on."""
-    train, others = tables.train, (tables.test, tables.sample, tables.labels)
+    train, other_tables = tables.train, (tables.test, tables.sample, tables.labels)
     top = train.path.split("/")[0] if train is not None and "/" in train.path else ""
     if train is None or not top:
         return
     parts = [
         table
         for table in survey.tables
-        if table.path.startswith(f"{top}/") and table.column_names == train.column_names and table not in others
+        if table.path.startswith(f"{top}/") and table.column_names == train.column_names and table not in other_tables
     ]
     if len(parts) > 1:
         yield (

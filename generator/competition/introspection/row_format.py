@@ -12,7 +12,7 @@ from generator.competition.introspection.evidence import (
     IntrospectionError,
     MissingColumnError,
     UnusableValueError,
-    listed,
+    join_names,
     looks_like_id,
     null_words_of,
 )
@@ -22,7 +22,7 @@ from generator.competition.introspection.targets import Targets
 from generator.competition.survey.columns import as_number
 from generator.competition.survey.facts import Column, ColumnKind, Table
 from generator.competition.tables.formats import TableFormat
-from generator.text import printable, quoted
+from generator.text import printable, quote_text
 
 # The ids of the test rows, where the test table has no column of them: put together from others, or counted.
 
@@ -60,23 +60,23 @@ def find_row_ids(tables: Tables, targets: Targets, id_column: str, findings: Fin
     sample, test = tables.sample, tables.test
     if sample is not None and test is not None and "has_sample_ids" in findings:
         return _of_sample_without_ids(sample, test, findings)
-    asked = sample.column(id_column) if sample is not None else None
-    if sample is None or test is None or asked is None or targets.lookup is not None:
+    sample_ids = sample.column(id_column) if sample is not None else None
+    if sample is None or test is None or sample_ids is None or targets.lookup is not None:
         return None
     names = _decided_columns(test, findings)
     if test.column(id_column) is not None and not names:
         return None
-    ids = without_labels(asked.present, targets.names) if targets.are_keyed else asked.present
+    ids = without_labels(sample_ids.present, targets.names) if targets.are_keyed else sample_ids.present
     is_whole = sample.is_complete and test.is_complete
     # The pieces that were sampled of two long tables are the same only at their beginnings.
-    known = ids if is_whole else ids[:_ROW_HEAD]
+    compared_ids = ids if is_whole else ids[:_ROW_HEAD]
     first = _first_number(ids, sample, test)
-    for parts, separator in islice(_ways(known, test, names, findings), _MOST_TRIED):
+    for parts, separator in islice(_ways(compared_ids, test, names, findings), _MOST_TRIED):
         is_other = first is not None and len(parts) == 1 and not looks_like_id(parts[0].name)
-        if not is_other and _are_made(known, parts, separator):
-            few = " and ".join(part.name for part in parts)
-            between = f', with "{separator}" between them,' if separator else ""
-            evidence = f"the values of {few} in {test.name}{between} are the ids of {sample.name}"
+        if not is_other and _are_made(compared_ids, parts, separator):
+            part_names = " and ".join(part.name for part in parts)
+            separator_clause = f', with "{separator}" between them,' if separator else ""
+            evidence = f"the values of {part_names} in {test.name}{separator_clause} are the ids of {sample.name}"
             return RowIds(tuple(part.name for part in parts), separator, 0, evidence)
     if names:
         evidence = "nothing that was seen says otherwise"
@@ -91,16 +91,30 @@ def find_row_ids(tables: Tables, targets: Targets, id_column: str, findings: Fin
 def _of_sample_without_ids(sample: Table, test: Table, findings: Findings) -> RowIds:
     """How rows are told apart where the sample has no ids: by their position, or by columns that both tables have."""
     names, is_whole = _decided_columns(test, findings), sample.is_complete and test.is_complete
-    both = [(column, same) for column in sample.columns if (same := test.column(column.name)) and same.present]
+    pairs = [
+        (column, test_column)
+        for column in sample.columns
+        if (test_column := test.column(column.name)) and test_column.present
+    ]
     length = None if is_whole else _ROW_HEAD
-    if not names and all(column.values[:length] == same.values[:length] for column, same in both):
+    if not names and all(column.values[:length] == test_column.values[:length] for column, test_column in pairs):
         return RowIds((), "", 0, f"the rows of {sample.name} are those of {test.name}, in the same order")
-    few = [[sample.column(name) for name in names]] if names else None
-    shared = [column for column, _ in both]
-    ways = few or [list(way) for count in range(1, _MOST_COLUMNS + 1) for way in combinations(shared, count)]
+    decided_ways = [[sample.column(name) for name in names]] if names else None
+    shared_columns = [column for column, _ in pairs]
+    ways = decided_ways or [
+        list(way) for count in range(1, _MOST_COLUMNS + 1) for way in combinations(shared_columns, count)
+    ]
     for way in ways[:_MOST_TRIED]:
-        keys, known = _keys(way), _keys([test.column(column.name) if column is not None else None for column in way])
-        if keys and len(set(keys)) == len(keys) and len(set(known)) == len(known) and set(keys) == set(known):
+        keys, test_keys = (
+            _keys(way),
+            _keys([test.column(column.name) if column is not None else None for column in way]),
+        )
+        if (
+            keys
+            and len(set(keys)) == len(keys)
+            and len(set(test_keys)) == len(test_keys)
+            and set(keys) == set(test_keys)
+        ):
             columns = tuple(column.name for column in way if column is not None)
             evidence = f"the values of {' and '.join(columns)} tell the rows of {sample.name} and {test.name} apart"
             return RowIds(columns, _SEPARATORS[0], 0, evidence)
@@ -112,8 +126,8 @@ def _of_sample_without_ids(sample: Table, test: Table, findings: Findings) -> Ro
 
 def _keys(columns: Sequence[Column | None]) -> list[tuple[str | None, ...]]:
     """The rows of some columns; nothing where one is not there."""
-    there = [column.values for column in columns if column is not None]
-    return list(zip(*there, strict=True)) if len(there) == len(columns) else []
+    values = [column.values for column in columns if column is not None]
+    return list(zip(*values, strict=True)) if len(values) == len(columns) else []
 
 
 def settle_row_ids(row_ids: RowIds | None, tables: Tables, targets: Targets, findings: Findings) -> None:
@@ -130,15 +144,15 @@ def settle_row_ids(row_ids: RowIds | None, tables: Tables, targets: Targets, fin
         findings.settle("first_id", row_ids.first, row_ids.evidence)
         return
     sample, test, name = tables.sample, tables.test, str(findings["id_column"].value)
-    asked = sample.column(name) if sample is not None else None
-    if sample is None or test is None or asked is None or targets.lookup is not None:
+    sample_ids = sample.column(name) if sample is not None else None
+    if sample is None or test is None or sample_ids is None or targets.lookup is not None:
         return
     ids = test.column(name)
     is_whole = sample.is_complete and test.is_complete and not targets.are_keyed
-    are_others = ids is None or (is_whole and not ids.distinct & asked.distinct)
+    are_others = ids is None or (is_whole and not ids.distinct & sample_ids.distinct)
     if are_others or "id_columns" in findings.hints.overrides:
         raise IntrospectionError(
-            f'The ids of {printable(sample.path)}, such as "{printable(asked.values[0] or "")}", are not in '
+            f'The ids of {printable(sample.path)}, such as "{printable(sample_ids.values[0] or "")}", are not in '
             f"{printable(test.path)}, nor are they made of the values of two or three of its columns: name those with "
             "--set id_columns=A,B and --set id_separator=_, name another table with --test, or put a column "
             f"{printable(name)} into this one."
@@ -153,8 +167,8 @@ def _first_number(ids: Sequence[str], sample: Table, test: Table) -> int | None:
     # Of all ids any order will do, as they are joined.
     numbers = sorted(map(int, head)) if sample.is_complete else list(map(int, head))
     is_growing = all(later == number + 1 for number, later in pairwise(numbers))
-    fewer, more = sorted((sample.rows, test.rows))
-    return numbers[0] if is_growing and fewer >= _AS_MANY * more else None
+    fewer, larger = sorted((sample.rows, test.rows))
+    return numbers[0] if is_growing and fewer >= _AS_MANY * larger else None
 
 
 def _decided_columns(test: Table, findings: Findings) -> list[str]:
@@ -170,19 +184,27 @@ def _ways(
     ids: Sequence[str], test: Table, names: Sequence[str], findings: Findings
 ) -> Iterator[tuple[tuple[Column, ...], str]]:
     """Yields columns, and what may stand between their values, that can make the first ids."""
-    decided = findings.hints.overrides.get("id_separator")
-    separators = _SEPARATORS if decided is None else (str(decided),)
+    decided_separator = findings.hints.overrides.get("id_separator")
+    separators = _SEPARATORS if decided_separator is None else (str(decided_separator),)
     if names:
         parts = tuple(column for name in names for column in test.columns if column.name == name)
         yield from ((parts, separator) for separator in separators)
         return
     columns = [column for column in test.columns[:_COLUMNS_COMPARED] if column.present]
     yield from (((column,), "") for column in columns)
-    for between, separator in product(range(_MOST_COLUMNS - 1), separators):
+    for middle_count, separator in product(range(_MOST_COLUMNS - 1), separators):
         cuts = [list(_cuts(key, separator)) for key in ids[:_ROW_HEAD]]
-        firsts = [each for each in columns if all(any(one in each.distinct for one, _ in cut) for cut in cuts)]
-        lasts = [each for each in columns if all(any(end in each.distinct for _, end in cut) for cut in cuts)]
-        for start, *middle, end in product(firsts, *[columns] * (between if separator else 0), lasts):
+        firsts = [
+            candidate
+            for candidate in columns
+            if all(any(head in candidate.distinct for head, _ in splits) for splits in cuts)
+        ]
+        lasts = [
+            candidate
+            for candidate in columns
+            if all(any(end in candidate.distinct for _, end in splits) for splits in cuts)
+        ]
+        for start, *middle, end in product(firsts, *[columns] * (middle_count if separator else 0), lasts):
             yield (start, *middle, end), separator
 
 
@@ -196,8 +218,8 @@ def _cuts(key: str, separator: str) -> Iterator[tuple[str, str]]:
 def _are_made(ids: Sequence[str], parts: Sequence[Column], separator: str) -> bool:
     """True if the values of some columns make all of these ids, each from one row."""
     rows = zip(*(part.values for part in parts), strict=True)
-    made = [separator.join(map(str, row)) for row in rows if None not in row]
-    return set(ids) <= set(made) and len(set(made)) == len(made)
+    row_keys = [separator.join(map(str, row)) for row in rows if None not in row]
+    return set(ids) <= set(row_keys) and len(set(row_keys)) == len(row_keys)
 
 
 # The format that suits all tables: separator, encoding, decimal sign, words for nothing, and where the ids are.
@@ -218,14 +240,18 @@ def settle_format(tables: Tables, id_column: str, targets: Targets, findings: Fi
     examples, texts = _examples(tables), _texts(tables)
     first = examples[0] if examples else None
     with_comma = next((table for table in examples if table.decimal == ","), first)
-    encoded = _first_that_tells(texts)
+    reference = _first_that_tells(texts)
     _check_decided(examples, texts, findings)
-    for key, table, usual in (("separator", first, ","), ("encoding", encoded, _UTF_8), ("decimal", with_comma, ".")):
+    for key, table, usual in (("separator", first, ","), ("encoding", reference, _UTF_8), ("decimal", with_comma, ".")):
         value = usual if table is None else str(getattr(table, key))
         findings.settle(key, value, "usual" if table is None else f"as {table.name} is written")
-    ended = next((table for table in texts if table.has_trailing_separator), None)
-    evidence = f"rows of {ended.name} end in a separator" if ended is not None else "no row ends in a separator"
-    findings.settle("trailing_separator", ended is not None, evidence)
+    trailing_table = next((table for table in texts if table.has_trailing_separator), None)
+    evidence = (
+        f"rows of {trailing_table.name} end in a separator"
+        if trailing_table is not None
+        else "no row ends in a separator"
+    )
+    findings.settle("trailing_separator", trailing_table is not None, evidence)
     findings.settle(NULL_WORDS_KEY, *_keeps_null_words(texts, id_column, targets))
     _settle_formatted(tables, id_column, targets.names, findings)
     for key, table in (("has_training_ids", tables.train), ("has_test_ids", tables.test)):
@@ -241,33 +267,38 @@ def _settle_formatted(tables: Tables, id_column: str, targets: Collection[str], 
     for key in ("category_columns", "short_text_columns", "text_columns", "drop_columns"):
         value = findings[key].value if key in findings else []
         apart |= {*value} if isinstance(value, list) else set()
-    decided = {*findings.decided_list("number_columns"), *(targets if findings.decided("target_kind") else ())}
-    known = (table for table in (tables.train, tables.labels, tables.test) if table is not None)
-    columns = [column for table in known for column in table.columns if column.name not in apart]
-    pairs = [(column, as_number(column, is_decided=column.name in decided)) for column in columns]
+    decided_names = {
+        *findings.decided_list("number_columns"),
+        *(targets if findings.decided_text("target_kind") else ()),
+    }
+    input_tables = (table for table in (tables.train, tables.labels, tables.test) if table is not None)
+    columns = [column for table in input_tables for column in table.columns if column.name not in apart]
+    pairs = [(column, as_number(column, is_decided=column.name in decided_names)) for column in columns]
     # Words among the numbers of a target are read as missing, too.
-    formatted = [
+    formatted_pairs = [
         (column, numbers)
         for column, numbers in pairs
         if numbers is not None and (numbers.is_formatted or (column.name in targets and column.kind is ColumnKind.TEXT))
     ]
-    signs = {column.name: numbers.decimal for column, numbers in reversed(formatted)}  # as in training
-    names = list(dict.fromkeys(column.name for column, _ in formatted))
+    signs = {column.name: numbers.decimal for column, numbers in reversed(formatted_pairs)}  # as in training
+    names = list(dict.fromkeys(column.name for column, _ in formatted_pairs))
     evidence = "numbers are written plainly"
-    if formatted:
-        evidence = f'the numbers of {listed(names)} are written like "{quoted(_longest(formatted[0][0]))}"'
+    if formatted_pairs:
+        evidence = (
+            f'the numbers of {join_names(names)} are written like "{quote_text(_longest(formatted_pairs[0][0]))}"'
+        )
     findings.settle("formatted_columns", names, evidence)
-    others = [name for name in names if signs[name] != findings["decimal"].value]
-    if others:
-        evidence = f"the numbers of {listed(others)} have another decimal sign than those of the file"
-        findings.settle("other_decimal_columns", others, evidence)
+    other_names = [name for name in names if signs[name] != findings["decimal"].value]
+    if other_names:
+        evidence = f"the numbers of {join_names(other_names)} have another decimal sign than those of the file"
+        findings.settle("other_decimal_columns", other_names, evidence)
 
 
 def _longest(column: Column) -> str:
     return max(sorted(column.distinct), key=len)  # the first of several, in whatever order a set has them
 
 
-def differences(tables: Tables) -> Iterator[str]:
+def format_differences(tables: Tables) -> Iterator[str]:
     """Sentences on tables that the notebooks would misread, which read all of them as they read the first."""
     examples, texts = _examples(tables), _texts(tables)
     yield from (
@@ -289,32 +320,32 @@ def differences(tables: Tables) -> Iterator[str]:
     )
     with_comma = [table for table in examples if table.decimal == ","]
     for table in examples if with_comma else ():
-        cells = (value for each in table.columns if each.kind is ColumnKind.NUMBER for value in each.distinct)
+        cells = (value for column in table.columns if column.kind is ColumnKind.NUMBER for value in column.distinct)
         if table.decimal == "." and any("." in value for value in cells):
             yield _difference(table, "decimal", with_comma[0])
-    encoded = _first_that_tells(texts)
-    if encoded is not None:
-        yield from (_difference(table, "encoding", encoded) for table in texts if not _is_read_as(table, encoded))
+    reference = _first_that_tells(texts)
+    if reference is not None:
+        yield from (_difference(table, "encoding", reference) for table in texts if not _is_read_as(table, reference))
 
 
 def _keeps_null_words(texts: Sequence[Table], id_column: str, targets: Targets) -> tuple[bool, str]:
     ids = [column for table in texts if (column := table.column(id_column)) is not None]
     labels = [column for column in targets.columns if any(column.name in table.column_names for table in texts)]
-    evidence = null_words_of(ids, labels, targets.asked, targets.answers)
+    evidence = null_words_of(ids, labels, targets.answer_names, targets.answers)
     return bool(evidence), evidence or "no id and no label is such a word"
 
 
 def _check_decided(examples: Iterable[Table], texts: Iterable[Table], findings: Findings) -> None:
     """That the tables have the separator, and can be read in the encoding; which one of several was meant, may be."""
-    separator, encoding = findings.decided("separator"), findings.decided("encoding")
+    separator, encoding = findings.decided_text("separator"), findings.decided_text("encoding")
     for table in examples if separator else ():
         if len(table.columns) > 1 and separator != table.separator and not _divides(separator, table):
-            wanted = f"{table.separator!a}, which {table.path} has"
-            raise UnusableValueError(key="separator", value=separator, wanted=wanted)
+            requirement = f"{table.separator!a}, which {table.path} has"
+            raise UnusableValueError(key="separator", value=separator, requirement=requirement)
     for table in texts if encoding else ():
         if not _can_be_read(table, encoding):
-            wanted = f"{table.encoding}, which {table.path} was read in, or another one of the same bytes"
-            raise UnusableValueError(key="encoding", value=encoding, wanted=wanted)
+            requirement = f"{table.encoding}, which {table.path} was read in, or another one of the same bytes"
+            raise UnusableValueError(key="encoding", value=encoding, requirement=requirement)
 
 
 def _divides(separator: str, table: Table) -> bool:
@@ -338,8 +369,8 @@ def _can_be_read(table: Table, encoding: str) -> bool:
 
 
 def _examples(tables: Tables) -> list[Table]:
-    known = (tables.train, tables.labels, tables.test)
-    return [table for table in known if table is not None and table.format is TableFormat.CSV]
+    candidates = (tables.train, tables.labels, tables.test)
+    return [table for table in candidates if table is not None and table.format is TableFormat.CSV]
 
 
 def _texts(tables: Tables) -> list[Table]:
@@ -360,15 +391,16 @@ def _is_plain(table: Table) -> bool:
     return all(map(str.isascii, table.column_names)) and all(map(str.isascii, cells))
 
 
-def _is_read_as(table: Table, encoded: Table) -> bool:
-    if {table.encoding, encoded.encoding} <= {_UTF_8, _MARKED_UTF_8}:
+def _is_read_as(table: Table, reference: Table) -> bool:
+    if {table.encoding, reference.encoding} <= {_UTF_8, _MARKED_UTF_8}:
         return True
-    return table.encoding == encoded.encoding or (encoded.encoding in _OF_ASCII and _is_plain(table))
+    return table.encoding == reference.encoding or (reference.encoding in _OF_ASCII and _is_plain(table))
 
 
 def _difference(table: Table, name: str, first: Table) -> str:
-    found, wanted = getattr(table, name), getattr(first, name)
+    value, first_value = getattr(table, name), getattr(first, name)
     return (
-        f"{printable(table.path)} has another {name} than {printable(first.path)}, {found!a} and not {wanted!a}, and "
+        f"{printable(table.path)} has another {name} than {printable(first.path)}, {value!a} and not "
+        f"{first_value!a}, and "
         "the notebooks read both alike: write one of them anew."
     )

@@ -18,12 +18,12 @@ from generator.competition.introspection.evidence import (
     Reason,
     best_first,
     is_nameless,
-    joined,
-    key_column,
+    join_clauses,
+    likely_id_column,
     shares_values,
+    split_words,
     stem,
-    weighed,
-    words,
+    weigh,
 )
 from generator.competition.survey.facts import Column, Survey, Table
 from generator.text import printable
@@ -43,23 +43,23 @@ _SHOWN = 4
 
 
 @dataclass(frozen=True)
-class Stage:
+class TestStage:
     """A sample submission and the test table, or the folder of test files, with its ids.
 
     Attributes:
         sample: The path of the sample.
         test: The path of the test table; "" where the examples are files.
-        others: The further test tables that fit a sample, with this sample, each as (test, sample).
+        alternatives: The further test tables that fit a sample, with this sample, each as (test, sample).
         parts: The test tables whose ids the sample asks for together; empty where one has all.
     """
 
     sample: str
     test: str
-    others: tuple[tuple[str, str], ...] = ()
+    alternatives: tuple[tuple[str, str], ...] = ()
     parts: tuple[str, ...] = ()
 
 
-def find_stage(survey: Survey, samples: Sequence[Table], tests: Sequence[Table]) -> Stage | None:
+def find_stage(survey: Survey, samples: Sequence[Table], tests: Sequence[Table]) -> TestStage | None:
     """Choose among the samples and test tables that their names and columns allow; None if there is no choice.
 
     Args:
@@ -77,23 +77,29 @@ def find_stage(survey: Survey, samples: Sequence[Table], tests: Sequence[Table])
     for sample in samples:
         fits = [(_fit(sample, test), test) for test in tests]
         fit, test = max(
-            fits, key=lambda each: (each[0], _has_stage_of(sample, each[1], samples), _stage_order(each[1]))
+            fits, key=lambda entry: (entry[0], _has_stage_of(sample, entry[1], samples), _stage_order(entry[1]))
         )
         best.append((fit, sample, test))
     if max(fit for fit, _, _ in best) <= _SOME:
         return None
     fitting = [pair for pair in best if pair[0] >= _NEARLY_ALL] or [max(best, key=lambda pair: pair[0])]
     _, sample, test = max(fitting, key=lambda pair: (_stage_order(pair[2]), _stage_order(pair[1])))
-    others = [(other.path, one.path) for fit, one, other in best if one is not sample and fit > _SOME]
-    others += [
-        (other.path, sample.path)
-        for other in tests
-        if other is not test and _fit(sample, other) >= _NEARLY_ALL and other.path not in dict(others)
+    alternatives = [
+        (rival_test.path, rival_sample.path)
+        for fit, rival_sample, rival_test in best
+        if rival_sample is not sample and fit > _SOME
     ]
-    return Stage(sample.path, test.path, tuple(others), tuple(_parts(sample, test, tests)))
+    alternatives += [
+        (rival_test.path, sample.path)
+        for rival_test in tests
+        if rival_test is not test
+        and _fit(sample, rival_test) >= _NEARLY_ALL
+        and rival_test.path not in dict(alternatives)
+    ]
+    return TestStage(sample.path, test.path, tuple(alternatives), tuple(_parts(sample, test, tests)))
 
 
-def warnings_of_stages(stage: Stage | None, *, is_decided: bool) -> Iterator[str]:
+def warnings_of_stages(stage: TestStage | None, *, is_decided: bool) -> Iterator[str]:
     """Yield what was chosen among several stages, and that a sample asks for the rows of several tables."""
     if stage is None:
         return
@@ -103,16 +109,16 @@ def warnings_of_stages(stage: Stage | None, *, is_decided: bool) -> Iterator[str
             f"{printable(stage.sample)} asks for the rows of {len(stage.parts)} tables, {tables}, and the notebooks "
             "read one, so that inference stops: put all of them into one table and name it with --test."
         )
-    if stage.others and not is_decided:
-        test, sample = stage.others[0]
+    if stage.alternatives and not is_decided:
+        test, sample = stage.alternatives[0]
         is_of_files = not stage.test
-        taken = printable(stage.sample) if is_of_files else f"{printable(stage.test)} with {printable(stage.sample)}"
+        choice = printable(stage.sample) if is_of_files else f"{printable(stage.test)} with {printable(stage.sample)}"
         flags = f"--sample {printable(sample)}" if is_of_files else f"--test {printable(test)}"
         flags += f" --sample {printable(sample)}" if sample != stage.sample and not is_of_files else ""
-        yield f"There are several stages of the test; {taken} is taken as the latest that fits, {flags} takes another."
+        yield f"There are several stages of the test; {choice} is taken as the latest that fits, {flags} takes another."
 
 
-def _stage_of_files(survey: Survey, samples: Sequence[Table]) -> Stage | None:
+def _stage_of_files(survey: Survey, samples: Sequence[Table]) -> TestStage | None:
     """The latest sample whose ids are the names of files."""
     names = {stem(name) for folder in survey.folders for name in folder.names}
     fitting = [
@@ -121,9 +127,9 @@ def _stage_of_files(survey: Survey, samples: Sequence[Table]) -> Stage | None:
         if sample.columns and len(sample.columns[0].distinct & names) > _SOME * len(sample.columns[0].distinct)
     ]
     if len(fitting) < 2:  # noqa: PLR2004 - a choice
-        return Stage(fitting[0].path, "") if fitting else None
+        return TestStage(fitting[0].path, "") if fitting else None
     latest = max(fitting, key=_stage_order)
-    return Stage(latest.path, "", tuple(("", sample.path) for sample in fitting if sample is not latest))
+    return TestStage(latest.path, "", tuple(("", sample.path) for sample in fitting if sample is not latest))
 
 
 def _like_first(tables: Sequence[Table]) -> list[Table]:
@@ -140,33 +146,37 @@ def _like_first(tables: Sequence[Table]) -> list[Table]:
 
 def _fit(sample: Table, test: Table) -> float:
     """The degree to which a test table has the ids of a sample: 1 for the same ids, 0.9 for more, else less."""
-    pairs = [(ids, found) for ids in sample.columns[:_COLUMNS_COMPARED] if (found := _same(ids, test)) is not None]
+    pairs = [
+        (ids, match) for ids in sample.columns[:_COLUMNS_COMPARED] if (match := _matching_column(ids, test)) is not None
+    ]
     if not pairs:
         return 0.0
-    shares = [(len(ids.distinct & found.distinct) / len(ids.distinct), ids, found) for ids, found in pairs]
-    share, ids, found = max(shares, key=lambda each: each[0])
+    shares = [(len(ids.distinct & match.distinct) / len(ids.distinct), ids, match) for ids, match in pairs]
+    share, ids, match = max(shares, key=lambda entry: entry[0])
     if not (sample.is_complete and test.is_complete):
         return 1.0 if share > _SOME else 0.0  # the pieces that were sampled are the same only in part
     if share < 1:
         return share * _NEARLY_ALL
-    return 1.0 if len(ids.distinct) == len(found.distinct) else _NEARLY_ALL
+    return 1.0 if len(ids.distinct) == len(match.distinct) else _NEARLY_ALL
 
 
-def _same(ids: Column, test: Table) -> Column | None:
+def _matching_column(ids: Column, test: Table) -> Column | None:
     """The column of a test table that is called as the ids of a sample, which are all different."""
     return test.column(ids.name) if ids.is_unique else None
 
 
 def _parts(sample: Table, test: Table, tests: Sequence[Table]) -> Iterator[str]:
     """Yield the tables whose ids make those of a sample together, where one alone does not have them."""
-    ids = next((column for column in sample.columns if _same(column, test) is not None), None)
+    ids = next((column for column in sample.columns if _matching_column(column, test) is not None), None)
     if ids is None or not sample.is_complete or _fit(sample, test) >= _NEARLY_ALL:
         return
-    known = [(other, column.distinct) for other in tests if (column := other.column(ids.name)) is not None]
+    candidates = [
+        (candidate, column.distinct) for candidate in tests if (column := candidate.column(ids.name)) is not None
+    ]
     alone = test.column(ids.name)
-    together = frozenset[str]().union(*(values for _, values in known))
+    together = frozenset[str]().union(*(values for _, values in candidates))
     if alone is not None and len(together & ids.distinct) > len(alone.distinct & ids.distinct):
-        yield from (other.path for other, values in known if values & ids.distinct)
+        yield from (candidate.path for candidate, values in candidates if values & ids.distinct)
 
 
 def _has_stage_of(sample: Table, test: Table, samples: Sequence[Table]) -> bool:
@@ -177,7 +187,7 @@ def _has_stage_of(sample: Table, test: Table, samples: Sequence[Table]) -> bool:
 def _stage_order(table: Table) -> tuple[tuple[int, ...], str]:
     """A key by which later stages come last: the numbers in the path of a table, else the path."""
     numbers = [int(number[:9]) for number in _NUMBER.findall(table.path)]
-    numbers += [_ORDER[word] for word in words(table.path) if word in _ORDER]
+    numbers += [_ORDER[word] for word in split_words(table.path) if word in _ORDER]
     return tuple(numbers) or (1,), table.path
 
 
@@ -200,10 +210,10 @@ class Tables:
     train: Table | None
     labels: Table | None
     test: Table | None
-    stage: Stage | None = None
+    stage: TestStage | None = None
 
     @property
-    def labelled(self) -> Table | None:
+    def target_table(self) -> Table | None:
         """The table with the training labels."""
         return self.labels or self.train
 
@@ -216,18 +226,18 @@ def find_tables(survey: Survey, findings: Findings) -> Tables:
     """
     for key in _ROLES:
         _check_decided(key, survey, findings)
-    samples = [weighed(table.path, _sample_reasons(table, survey)) for table in survey.tables]
+    samples = [weigh(table.path, _sample_reasons(table, survey)) for table in survey.tables]
     stage = _matching_stage(samples, survey, findings)
     if stage is not None:
         samples = _with(samples, stage.sample, f"its ids are those of {stage.test or 'the test files'}")
     sample = _role("sample_submission", samples, _SAMPLE_NEEDS, survey, findings)
-    tests = [weighed(table.path, _test_reasons(table, sample)) for table in _others(survey, sample)]
+    tests = [weigh(table.path, _test_reasons(table, sample)) for table in _other_tables(survey, sample)]
     if stage is not None and sample is not None and sample.path == stage.sample:
         tests = _with(tests, stage.test, f"it is the latest that has the ids of {sample.name}")
     test = _role("test_table", tests, _TEST_NEEDS, survey, findings)
-    rest = _others(survey, sample, test)
+    rest = _other_tables(survey, sample, test)
     most = max((table.rows for table in rest), default=0)
-    trains = [weighed(table.path, _train_reasons(table, sample, test, most)) for table in rest]
+    trains = [weigh(table.path, _train_reasons(table, sample, test, most)) for table in rest]
     train = _role("train_table", trains, _TRAIN_NEEDS, survey, findings)
     if test is None and train is not None and _is_partly_labelled(train, sample):
         evidence = f"the rows of {train.name} without a label are those that the sample submission asks for"
@@ -239,61 +249,65 @@ def find_tables(survey: Survey, findings: Findings) -> Tables:
 
 def has_target(table: Table, sample: Table) -> bool:
     """True if a table has what the sample asks for: its columns beside the id, or a column that names its classes."""
-    ids = key_column(sample)
-    asked = [column.name for column in sample.columns if column is not ids and not is_nameless(column.name)]
-    if asked and set(asked) <= set(table.column_names):
+    ids = likely_id_column(sample)
+    answer_names = [column.name for column in sample.columns if column is not ids and not is_nameless(column.name)]
+    if answer_names and set(answer_names) <= set(table.column_names):
         return True
-    return any(names_classes(column, asked) for column in table.columns[:_MOST_COLUMNS_COMPARED])
+    return any(names_classes(column, answer_names) for column in table.columns[:_MOST_COLUMNS_COMPARED])
 
 
-def names_classes(column: Column, asked: Sequence[str]) -> bool:
+def names_classes(column: Column, answer_names: Sequence[str]) -> bool:
     """True if the values of a column are names of the sample's columns, or the ends of them (`Status_C` for `C`)."""
-    if len(asked) <= 1 or len(column.distinct) <= 1:
+    if len(answer_names) <= 1 or len(column.distinct) <= 1:
         return False
-    if _lists_names(column, asked):
+    if _lists_names(column, answer_names):
         return True
-    if len(column.distinct) > 2 * len(asked):
+    if len(column.distinct) > 2 * len(answer_names):
         return False
-    known = column.distinct & _class_names(asked, column)
-    return len(known) >= max(2, len(column.distinct) / 2)
+    common_names = column.distinct & _class_names(answer_names, column)
+    return len(common_names) >= max(2, len(column.distinct) / 2)
 
 
-def _lists_names(column: Column, asked: Sequence[str]) -> bool:
+def _lists_names(column: Column, answer_names: Sequence[str]) -> bool:
     """True if the cells are lists of nothing but these names, such as `Bark,Bus`."""
-    known = set(asked)
+    names = set(answer_names)
     return any(
         any(mark in cell for cell in column.distinct)
-        and all(name.strip() in known for cell in column.distinct for name in cell.split(mark))
+        and all(name.strip() in names for cell in column.distinct for name in cell.split(mark))
         for mark in _LIST_MARKS
     )
 
 
-def _class_names(asked: Sequence[str], column: Column) -> frozenset[str]:
+def _class_names(answer_names: Sequence[str], column: Column) -> frozenset[str]:
     """The names of the sample's class columns, without a common beginning if the column's values lack it."""
-    if set(asked) & column.distinct:
-        return frozenset(asked)
-    first, last = min(asked), max(asked)
-    length = next((at for at, (one, other) in enumerate(zip(first, last, strict=False)) if one != other), len(first))
+    if set(answer_names) & column.distinct:
+        return frozenset(answer_names)
+    first, last = min(answer_names), max(answer_names)
+    length = next((at for at, (left, right) in enumerate(zip(first, last, strict=False)) if left != right), len(first))
     # `Status_C` and `Status_CL` differ behind the separator, `winner_a` and `winner_b` as well.
     start = first[:length].rstrip("0123456789") if first[length:] else first[: first.rfind("_") + 1]
-    return frozenset(name[len(start) :] for name in asked)
+    return frozenset(name[len(start) :] for name in answer_names)
 
 
-def _others(survey: Survey, *taken: Table | None) -> list[Table]:
-    return [table for table in survey.tables if not any(table is other for other in taken)]
+def _other_tables(survey: Survey, *excluded_tables: Table | None) -> list[Table]:
+    return [table for table in survey.tables if not any(table is excluded_table for excluded_table in excluded_tables)]
 
 
-def _matching_stage(samples: Sequence[Candidate], survey: Survey, findings: Findings) -> Stage | None:
+def _matching_stage(samples: Sequence[Candidate], survey: Survey, findings: Findings) -> TestStage | None:
     """The sample and the test table that belong together, among those that their names allow, or the user's."""
-    fitting = {str(one.value): one for one in best_first(samples) if one.weight >= _SAMPLE_NEEDS}
-    decided = findings.decided("sample_submission")
+    fitting = {
+        str(candidate.value): candidate for candidate in best_first(samples) if candidate.weight >= _SAMPLE_NEEDS
+    }
+    decided_path = findings.decided_text("sample_submission")
     possible = [table for path in fitting if (table := survey.table(path)) is not None]
-    named = [table for table in possible if words(table.path) & SAMPLE]
-    chosen = [table for table in named if table.path == decided] if decided else named
-    tests = [table for table in survey.tables if _weight_as_test(table) > 0 and table not in named]
+    named_samples = [table for table in possible if split_words(table.path) & SAMPLE]
+    chosen_samples = [table for table in named_samples if table.path == decided_path] if decided_path else named_samples
+    tests = [table for table in survey.tables if _weight_as_test(table) > 0 and table not in named_samples]
     tests.sort(key=_weight_as_test, reverse=True)
-    decided = findings.decided("test_table")
-    return find_stage(survey, chosen, [table for table in tests if table.path == decided] if decided else tests)
+    decided_path = findings.decided_text("test_table")
+    return find_stage(
+        survey, chosen_samples, [table for table in tests if table.path == decided_path] if decided_path else tests
+    )
 
 
 def _weight_as_test(table: Table) -> float:
@@ -303,24 +317,28 @@ def _weight_as_test(table: Table) -> float:
 def _with(candidates: Sequence[Candidate], path: str, evidence: str) -> list[Candidate]:
     """The candidates, one of which has a further reason."""
     return [
-        replace(one, evidence=joined([*filter(None, [one.evidence]), evidence]), weight=one.weight + _OF_ITS_STAGE)
-        if one.value == path
-        else one
-        for one in candidates
+        replace(
+            candidate,
+            evidence=join_clauses([*filter(None, [candidate.evidence]), evidence]),
+            weight=candidate.weight + _OF_ITS_STAGE,
+        )
+        if candidate.value == path
+        else candidate
+        for candidate in candidates
     ]
 
 
 def _check_decided(key: str, survey: Survey, findings: Findings) -> None:
-    decided, paths = findings.decided(key), [table.path for table in survey.tables]
-    if decided and decided not in paths:
-        raise MissingFileError(key=key, path=decided, paths=paths)
+    decided_path, paths = findings.decided_text(key), [table.path for table in survey.tables]
+    if decided_path and decided_path not in paths:
+        raise MissingFileError(key=key, path=decided_path, paths=paths)
 
 
 def _role(key: str, candidates: Sequence[Candidate], least: float, survey: Survey, findings: Findings) -> Table | None:
     """The best candidate; none if even that weighs too little."""
     overrides = findings.hints.overrides
-    elsewhere = {str(decided) for role, decided in overrides.items() if role in _ROLES and role != key}
-    fitting = [one for one in candidates if one.weight >= least and one.value not in elsewhere]
+    elsewhere = {str(decided_path) for role, decided_path in overrides.items() if role in _ROLES and role != key}
+    fitting = [candidate for candidate in candidates if candidate.weight >= least and candidate.value not in elsewhere]
     if fitting or key in overrides:
         path = findings.choose(key, fitting or [Candidate("", "", 0.0)])
     else:
@@ -329,63 +347,65 @@ def _role(key: str, candidates: Sequence[Candidate], least: float, survey: Surve
 
 
 def _sample_reasons(table: Table, survey: Survey) -> list[Reason]:
-    said = words(stem(table.path))
-    name = 5 if "submission" in said and "sample" in said else 4 if said & SAMPLE - {"sample"} else 2
-    others = [other for other in survey.tables if len(other.columns) > 1 and other is not table]
-    tests = sorted(others, key=lambda other: not words(stem(other.path)) & TEST)
-    key = key_column(table)
+    name_words = split_words(stem(table.path))
+    name = 5 if "submission" in name_words and "sample" in name_words else 4 if name_words & SAMPLE - {"sample"} else 2
+    candidates = [candidate for candidate in survey.tables if len(candidate.columns) > 1 and candidate is not table]
+    tests = sorted(candidates, key=lambda candidate: not split_words(stem(candidate.path)) & TEST)
+    key = likely_id_column(table)
     first = key if key is not None and key.is_unique else None
-    same_ids = next((other for other in tests if first is not None and shares_values(first, other)), None)
-    is_test = same_ids is not None and bool(words(stem(same_ids.path)) & TEST)
+    same_ids = next((candidate for candidate in tests if first is not None and shares_values(first, candidate)), None)
+    is_test = same_ids is not None and bool(split_words(stem(same_ids.path)) & TEST)
     beside = [column for column in table.columns if column is not key]
     is_filled = bool(beside) and all(len(column.distinct) <= 1 for column in beside)
     return [
-        Reason(name * bool(said & SAMPLE), "its name says so"),
+        Reason(name * bool(name_words & SAMPLE), "its name says so"),
         Reason(
             (2 if is_test else 1) * (same_ids is not None), f"its ids are those of {same_ids.name if same_ids else ''}"
         ),
         Reason(2 * is_filled, "it is filled with placeholders"),
-        Reason(-4 * bool(said & (TRAIN | TEST)), "its name says otherwise"),
+        Reason(-4 * bool(name_words & (TRAIN | TEST)), "its name says otherwise"),
         Reason(-1 * (len(table.columns) < 2), "it has one column only"),  # noqa: PLR2004 - an id alone says nothing
     ]
 
 
 def _test_reasons(table: Table, sample: Table | None) -> list[Reason]:
-    said, around = words(stem(table.path)), words(table.path.rpartition("/")[0])
+    name_words, around = split_words(stem(table.path)), split_words(table.path.rpartition("/")[0])
     reasons = [
-        Reason(4 * bool(said & TEST), "its name says so"),
-        Reason(2 * (bool(around & TEST) and not said & TRAIN), "it is in a folder of that name"),
-        Reason(-4 * bool(said & (TRAIN | LABELS | {"sample"})), "its name says otherwise"),
-        Reason(-2 * bool(said & VALIDATION or around & TRAIN), "it is for something else"),
+        Reason(4 * bool(name_words & TEST), "its name says so"),
+        Reason(2 * (bool(around & TEST) and not name_words & TRAIN), "it is in a folder of that name"),
+        Reason(-4 * bool(name_words & (TRAIN | LABELS | {"sample"})), "its name says otherwise"),
+        Reason(-2 * bool(name_words & VALIDATION or around & TRAIN), "it is for something else"),
     ]
     if sample is None:
         return reasons
-    ids = key_column(sample)
+    ids = likely_id_column(sample)
     has_its_ids = ids is not None and shares_values(ids, table)
     return [
         *reasons,
         Reason(2.5 * has_its_ids, f"it has the ids of {sample.name}"),
         Reason(1.5 * (has_its_ids and table.rows == sample.rows), f"it has as many rows, {table.rows:,}"),
-        Reason(-2 * (has_target(table, sample) and not said & TEST), "it has the target"),
+        Reason(-2 * (has_target(table, sample) and not name_words & TEST), "it has the target"),
     ]
 
 
 def _train_reasons(table: Table, sample: Table | None, test: Table | None, most: int) -> list[Reason]:
     folder = table.path.rpartition("/")[0]
-    said, around = words(stem(table.path)), words(folder)
+    name_words, around = split_words(stem(table.path)), split_words(folder)
     beside = test.path.rpartition("/")[0] if test is not None else ""
     features = set(test.column_names[1:]) if test is not None else set()
     share = len(features & set(table.column_names)) / len(features) if features else 0.0
-    shared = f"it shares {share:.0%} of the columns of {test.name}" if test is not None else ""
+    share_text = f"it shares {share:.0%} of the columns of {test.name}" if test is not None else ""
     has_labels = sample is not None and has_target(table, sample)
     return [
-        Reason(4 * bool(said & TRAIN), "its name says so"),
-        Reason(2 * (bool(around & TRAIN) and not said & TEST), "it is in a folder of that name"),
-        Reason(-4 * bool(said & (TEST | SAMPLE)), "its name says otherwise"),
-        Reason(-2 * bool(said & VALIDATION or around & (TEST | VALIDATION)), "it is for something else"),
-        Reason(-2 * ("y" in said), "its name says that it has labels only"),
-        Reason(1 * bool(said & CHECKED) - 1 * ("noisy" in said), "its name says that its labels were checked"),
-        Reason(4 * share, shared),
+        Reason(4 * bool(name_words & TRAIN), "its name says so"),
+        Reason(2 * (bool(around & TRAIN) and not name_words & TEST), "it is in a folder of that name"),
+        Reason(-4 * bool(name_words & (TEST | SAMPLE)), "its name says otherwise"),
+        Reason(-2 * bool(name_words & VALIDATION or around & (TEST | VALIDATION)), "it is for something else"),
+        Reason(-2 * ("y" in name_words), "its name says that it has labels only"),
+        Reason(
+            1 * bool(name_words & CHECKED) - 1 * ("noisy" in name_words), "its name says that its labels were checked"
+        ),
+        Reason(4 * share, share_text),
         Reason(3 * has_labels, "it has what the sample submission asks for"),
         Reason(0.5 * (bool(folder) and folder == beside), "it is beside the test table"),
         Reason(0.5 * (table.rows == most), f"it has the most rows, {table.rows:,}"),
@@ -394,19 +414,19 @@ def _train_reasons(table: Table, sample: Table | None, test: Table | None, most:
 
 def _is_partly_labelled(table: Table, sample: Table | None) -> bool:
     """True if one table has both: exactly the rows that the sample asks for have no label."""
-    key = key_column(sample)
+    key = likely_id_column(sample)
     ids = table.column(key.name) if key is not None else None
     if sample is None or key is None or ids is None:
         return False
     beside = [column for column in sample.columns if column is not key and not is_nameless(column.name)]
-    asked = [table.column(column.name) for column in beside]
-    labels = [column.values for column in asked if column is not None]
-    if not labels or len(labels) < len(asked):
+    target_columns = [table.column(column.name) for column in beside]
+    labels = [column.values for column in target_columns if column is not None]
+    if not labels or len(labels) < len(target_columns):
         return False
     to_predict = key.distinct
     is_asked = [key in to_predict for key in ids.values]
     without = [None in row for row in zip(*labels, strict=True)]
-    fits = sum(both for both in map(all, zip(is_asked, without, strict=True)))
+    fits = sum(is_match for is_match in map(all, zip(is_asked, without, strict=True)))
     return fits > _OVERLAP * sum(without) > 0 and fits == sum(is_asked)
 
 
@@ -416,7 +436,7 @@ def _labels(survey: Survey, roles: tuple[Table | None, ...], findings: Findings)
     if train is None or key in findings.hints.overrides or _is_labelled(train, sample, test):
         evidence = f"the labels are in {train.name}" if train is not None else "there is no table to train on"
         return survey.table(findings.settle(key, "", evidence))
-    candidates = [weighed(t.path, _labels_reasons(t, train, sample)) for t in _others(survey, *roles)]
+    candidates = [weigh(t.path, _labels_reasons(t, train, sample)) for t in _other_tables(survey, *roles)]
     return _role(key, candidates, _LABELS_NEED, survey, findings)
 
 
@@ -427,12 +447,12 @@ def _is_labelled(train: Table, sample: Table | None, test: Table | None) -> bool
 
 
 def _labels_reasons(table: Table, train: Table, sample: Table | None) -> list[Reason]:
-    said = words(stem(table.path))
+    name_words = split_words(stem(table.path))
     joint = next((column for column in table.columns[:_MOST_COLUMNS_COMPARED] if shares_values(column, train)), None)
     return [
-        Reason(2 * bool(said & LABELS), "its name says so"),
-        Reason(1 * bool(said & TRAIN), f"it is named like {train.name}"),
-        Reason(-4 * bool(said & (TEST | SAMPLE)), "its name says otherwise"),
+        Reason(2 * bool(name_words & LABELS), "its name says so"),
+        Reason(1 * bool(name_words & TRAIN), f"it is named like {train.name}"),
+        Reason(-4 * bool(name_words & (TEST | SAMPLE)), "its name says otherwise"),
         Reason(3 * (sample is not None and has_target(table, sample)), "it has what the sample submission asks for"),
         Reason(2 * (joint is not None), f"its ids are those of {train.name}"),
         Reason(1 * (joint is None and table.rows == train.rows), f"it has a row for each of {train.name}"),
@@ -464,19 +484,28 @@ class Lookup:
 
 def find_lookup(survey: Survey, tables: Tables, id_column: str) -> Lookup | None:
     """Finds the table, if there is one."""
-    labelled, test = tables.labelled, tables.test
-    asked = tables.sample.column(id_column) if tables.sample is not None else None
-    if asked is None or test is None or labelled is None or test.column(id_column) is not None:
+    target_table, test = tables.target_table, tables.test
+    sample_ids = tables.sample.column(id_column) if tables.sample is not None else None
+    if sample_ids is None or test is None or target_table is None or test.column(id_column) is not None:
         return None
-    known, keys = frozenset(labelled.column_names), {column.name for column in test.columns if column.is_unique}
+    target_names, keys = (
+        frozenset(target_table.column_names),
+        {column.name for column in test.columns if column.is_unique},
+    )
     for table in survey.tables:
-        ids = table.column(asked.name)
+        ids = table.column(sample_ids.name)
         is_free = table not in (tables.sample, tables.train, tables.labels, test)
         if not is_free or len(table.columns) < _FEWEST_COLUMNS or ids is None or not ids.is_unique:
             continue
-        parts = [each for each in table.columns if len(each.distinct) >= _FEWEST_PARTS and each.distinct <= known]
-        examples = [each for each in table.columns if each.name in keys and shares_values(each, test)]
-        if parts and examples and shares_values(asked, table):
-            targets = tuple(name for name in labelled.column_names if name in parts[0].distinct)
+        parts = [
+            candidate
+            for candidate in table.columns
+            if len(candidate.distinct) >= _FEWEST_PARTS and candidate.distinct <= target_names
+        ]
+        examples = [
+            candidate for candidate in table.columns if candidate.name in keys and shares_values(candidate, test)
+        ]
+        if parts and examples and shares_values(sample_ids, table):
+            targets = tuple(name for name in target_table.column_names if name in parts[0].distinct)
             return Lookup(table.path, examples[0].name, parts[0].name, targets)
     return None

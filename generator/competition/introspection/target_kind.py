@@ -18,13 +18,13 @@ from generator.competition.introspection.evidence import (
     class_column_of_parts,
     code_column,
     is_run_length,
+    join_names,
     label_statistics,
-    listed,
-    weighed,
-    words,
+    split_words,
+    weigh,
 )
 from generator.competition.introspection.features import (
-    Features,
+    FeatureColumns,
     Groups,
     TextColumns,
     find_features,
@@ -68,7 +68,7 @@ class Observations:
     targets: Targets
     labels: LabelStatistics
     metric: KnownMetric
-    features: Features | None
+    features: FeatureColumns | None
     texts: TextColumns
     groups: Groups | None
     row_ids: RowIds | None
@@ -77,14 +77,14 @@ class Observations:
     def classes(self) -> int:
         """The number of classes, as far as they were seen."""
         if self.targets.are_classes_asked or self.labels.is_one_hot:
-            return len(self.targets.asked) or len(self.targets.names)
+            return len(self.targets.answer_names) or len(self.targets.names)
         return self.labels.distinct
 
-    def unlabelled(self, kind: TargetKind) -> int:
+    def unlabelled_count(self, kind: TargetKind) -> int:
         """Returns how many sampled training rows lack the class, or one of the labels or numbers to learn."""
         tables, columns = self.tables, self.targets.columns
         is_list = kind is TargetKind.LABELS and len(columns) == 1
-        if tables.labelled is tables.test or kind in (TargetKind.MASK, TargetKind.IMAGE) or is_list:
+        if tables.target_table is tables.test or kind in (TargetKind.MASK, TargetKind.IMAGE) or is_list:
             return 0  # an empty list has no labels, and the rows to predict have none yet
         lacks = all if kind is TargetKind.CLASS else any  # of one-hot columns one says the class
         rows = zip(*(column.values for column in columns), strict=True)
@@ -92,11 +92,11 @@ class Observations:
 
     def unlabelled_in_words(self, kind: TargetKind) -> str:
         """A sentence without its end that counts such rows."""
-        names, table = self.targets.names, self.tables.labelled
-        several = "have none of" if kind is TargetKind.CLASS else "lack at least one of"
-        what = f"{several} {listed(names)}" if len(names) > 1 else f"have no {listed(names)}"
-        rows = f"{self.unlabelled(kind):,} of {len(self.targets.columns[0].values):,} sampled rows"
-        return f"{rows} of {printable(table.path if table else '')} {what}"
+        names, table = self.targets.names, self.tables.target_table
+        phrase = "have none of" if kind is TargetKind.CLASS else "lack at least one of"
+        clause = f"{phrase} {join_names(names)}" if len(names) > 1 else f"have no {join_names(names)}"
+        rows = f"{self.unlabelled_count(kind):,} of {len(self.targets.columns[0].values):,} sampled rows"
+        return f"{rows} of {printable(table.path if table else '')} {clause}"
 
 
 def observe(survey: Survey, tables: Tables, files: ExampleFiles | None, findings: Findings) -> Observations:
@@ -126,17 +126,17 @@ def observe(survey: Survey, tables: Tables, files: ExampleFiles | None, findings
 
 
 def _paired_folder(
-    survey: Survey, files: ExampleFiles | None, named: frozenset[str], otherwise: frozenset[str]
+    survey: Survey, files: ExampleFiles | None, name_words: frozenset[str], otherwise: frozenset[str]
 ) -> FolderMatch | None:
     """The folder that has an image for each training image, of those that are named by some words and no others."""
     train = files.source.train if files is not None else None
     if files is None or train is None or files.medium is not Medium.IMAGE:
         return None
-    taken = {train.path, *([files.test.path] if files.test is not None else [])}
+    used_paths = {train.path, *([files.test.path] if files.test is not None else [])}
     pairs = [
         folder
         for folder in candidate_folders(survey, Medium.IMAGE)
-        if folder.path not in taken and folder.words & named and not folder.words & (TEST | otherwise)
+        if folder.path not in used_paths and folder.words & name_words and not folder.words & (TEST | otherwise)
     ]
     match = best_match([name.rpartition(".")[0] or name for name in train.names], pairs)
     return match if match is not None and match.parts == 0 else None
@@ -167,15 +167,15 @@ def settle_masks(observations: Observations, findings: Findings) -> None:
         files = f'a mask is named "<id>{suffix}" in {folder}'
     column = observations.targets.columns[0].name if observations.targets.columns else ""
     rows = _rows_of(observations)
-    named = ", ".join(rows.classes)
-    why = f"a mask can be of {named}" if rows.classes else "an image has one mask"
-    where = f"{rows.class_column} says it" if rows.class_column else "no column says it"
+    class_text = ", ".join(rows.classes)
+    class_evidence = f"a mask can be of {class_text}" if rows.classes else "an image has one mask"
+    column_evidence = f"{rows.class_column} says it" if rows.class_column else "no column says it"
     findings.settle("mask_folder", folder, files)
     findings.settle("mask_suffix", suffix, files)
     findings.settle("mask_column", column, "its cells are run-length codes" if column else "no column has codes")
     findings.settle("mask_rows", rows.kind, rows.evidence, rows.confidence)
-    findings.settle("mask_classes", list(rows.classes), why)
-    findings.settle("class_column", rows.class_column, where)
+    findings.settle("mask_classes", list(rows.classes), class_evidence)
+    findings.settle("class_column", rows.class_column, column_evidence)
 
 
 def _rows_of(observations: Observations) -> _Rows:
@@ -185,17 +185,17 @@ def _rows_of(observations: Observations) -> _Rows:
         return _Rows("image", "an image has one mask")
     column = class_column(sample, train)
     if column is not None:
-        same = train.column(column.name)
-        known = column.distinct | (same.distinct if same is not None else frozenset())
+        train_column = train.column(column.name)
+        classes = column.distinct | (train_column.distinct if train_column is not None else frozenset())
         evidence = f"{sample.name} has a row for each image and each {column.name}"
-        return _Rows("column", evidence, _in_order(known), column.name)
+        return _Rows("column", evidence, _in_order(classes), column.name)
     if len(parts) > 1 and files.parts == 1:
-        found = class_column_of_parts(train, parts)
+        part_column = class_column_of_parts(train, parts)
         evidence = f"the ids of {sample.name} are <image>_<class>, with {len(parts)} classes for each image"
-        return _Rows("id", evidence, _in_order(parts), found.name if found is not None else "")
+        return _Rows("id", evidence, _in_order(parts), part_column.name if part_column is not None else "")
     image = train.column(files.source.column)
-    repeated = len(image.present) - len(image.distinct) if image is not None else 0
-    if image is not None and code_column(train) is not None and repeated > _FEWEST_REPEATED * len(image.present):
+    repeat_count = len(image.present) - len(image.distinct) if image is not None else 0
+    if image is not None and code_column(train) is not None and repeat_count > _FEWEST_REPEATED * len(image.present):
         evidence = (
             f"{train.name} has several rows for an image, each with a piece of its mask; the model learns their union, "
             "whose connected pieces become the rows"
@@ -232,20 +232,23 @@ def find_target_kind(observations: Observations, findings: Findings) -> TargetKi
     findings.choose(
         "target_kind",
         [
-            weighed(kind, [*why, *_as_said(kind, observations, findings.decided("family"))])
-            for kind, why in by_kind.items()
+            weigh(kind, [*reasons, *_as_said(kind, observations, findings.decided_text("family"))])
+            for kind, reasons in by_kind.items()
         ],
     )
     return findings.member("target_kind", TargetKind)
 
 
-def _as_said(kind: TargetKind, observations: Observations, decided: str) -> list[Reason]:
+def _as_said(kind: TargetKind, observations: Observations, family_name: str) -> list[Reason]:
     """The reasons that metric and family give, where they are known."""
-    metric, family = observations.metric, families().get(decided)
-    alike = (other for other in families().values() if family is not None and other.medium is family.medium)
+    metric, family = observations.metric, families().get(family_name)
+    alike = (peer for peer in families().values() if family is not None and peer.medium is family.medium)
     # A family says what is predicted where others of its medium predict something else.
-    says = family is not None and {kind for other in alike for kind in other.targets} > set(family.targets)
-    is_allowed, named = family is not None and kind in family.targets, f"the family is {family.name if family else ''}"
+    says = family is not None and {kind for peer in alike for kind in peer.targets} > set(family.targets)
+    is_allowed, evidence = (
+        family is not None and kind in family.targets,
+        f"the family is {family.name if family else ''}",
+    )
     fits = metric.fits(kind, classes=observations.classes)
     is_exact = metric.facts is not None and kind in metric.facts.target_kinds
     has_files = observations.files is not None or kind not in (TargetKind.MASK, TargetKind.IMAGE)
@@ -254,7 +257,7 @@ def _as_said(kind: TargetKind, observations: Observations, decided: str) -> list
         Reason(4 * is_exact, f"{metric.name} is computed for it"),
         Reason(1 * (fits and not is_exact), f"a form of {metric.name} is computed for it"),
         Reason(-3 * (bool(metric.name) and not fits), f"{metric.name} is not computed for it"),
-        Reason((8 if is_allowed else -8) * says, named),
+        Reason((8 if is_allowed else -8) * says, evidence),
     ]
 
 
@@ -284,25 +287,32 @@ def _asks_for_measures(observations: Observations) -> bool:
     """True if the sample has numbers with a point where the labels are more than two whole numbers."""
     targets, labels = observations.targets, observations.labels
     has_points = any(column.kind is ColumnKind.NUMBER for column in targets.answers)
-    return len(targets.asked) == 1 and has_points and not labels.is_text and not labels.is_binary
+    return len(targets.answer_names) == 1 and has_points and not labels.is_text and not labels.is_binary
 
 
 def _asks_for_names(observations: Observations) -> bool:
     """True if the sample has text where the labels are whole numbers: the k best of them, most likely."""
     targets, labels = observations.targets, observations.labels
     has_text = any(column.kind is ColumnKind.TEXT for column in targets.answers)
-    return len(targets.asked) == 1 and has_text and not (labels.is_text or labels.is_measured or labels.is_run_length)
+    return (
+        len(targets.answer_names) == 1
+        and has_text
+        and not (labels.is_text or labels.is_measured or labels.is_run_length)
+    )
 
 
 def _for_labels(observations: Observations) -> list[Reason]:
     targets, labels = observations.targets, observations.labels
-    many = len(targets.names)
+    column_count = len(targets.names)
     is_list = bool(labels.separator) and not labels.is_run_length
     rows = len(targets.row_labels)
     return [
         Reason(6 * bool(rows), f"a row of the training table is for one of {rows} labels of an example"),
-        Reason(4 * (labels.are_flags and not labels.is_one_hot), f"{many} columns of 0 and 1, any of which may be 1"),
-        Reason(2 * labels.is_one_hot, f"{many} columns of 0 and 1"),
+        Reason(
+            4 * (labels.are_flags and not labels.is_one_hot),
+            f"{column_count} columns of 0 and 1, any of which may be 1",
+        ),
+        Reason(2 * labels.is_one_hot, f"{column_count} columns of 0 and 1"),
         Reason(4 * is_list, f'cells hold several labels, separated by "{labels.separator}"'),
     ]
 
@@ -356,11 +366,11 @@ def settle_positive_class(submission: SubmissionKind, observations: Observations
     Raises:
         UnusableValueError: The user decided on something that is none of the classes.
     """
-    decided = findings.hints.overrides.get(_POSITIVE_CLASS_KEY)
+    decision = findings.hints.overrides.get(_POSITIVE_CLASS_KEY)
     names = _names(observations)
-    if decided is not None and names and decided not in names:
+    if decision is not None and names and decision not in names:
         raise UnusableValueError(
-            key=_POSITIVE_CLASS_KEY, value=str(decided), wanted=f"one of the classes, {listed(names)}"
+            key=_POSITIVE_CLASS_KEY, value=str(decision), requirement=f"one of the classes, {join_names(names)}"
         )
     if len(names) != 2:  # noqa: PLR2004 - yes and no
         return
@@ -370,47 +380,50 @@ def settle_positive_class(submission: SubmissionKind, observations: Observations
             f'the cells of the sample submission are like "{flag}", and the classes are {names[0]} and {names[1]}'
         )
         findings.settle(_FLAGS_KEY, value=True, evidence=evidence)
-    elif not (decided or submission is SubmissionKind.PROBABILITY):
+    elif not (decision or submission is SubmissionKind.PROBABILITY):
         return
-    asked = observations.targets.asked[0] if len(observations.targets.asked) == 1 else ""
+    answer_name = observations.targets.answer_names[0] if len(observations.targets.answer_names) == 1 else ""
     last, first = names[::-1]
-    is_named = {name: class_in(asked, names) == name for name in names}
+    is_named = {name: class_in(answer_name, names) == name for name in names}
     candidates = [
-        weighed(
+        weigh(
             name,
             [
-                Reason(4 * is_named[name], f"the sample submission asks for {asked}"),
-                Reason(4 * _says_yes(name, other), f"{name} says yes, or {other} no"),
-                Reason(3 * (other in MISSING and not _says_yes(name, other)), f"{other} may stand for nothing"),
+                Reason(4 * is_named[name], f"the sample submission asks for {answer_name}"),
+                Reason(4 * _says_yes(name, other_name), f"{name} says yes, or {other_name} no"),
+                Reason(
+                    3 * (other_name in MISSING and not _says_yes(name, other_name)),
+                    f"{other_name} may stand for nothing",
+                ),
                 # Labels that are turned round look like any, and cost more than a probability that is.
                 Reason((1 if flag else 2) * (name == last), "it is the last in order"),
             ],
         )
-        for name, other in ((last, first), (first, last))
+        for name, other_name in ((last, first), (first, last))
     ]
     best = best_first(candidates)[0]
-    if decided or best.value != last or best.weight < _CERTAIN:
+    if decision or best.value != last or best.weight < _CERTAIN:
         findings.choose(_POSITIVE_CLASS_KEY, candidates)
 
 
 def class_in(column: str, classes: Sequence[str]) -> str | None:
     """Returns the one class whose name is in that of a column, such as `bad` of `prob_bad`; None if there is none."""
-    common = frozenset.intersection(*map(words, classes)) if classes else frozenset()
-    named = [name for name in classes if (words(name) - common) & words(column)]
-    return named[0] if len(named) == 1 else None
+    common = frozenset.intersection(*map(split_words, classes)) if classes else frozenset()
+    matches = [name for name in classes if (split_words(name) - common) & split_words(column)]
+    return matches[0] if len(matches) == 1 else None
 
 
 def class_asked(column: str, classes: Sequence[str]) -> str | None:
     """Return the class whose probability a column asks for: that of its name, else the one of two that says yes."""
-    named = class_in(column, classes)
-    if named is None and len(classes) == 2:  # noqa: PLR2004 - yes and no
+    class_name = class_in(column, classes)
+    if class_name is None and len(classes) == 2:  # noqa: PLR2004 - yes and no
         first, last = classes
-        named = first if _says_yes(first, last) else last if _says_yes(last, first) else None
-    return named
+        class_name = first if _says_yes(first, last) else last if _says_yes(last, first) else None
+    return class_name
 
 
-def _says_yes(name: str, other: str) -> bool:
-    return name.lower() in _YES or other.lower() in _NO
+def _says_yes(name: str, other_name: str) -> bool:
+    return name.lower() in _YES or other_name.lower() in _NO
 
 
 def _flag_asked(names: Sequence[str], observations: Observations) -> str:

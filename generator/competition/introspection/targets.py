@@ -24,10 +24,10 @@ from generator.competition.introspection.evidence import (
     certain,
     class_column,
     code_column,
-    listed,
+    join_names,
     looks_like_id,
-    weighed,
-    words,
+    split_words,
+    weigh,
 )
 from generator.competition.introspection.files import ExampleFiles, label_feature
 from generator.competition.introspection.ids import answer_columns, parts_of
@@ -37,7 +37,7 @@ from generator.competition.metrics import (
     UnknownMetricError,
     find_metric,
     nearest_metric,
-    parsed,
+    parse_metric,
     suited_metric,
 )
 from generator.competition.schema import option_of
@@ -81,30 +81,30 @@ def settle_serving(server: InferenceServer | None, findings: Findings, *, column
     if server is None or ("lookup_table" in findings and findings["lookup_table"].value):
         return False
     findings.settle("inference_server", server.module, f"kaggle_evaluation/{server.module}.py hands out the test data")
-    paths = [(path or joined).strip("/") or "." for path, joined in _MOUNTED.findall(server.gateway)]
+    paths = [(path or subpath).strip("/") or "." for path, subpath in _MOUNTED.findall(server.gateway)]
     # What `run_local_gateway` is given: the paths that the gateway would take by itself, in their order.
     files = [path for path in dict.fromkeys(paths) if ".." not in path.split("/")][:_MOST_FILES]
     evidence = f"the paths in its {server.gateway_name}" if files else "its gateway finds the files by itself"
     findings.settle("gateway_files", files, evidence)
-    if columns > 1 and findings.decided(_ANSWER) == ServedAnswer.VALUE:
-        wanted = f"targets or table, for an answer has {columns} columns"
-        raise UnusableValueError(key=_ANSWER, value="value", wanted=wanted)
+    if columns > 1 and findings.decided_text(_ANSWER) == ServedAnswer.VALUE:
+        requirement = f"targets or table, for an answer has {columns} columns"
+        raise UnusableValueError(key=_ANSWER, value="value", requirement=requirement)
     findings.settle(_ANSWER, *_answer(server, findings, columns))
     return True
 
 
 def served_file_name(server: InferenceServer) -> tuple[str, str]:
     """The name of the submission that a gateway writes, and the evidence for it."""
-    said = _WRITTEN.search(server.gateway)
-    if said is None:
+    match = _WRITTEN.search(server.gateway)
+    if match is None:
         return _USUAL_FILE, "what gateways of inference servers write"
-    return said[0], f"{server.gateway_name} writes it"
+    return match[0], f"{server.gateway_name} writes it"
 
 
 def served_target(server: InferenceServer | None) -> str:
     """The column of the answers by the name that a gateway gives it; "" if it says nothing of it."""
-    said = _TARGET.search(server.gateway) if server is not None else None
-    return said[2] if said else ""
+    match = _TARGET.search(server.gateway) if server is not None else None
+    return match[2] if match else ""
 
 
 def _answer(server: InferenceServer, findings: Findings, columns: int) -> tuple[str, str, Confidence]:
@@ -141,11 +141,11 @@ class KnownMetric:
     @property
     def facts(self) -> MetricFacts | None:
         """The kit's own facts on it."""
-        return parsed(self.name)[0] if self.name else None
+        return parse_metric(self.name)[0] if self.name else None
 
     def fits(self, kind: TargetKind, *, classes: int) -> bool:
         """True if it, or the form of it that is meant for such targets, can be computed."""
-        return bool(self.name) and kind in parsed(suited_metric(self.name, kind, classes=classes))[0].target_kinds
+        return bool(self.name) and kind in parse_metric(suited_metric(self.name, kind, classes=classes))[0].target_kinds
 
 
 def known_metric(hints: Hints) -> KnownMetric:
@@ -155,36 +155,36 @@ def known_metric(hints: Hints) -> KnownMetric:
         UnknownMetricError: The user named a metric that the kit does not have.
         CompetitionError: The user gave it a parameter that it cannot have.
     """
-    decided = hints.overrides.get(_METRIC_KEY)
-    if isinstance(decided, str):
-        return KnownMetric(_named(decided), option_of(_METRIC_KEY))
+    decision = hints.overrides.get(_METRIC_KEY)
+    if isinstance(decision, str):
+        return KnownMetric(_metric_name(decision), option_of(_METRIC_KEY))
     for text, source in ((hints.metric_text, "Kaggle calls it"), (hints.evaluation_text, "the evaluation page names")):
         name = find_metric(text) if text else None
         if name is not None:
-            called = f' "{text[:_SHOWN]}"' if text is hints.metric_text else " it"
-            return KnownMetric(name, f"{source}{called}")
+            wording = f' "{text[:_SHOWN]}"' if text is hints.metric_text else " it"
+            return KnownMetric(name, f"{source}{wording}")
     return KnownMetric()
 
 
-def _named(decided: str) -> str:
+def _metric_name(name: str) -> str:
     """The user's metric by the kit's name for it, which may also be one of Kaggle's names, such as "AUC"."""
     try:
-        parsed(decided)
+        parse_metric(name)
     except UnknownMetricError:
-        found = find_metric(decided)
-        if found is None:
+        metric = find_metric(name)
+        if metric is None:
             raise
-        return found
-    return decided
+        return metric
+    return name
 
 
 def settle_metric(
-    known: KnownMetric, submission: SubmissionKind, kind: TargetKind, findings: Findings, *, sizes: tuple[int, int]
+    metric: KnownMetric, submission: SubmissionKind, kind: TargetKind, findings: Findings, *, sizes: tuple[int, int]
 ) -> None:
     """Settles the metric.
 
     Args:
-        known: What is said of it.
+        metric: What is said of it.
         submission: What a row of the submission says.
         kind: What is predicted.
         findings: Takes the finding; knows the wording of a metric that the kit does not have.
@@ -197,15 +197,15 @@ def settle_metric(
     text = findings.hints.metric_text
     usual = _usual(text, submission, kind, classes=classes, best=best)
     # The user's metric is known by now, in the form that suits the target.
-    if known.name and known.fits(kind, classes=classes):
-        suited = suited_metric(known.name, kind, classes=classes)
-        findings[_METRIC_KEY] = certain(_METRIC_KEY, _with_k(suited, best), known.evidence)
+    if metric.name and metric.fits(kind, classes=classes):
+        metric_form = suited_metric(metric.name, kind, classes=classes)
+        findings[_METRIC_KEY] = certain(_METRIC_KEY, _with_k(metric_form, best), metric.evidence)
     elif _METRIC_KEY in findings.hints.overrides:
-        wanted = f"a metric of {kind} targets, such as {usual}, unless {option_of('target_kind')} says otherwise"
-        raise UnusableValueError(key=option_of(_METRIC_KEY), value=known.name, wanted=wanted)
+        requirement = f"a metric of {kind} targets, such as {usual}, unless {option_of('target_kind')} says otherwise"
+        raise UnusableValueError(key=option_of(_METRIC_KEY), value=metric.name, requirement=requirement)
     else:
-        if known.name:
-            evidence = f"{known.name} is not computed for such targets; this is the usual one"
+        if metric.name:
+            evidence = f"{metric.name} is not computed for such targets; this is the usual one"
         elif text:
             evidence = f'the kit does not have "{text[:_SHOWN]}"; this is the nearest'
         else:
@@ -215,9 +215,9 @@ def settle_metric(
 
 def _with_k(metric: str, best: int) -> str:
     """The k that the sample submission shows, where the wording leaves it open."""
-    facts, _ = parsed(metric)
+    facts, _ = parse_metric(metric)
     is_open = facts.name.endswith("_at_k") and "@" not in metric
-    return facts.spelled(best) if is_open and best > 1 else metric
+    return facts.task_name(best) if is_open and best > 1 else metric
 
 
 def _usual(text: str, submission: SubmissionKind, kind: TargetKind, *, classes: int, best: int) -> str:
@@ -250,7 +250,7 @@ class Targets:
     Attributes:
         names: Their columns.
         columns: The same with their sampled values; empty where no table has them.
-        asked: The columns of the sample submission to be filled.
+        answer_names: The columns of the sample submission to be filled.
         answers: The same with their sampled values.
         parts: The parts of an example that an id of the sample names, if any.
         are_classes_asked: Whether the sample has a column for each class.
@@ -261,7 +261,7 @@ class Targets:
 
     names: tuple[str, ...]
     columns: tuple[Column, ...]
-    asked: tuple[str, ...]
+    answer_names: tuple[str, ...]
     answers: tuple[Column, ...]
     parts: tuple[str, ...]
     are_classes_asked: bool
@@ -273,17 +273,17 @@ class Targets:
     def are_keyed(self) -> bool:
         """True if a row is for one part: the parts are what is predicted, not something in the ids by chance."""
         is_known = set(self.parts) <= {*self.names, *self.row_labels}
-        return len(self.parts) > 1 and len(self.asked) == 1 and is_known
+        return len(self.parts) > 1 and len(self.answer_names) == 1 and is_known
 
 
 @dataclass(frozen=True)
 class _Question:
     """The question which columns are targets: the table with the labels, and what the sample asks for."""
 
-    labelled: Table
+    target_table: Table
     tables: Tables
     id_column: str
-    asked: tuple[str, ...]
+    answer_names: tuple[str, ...]
     parts: tuple[str, ...]
     file_column: str
     lookup: Lookup | None = None
@@ -293,14 +293,16 @@ class _Question:
     def only_in_training(self) -> tuple[Column, ...]:
         """The first columns that test examples lack, apart from ids and names of files."""
         test = self.tables.test
-        known = set(test.column_names) if test is not None else set()
-        known |= {self.id_column, self.file_column}
-        return tuple(column for column in self.labelled.columns if column.name not in known)[:_TARGET_COLUMNS_COMPARED]
+        excluded_names = set(test.column_names) if test is not None else set()
+        excluded_names |= {self.id_column, self.file_column}
+        return tuple(column for column in self.target_table.columns if column.name not in excluded_names)[
+            :_TARGET_COLUMNS_COMPARED
+        ]
 
     @property
     def class_columns(self) -> list[Column]:
         """Columns whose values are the names of the columns that the sample asks for."""
-        return [column for column in self.only_in_training if names_classes(column, self.asked)]
+        return [column for column in self.only_in_training if names_classes(column, self.answer_names)]
 
     @property
     def are_all_labels(self) -> bool:
@@ -326,45 +328,51 @@ def find_targets(
     """
     classes = files.source.classes if files is not None else ()
     answers = answer_columns(tables, id_column, classes, findings)
-    asked = tuple(column.name for column in answers)
+    answer_names = tuple(column.name for column in answers)
     parts = _parts(tables, id_column)
-    labelled = tables.labelled
+    target_table = tables.target_table
     lookup = find_lookup(survey, tables, id_column)
-    if labelled is None or (files is not None and not files.source.is_table):
-        findings.settle(_TARGETS_KEY, *_of_files(survey, files, asked))
+    if target_table is None or (files is not None and not files.source.is_table):
+        findings.settle(_TARGETS_KEY, *_of_files(survey, files, answer_names))
     else:
         column = files.source.column if files is not None else ""
-        _of_table(_Question(labelled, tables, id_column, asked, parts, column, lookup, survey.server), findings)
+        _of_table(
+            _Question(target_table, tables, id_column, answer_names, parts, column, lookup, survey.server), findings
+        )
     value = findings[_TARGETS_KEY].value
     names = tuple(value) if isinstance(value, list) else (str(value),)
-    wanted = set(names)
-    columns = tuple(column for column in labelled.columns if column.name in wanted) if labelled is not None else ()
-    columns = tuple(_measured(column, findings) for column in columns)
-    columns = tuple(as_labels(column, answers, findings.decided(NULL_WORDS_KEY)) for column in columns)
+    target_names = set(names)
+    columns = (
+        tuple(column for column in target_table.columns if column.name in target_names)
+        if target_table is not None
+        else ()
+    )
+    columns = tuple(_as_numbers(column, findings) for column in columns)
+    columns = tuple(as_labels(column, answers, findings.decided_text(NULL_WORDS_KEY)) for column in columns)
     answers = tuple(as_answers(answer, columns) for answer in answers)
     return Targets(
         names=names,
         columns=columns,
-        asked=asked,
+        answer_names=answer_names,
         answers=answers,
         parts=parts,
-        are_classes_asked=_asks_for_classes(asked, columns, classes),
-        row_labels=_row_labels(columns, labelled, id_column, parts),
+        are_classes_asked=_asks_for_classes(answer_names, columns, classes),
+        row_labels=_row_labels(columns, target_table, id_column, parts),
         lookup=lookup,
-        context=_context(tables, id_column, asked),
+        context=_context(tables, id_column, answer_names),
     )
 
 
-def _measured(column: Column, findings: Findings) -> Column:
+def _as_numbers(column: Column, findings: Findings) -> Column:
     """Return a target such as `$1,200` as numbers, unless there are so few of them that they may be classes."""
-    decided = findings.decided("target_kind")
-    numbers = as_number(column, is_decided=bool(decided)) if decided in ("", TargetKind.NUMBER) else None
-    return numbers if numbers is not None and (decided or len(numbers.distinct) > _FEW_COLUMN_CLASSES) else column
+    decided_kind = findings.decided_text("target_kind")
+    numbers = as_number(column, is_decided=bool(decided_kind)) if decided_kind in ("", TargetKind.NUMBER) else None
+    return numbers if numbers is not None and (decided_kind or len(numbers.distinct) > _FEW_COLUMN_CLASSES) else column
 
 
-def _context(tables: Tables, id_column: str, asked: Sequence[str]) -> tuple[str, ...]:
+def _context(tables: Tables, id_column: str, answer_names: Sequence[str]) -> tuple[str, ...]:
     of_masks = class_column(tables.sample, tables.train)
-    apart = {id_column, *asked, of_masks.name if of_masks is not None else ""}
+    apart = {id_column, *answer_names, of_masks.name if of_masks is not None else ""}
     return tuple(
         name for name in (tables.sample.column_names if tables.sample is not None else ()) if name not in apart
     )
@@ -374,36 +382,40 @@ def _parts(tables: Tables, id_column: str) -> tuple[str, ...]:
     column = tables.sample.column(id_column) if tables.sample is not None else None
     if column is None:
         return ()
-    labelled = set(tables.labelled.column_names) if tables.labelled is not None else set()
-    of_columns = parts_of(column.present, labelled) if labelled else ()
+    target_names = set(tables.target_table.column_names) if tables.target_table is not None else set()
+    of_columns = parts_of(column.present, target_names) if target_names else ()
     return of_columns or parts_of(column.present)
 
 
 def _row_labels(
-    columns: Sequence[Column], labelled: Table | None, id_column: str, parts: Sequence[str]
+    columns: Sequence[Column], target_table: Table | None, id_column: str, parts: Sequence[str]
 ) -> tuple[str, ...]:
     """The labels of rows such as `<example>_<label>,0`, where the sample submission has rows of the same labels."""
-    ids = labelled.column(id_column) if labelled is not None and len(labelled.columns) == _ID_AND_LABEL else None
+    ids = (
+        target_table.column(id_column)
+        if target_table is not None and len(target_table.columns) == _ID_AND_LABEL
+        else None
+    )
     if ids is None or len(columns) != 1 or not columns[0].distinct <= {"0", "1"}:
         return ()
-    found = parts_of(ids.present)
-    return found if len(found) > 1 and set(found) == set(parts) else ()
+    labels = parts_of(ids.present)
+    return labels if len(labels) > 1 and set(labels) == set(parts) else ()
 
 
-def _asks_for_classes(asked: Sequence[str], columns: Sequence[Column], classes: Sequence[str]) -> bool:
-    if len(asked) <= 1:
+def _asks_for_classes(answer_names: Sequence[str], columns: Sequence[Column], classes: Sequence[str]) -> bool:
+    if len(answer_names) <= 1:
         return False
-    if len(columns) == 1 and columns[0].name not in asked:
-        return names_classes(columns[0], asked)
-    return len(set(classes) & set(asked)) > 1
+    if len(columns) == 1 and columns[0].name not in answer_names:
+        return names_classes(columns[0], answer_names)
+    return len(set(classes) & set(answer_names)) > 1
 
 
-def _of_files(survey: Survey, files: ExampleFiles | None, asked: Sequence[str]) -> tuple[list[str], str]:
+def _of_files(survey: Survey, files: ExampleFiles | None, answer_names: Sequence[str]) -> tuple[list[str], str]:
     if files is not None and files.records:
         feature = label_feature(files.records[0], survey)
         return [feature or _FOLDER_TARGET], "the feature that the test records lack"
-    if len(asked) == 1:
-        return list(asked), "the column of the sample submission beside the id"
+    if len(answer_names) == 1:
+        return list(answer_names), "the column of the sample submission beside the id"
     return [_FOLDER_TARGET], "the files themselves say the class, no column does"
 
 
@@ -421,34 +433,39 @@ def _of_table(question: _Question, findings: Findings) -> None:
 
 def _named_elsewhere(question: _Question) -> Iterator[Candidate]:
     """Columns that the sample submission or a table of what is asked for names, or that nothing else can be."""
-    sample, labelled, asked, lookup = question.tables.sample, question.labelled, question.asked, question.lookup
+    sample, target_table, answer_names, lookup = (
+        question.tables.sample,
+        question.target_table,
+        question.answer_names,
+        question.lookup,
+    )
     # A row of the sample is for an image and a class.
-    codes = code_column(labelled) if class_column(sample, labelled) is not None else None
+    codes = code_column(target_table) if class_column(sample, target_table) is not None else None
     if codes is not None:
-        yield weighed([codes.name], [Reason(8, "its cells are run-length codes")])
+        yield weigh([codes.name], [Reason(8, "its cells are run-length codes")])
     if lookup is not None:
-        few = "this column" if len(lookup.targets) == 1 else f"these {len(lookup.targets)} columns"
-        yield weighed(list(lookup.targets), [Reason(5, f"{lookup.part_column} of {lookup.path} names {few}")])
-    known = set(labelled.column_names)
-    there = [name for name in asked if name in known]
-    if there and len(there) >= len(asked) / 2:
-        few = "the column" if len(there) == 1 else f"the {len(there)} columns"
-        clause = f"{few} of {sample.name if sample is not None else ''} beside the id, and in {labelled.name}"
-        yield weighed(there, [Reason(5 if len(there) == len(asked) else 1.5, clause)])
-    clause = f"its values name the {len(asked)} columns of the sample submission"
-    yield from (weighed([column.name], [Reason(4, clause)]) for column in question.class_columns)
-    if len(question.parts) > 1 and known.issuperset(question.parts):
+        phrase = "this column" if len(lookup.targets) == 1 else f"these {len(lookup.targets)} columns"
+        yield weigh(list(lookup.targets), [Reason(5, f"{lookup.part_column} of {lookup.path} names {phrase}")])
+    known_names = set(target_table.column_names)
+    shared_names = [name for name in answer_names if name in known_names]
+    if shared_names and len(shared_names) >= len(answer_names) / 2:
+        phrase = "the column" if len(shared_names) == 1 else f"the {len(shared_names)} columns"
+        clause = f"{phrase} of {sample.name if sample is not None else ''} beside the id, and in {target_table.name}"
+        yield weigh(shared_names, [Reason(5 if len(shared_names) == len(answer_names) else 1.5, clause)])
+    clause = f"its values name the {len(answer_names)} columns of the sample submission"
+    yield from (weigh([column.name], [Reason(4, clause)]) for column in question.class_columns)
+    if len(question.parts) > 1 and known_names.issuperset(question.parts):
         clause = f"the ids of the sample submission end in these {len(question.parts)} names"
-        yield weighed(list(question.parts), [Reason(4, clause)])
+        yield weigh(list(question.parts), [Reason(4, clause)])
     if question.are_all_labels:
         columns = question.only_in_training
-        clause = f"all {len(columns)} columns of {labelled.name} beside the id are numbers"
-        yield weighed([column.name for column in columns], [Reason(3, clause)])
+        clause = f"all {len(columns)} columns of {target_table.name} beside the id are numbers"
+        yield weigh([column.name for column in columns], [Reason(3, clause)])
 
 
 def _only_in_training(column: Column, question: _Question, hints: Hints) -> Candidate:
-    asked = question.asked[0] if len(question.asked) == 1 else ""
-    is_alike = bool(asked) and are_named_alike(asked, column.name)
+    answer_name = question.answer_names[0] if len(question.answer_names) == 1 else ""
+    is_alike = bool(answer_name) and are_named_alike(answer_name, column.name)
     test = question.tables.test
     metric = known_metric(hints).facts
     has_answers = _has_answers(column, question)
@@ -458,32 +475,32 @@ def _only_in_training(column: Column, question: _Question, hints: Hints) -> Cand
         Reason(2 * (test is not None), f"not in {test.name}" if test is not None else ""),
         Reason(8 * is_served, f"named in {server.gateway_name}" if server is not None else ""),
         Reason(2 * (len(question.only_in_training) == 1), "no other column could be it"),
-        Reason(2 * bool(words(column.name) & TARGET), "its name says so"),
-        Reason(2 * is_alike, f"named like {asked} of the sample submission"),
+        Reason(2 * bool(split_words(column.name) & TARGET), "its name says so"),
+        Reason(2 * is_alike, f"named like {answer_name} of the sample submission"),
         Reason(3 * has_answers, "the cells of the sample submission are values of it"),
         Reason(2 * _is_in(column.name, hints.slug), "the competition is named for it"),
-        Reason(0.5 * (column is question.labelled.columns[-1]), "the last column"),
+        Reason(0.5 * (column is question.target_table.columns[-1]), "the last column"),
         Reason(-2 * (looks_like_id(column.name) and not has_answers), "named like an id"),
         Reason(-2 * (column.kind is ColumnKind.DATE), "a date"),
         Reason(-3 * (len(column.distinct) <= 1), "it never changes"),
         Reason(-3 * (is_measured and column.kind not in NUMBERS), "the metric is for numbers"),
     ]
-    return weighed([column.name], reasons)
+    return weigh([column.name], reasons)
 
 
-def are_named_alike(asked: str, name: str) -> bool:
+def are_named_alike(answer_name: str, name: str) -> bool:
     """True if a column of the sample submission and one of the training table have much the same name."""
-    return SequenceMatcher(None, asked.lower(), name.lower()).ratio() > _ALIKE
+    return SequenceMatcher(None, answer_name.lower(), name.lower()).ratio() > _ALIKE
 
 
 def _has_answers(column: Column, question: _Question) -> bool:
     """True if the sample's only column of answers names labels that this column has, one or several in a cell."""
     sample = question.tables.sample
-    answer = sample.column(question.asked[0]) if sample is not None and len(question.asked) == 1 else None
+    answer = sample.column(question.answer_names[0]) if sample is not None and len(question.answer_names) == 1 else None
     if answer is None or answer.kind is not ColumnKind.TEXT:
         return False
-    said = answer.distinct | {label for cell in answer.distinct for label in cell.split()}
-    return len(said & column.distinct) >= min(_FEWEST_LABELS, len(column.distinct))
+    labels = answer.distinct | {label for cell in answer.distinct for label in cell.split()}
+    return len(labels & column.distinct) >= min(_FEWEST_LABELS, len(column.distinct))
 
 
 def _is_in(name: str, slug: str) -> bool:
@@ -492,26 +509,31 @@ def _is_in(name: str, slug: str) -> bool:
 
 
 def _check_that_there_is_one(rivals: Sequence[Candidate], question: _Question) -> None:
-    labelled, sample = question.labelled, question.tables.sample
+    target_table, sample = question.target_table, question.tables.sample
     if not rivals:
         raise IntrospectionError(
-            f"No column of {printable(labelled.path)} looks like a target: it has {listed(labelled.column_names)}, all "
+            f"No column of {printable(target_table.path)} looks like a target: it has "
+            f"{join_names(target_table.column_names)}, all "
             "of which the test data have too; name the target with --target."
         )
-    if sample is not None and len(question.asked) != 1:
-        there = [column.name for column in question.only_in_training]
-        raise TargetNotInSampleError(sample=sample.path, asked=question.asked, table=labelled.path, there=there)
+    if sample is not None and len(question.answer_names) != 1:
+        column_names = [column.name for column in question.only_in_training]
+        raise TargetNotInSampleError(
+            sample=sample.path, answer_names=question.answer_names, table=target_table.path, column_names=column_names
+        )
 
 
-def _check_decided(decided: Sequence[str], question: _Question) -> None:
-    labelled, sample = question.labelled, question.tables.sample
-    for name in decided:
-        if labelled.column(name) is None:
-            columns = [column.name for column in question.only_in_training] or labelled.column_names
-            raise MissingColumnError(key=_TARGETS_KEY, column=name, table=labelled.path, columns=columns)
+def _check_decided(decided_names: Sequence[str], question: _Question) -> None:
+    target_table, sample = question.target_table, question.tables.sample
+    for name in decided_names:
+        if target_table.column(name) is None:
+            columns = [column.name for column in question.only_in_training] or target_table.column_names
+            raise MissingColumnError(key=_TARGETS_KEY, column=name, table=target_table.path, columns=columns)
         if name == question.id_column:
-            raise UnusableValueError(key=option_of(_TARGETS_KEY), value=name, wanted="another column than the id")
-    asked = question.asked
-    is_asked = len(asked) == len(decided) or bool(question.class_columns) or bool(question.parts)
+            raise UnusableValueError(key=option_of(_TARGETS_KEY), value=name, requirement="another column than the id")
+    answer_names = question.answer_names
+    is_asked = len(answer_names) == len(decided_names) or bool(question.class_columns) or bool(question.parts)
     if sample is not None and not is_asked:
-        raise TargetNotInSampleError(sample=sample.path, asked=asked, table=labelled.path, there=decided)
+        raise TargetNotInSampleError(
+            sample=sample.path, answer_names=answer_names, table=target_table.path, column_names=decided_names
+        )

@@ -26,15 +26,15 @@ from generator.competition.introspection.evidence import (
     UnknownKeyError,
     UnusableValueError,
     is_whole,
-    key_column,
-    listed,
+    join_names,
+    likely_id_column,
     looks_like_id,
     overlap,
-    weighed,
-    words,
+    split_words,
+    weigh,
 )
 from generator.competition.introspection.features import (
-    Features,
+    FeatureColumns,
     date_order,
     settle_columns,
     settle_sequences,
@@ -65,7 +65,7 @@ from generator.competition.survey.facts import (
     Table,
 )
 from generator.competition.survey.media import SOUND_SUFFIXES
-from generator.competition.tables.formats import TableFormat, format_of
+from generator.competition.tables.formats import TableFormat, table_format
 from generator.text import duration, printable
 
 # Images and sounds: size, channels, sampling rate, and images that are targets.
@@ -108,10 +108,10 @@ def settle_images(observations: Observations, files: ExampleFiles, findings: Fin
     size = image_size(form.width, form.height, largest=largest) if form is not None else _USUAL
     if "target_folder" in findings:  # images that become images are cut into tiles
         size = min(size, _LARGEST_TILE)
-    shown = f"{form.width} x {form.height} pixels" if form is not None else "unknown"
+    size_text = f"{form.width} x {form.height} pixels" if form is not None else "unknown"
     sure = Confidence.SURE if form is not None else Confidence.THIN
     mode = f'the images are of mode "{form.mode}"' if form is not None else "no image could be read"
-    findings.settle("image_size", size, f"the images are {shown}", sure)
+    findings.settle("image_size", size, f"the images are {size_text}", sure)
     findings.settle("channels", channels, mode, sure)
     _settle_flip(files, targets, form, findings)
     if are_coordinates(targets.names):
@@ -137,7 +137,7 @@ def settle_encoding(files: ExampleFiles, target_images: FolderMatch | None, find
         return
     channels = 1 if "channel_suffixes" in findings else int(str(findings["channels"].value))
     folders = [files.source.train, files.test, target_images.folder if target_images is not None else None]
-    seen = [
+    encoding_sets = [
         _encodings(part)
         for folder in folders
         if folder is not None
@@ -145,22 +145,24 @@ def settle_encoding(files: ExampleFiles, target_images: FolderMatch | None, find
         if part.images is not None
     ]
     if files.records:
-        seen = [each.image.encodings if each.image is not None else frozenset() for each in files.records]
+        encoding_sets = [
+            records.image.encodings if records.image is not None else frozenset() for records in files.records
+        ]
     no_test = files.test is not None and not any(part.images for part in files.test.folders)
     if no_test or not files.has_test:
         findings.settle("image_encoding", _ANY, "no test image was seen")
     else:
-        findings.settle("image_encoding", *_encoding(seen, channels))
+        findings.settle("image_encoding", *_encoding(encoding_sets, channels))
 
 
-def _encoding(seen: Sequence[frozenset[ImageEncoding]], channels: int) -> tuple[str, str]:
-    encodings = frozenset[ImageEncoding]().union(*seen)
-    if not seen or frozenset() in seen or ImageEncoding.OTHER in encodings:
+def _encoding(encoding_sets: Sequence[frozenset[ImageEncoding]], channels: int) -> tuple[str, str]:
+    encodings = frozenset[ImageEncoding]().union(*encoding_sets)
+    if not encoding_sets or frozenset() in encoding_sets or ImageEncoding.OTHER in encodings:
         return _ANY, "some of the sampled images are neither JPEG nor 8-bit PNG, or were not read"
     if len(encodings) == 1 and encodings <= _OF_EITHER_COLOUR:
         (encoding,) = encodings
         return str(encoding), f"all sampled images of training and test are {_CALLED[encoding]}"
-    mix = listed(sorted(encodings))
+    mix = join_names(sorted(encodings))
     if encodings <= (_OF_TENSORFLOW if channels == _RGB else _OF_EITHER_COLOUR):
         return "tensorflow", f"the sampled images are {mix}, which TensorFlow decodes"
     return _ANY, f"the sampled images are {mix}, which TensorFlow does not make grey"
@@ -169,10 +171,10 @@ def _encoding(seen: Sequence[frozenset[ImageEncoding]], channels: int) -> tuple[
 def _encodings(folder: Folder) -> frozenset[ImageEncoding]:
     """The encodings of a folder's images; OTHER among them where those of a rarer suffix were not seen."""
     form = folder.images
-    found = form.encodings if form is not None else frozenset[ImageEncoding]()
+    encodings = form.encodings if form is not None else frozenset[ImageEncoding]()
     rarer = [suffix for suffix in list(folder.suffixes)[1:] if suffix in images.IMAGE_SUFFIXES]
-    unseen = any(_OF_SUFFIX.get(suffix, ImageEncoding.OTHER) not in found for suffix in rarer)
-    return found | {ImageEncoding.OTHER} if unseen else found
+    unseen = any(_OF_SUFFIX.get(suffix, ImageEncoding.OTHER) not in encodings for suffix in rarer)
+    return encodings | {ImageEncoding.OTHER} if unseen else encodings
 
 
 def settle_channels(files: ExampleFiles, findings: Findings) -> None:
@@ -181,11 +183,11 @@ def settle_channels(files: ExampleFiles, findings: Findings) -> None:
     if len(endings) < _RGB:
         return
     by_colour = [next((end for end in endings if end[1:2].lower() == colour), "") for colour in _COLOURS]
-    taken = by_colour if all(by_colour) else list(endings[:_RGB])
-    left_out = [ending for ending in endings if ending not in taken]
+    suffixes = by_colour if all(by_colour) else list(endings[:_RGB])
+    left_out = [ending for ending in endings if ending not in suffixes]
     evidence = f"an image has {len(endings)} grey files, of which three become its red, green and blue"
-    evidence += f", {listed(left_out)} is left out" if left_out else ""
-    findings.settle("channel_suffixes", taken, evidence)
+    evidence += f", {join_names(left_out)} is left out" if left_out else ""
+    findings.settle("channel_suffixes", suffixes, evidence)
     findings.settle("channels", _RGB, evidence)
 
 
@@ -250,7 +252,7 @@ def _settle_flip(files: ExampleFiles, targets: Targets, form: ImageFormat | None
         findings.settle("flip", False, "the targets are places in the image")
         return
     classes = files.source.classes or (sorted(targets.columns[0].distinct) if len(targets.columns) == 1 else ())
-    is_said = bool(words(findings.hints.slug) & _CHARACTER_WORDS)
+    is_said = bool(split_words(findings.hints.slug) & _CHARACTER_WORDS)
     is_scan = form is not None and (form.mode in _GREY_MODES or max(form.width, form.height) <= _SMALL_SCAN)
     are_digits = set(classes) >= _DIGITS and len(classes) == len(_DIGITS) and is_scan
     letters = [name for name in classes if len(name) == 1 and name.isalpha()]
@@ -275,7 +277,7 @@ def settle_target_images(observations: Observations, findings: Findings) -> None
 def _check_that_pixels_are_asked_for(observations: Observations) -> None:
     sample, files = observations.tables.sample, observations.files
     columns = sample.columns if sample is not None else ()
-    ids = next((column for column in columns if column.name not in observations.targets.asked), None)
+    ids = next((column for column in columns if column.name not in observations.targets.answer_names), None)
     if sample is None or ids is None or not ids.present:
         raise NotPixelsError(sample="", example="", problem="there is no sample submission with ids of pixels")
     strange = next((value for value in ids.present if not _PIXEL.fullmatch(value)), None)
@@ -302,14 +304,16 @@ def settle_audio(observations: Observations, files: ExampleFiles, findings: Find
     """Settles what there is to know of the sounds."""
     form, sample = files.audio, observations.tables.sample
     rate = min(form.sample_rate, _HIGHEST_RATE) if form is not None and form.sample_rate else _USUAL_RATE
-    heard = f"the sounds have {form.sample_rate:,} samples a second" if form is not None else "no sound could be read"
+    rate_evidence = (
+        f"the sounds have {form.sample_rate:,} samples a second" if form is not None else "no sound could be read"
+    )
     sure = Confidence.SURE if form is not None else Confidence.THIN
-    ids = key_column(sample)
+    ids = likely_id_column(sample)
     step = _seconds_per_part(observations.targets.parts) or _seconds_per_part(_ends(ids))
     seconds = form.seconds if form is not None and form.seconds else _USUAL_SECONDS
     length = step or round(min(_LONGEST, max(_SHORTEST, seconds)), 1)
     evidence = "the ids end in seconds, so far apart" if step else f"the median is {seconds:.1f} s"
-    findings.settle("sample_rate", rate, heard, sure)
+    findings.settle("sample_rate", rate, rate_evidence, sure)
     findings.settle("seconds", length, evidence, sure)
     findings.settle("part_seconds", step, evidence if step else "the ids name whole sounds")
     findings.settle("are_wav", *_are_wav(files))
@@ -323,9 +327,9 @@ def settle_audio(observations: Observations, files: ExampleFiles, findings: Find
 def _are_wav(files: ExampleFiles) -> tuple[bool, str]:
     folders = [folder for folder in (files.source.train, files.test) if folder is not None]
     suffixes = {suffix for folder in folders for part in folder.folders for suffix in part.suffixes}
-    others = sorted((suffixes & (SOUND_SUFFIXES | {".mp3"})) - {".wav"})
-    if others or ".wav" not in suffixes:
-        return False, f"there are {', '.join(others)}" if others else "no WAV file was seen"
+    other_suffixes = sorted((suffixes & (SOUND_SUFFIXES | {".mp3"})) - {".wav"})
+    if other_suffixes or ".wav" not in suffixes:
+        return False, f"there are {', '.join(other_suffixes)}" if other_suffixes else "no WAV file was seen"
     formats = [part.audio for folder in folders for part in folder.folders if part.audio is not None]
     if not all(form.is_plain_wav for form in formats):
         return False, "some .wav files have samples that are neither integers nor floats"
@@ -334,8 +338,8 @@ def _are_wav(files: ExampleFiles) -> tuple[bool, str]:
 
 def _ends(ids: Column | None) -> tuple[str, ...]:
     """The ends of the ids, where all of them are of one long sound, as a sample of a hidden test may be."""
-    found = [key.rpartition("_") for key in ids.present] if ids is not None else []
-    return tuple(end for _, _, end in found) if len({start for start, _, _ in found}) == 1 else ()
+    splits = [key.rpartition("_") for key in ids.present] if ids is not None else []
+    return tuple(end for _, _, end in splits) if len({start for start, _, _ in splits}) == 1 else ()
 
 
 def _seconds_per_part(parts: tuple[str, ...]) -> float:
@@ -376,7 +380,7 @@ def find_submission(kind: TargetKind, observations: Observations, findings: Find
         UnusableValueError: The user decided on another one.
     """
     targets = observations.targets
-    few = len(targets.asked) or len(targets.names)
+    column_count = len(targets.answer_names) or len(targets.names)
     if kind is TargetKind.IMAGE:
         findings.settle(
             _SUBMISSION_KEY, SubmissionKind.KEYED_ROWS, "each row is one pixel of an image, named by its id"
@@ -387,15 +391,15 @@ def find_submission(kind: TargetKind, observations: Observations, findings: Find
         findings.settle(
             _SUBMISSION_KEY, SubmissionKind.KEYED_ROWS, f"ids are <id>_<part>, with {len(targets.parts)} parts for each"
         )
-    elif kind is TargetKind.LABELS and (len(targets.names) > 1 or len(targets.asked) > 1):
-        findings.settle(_SUBMISSION_KEY, SubmissionKind.NUMBERS, f"a probability in each of {few} columns")
+    elif kind is TargetKind.LABELS and (len(targets.names) > 1 or len(targets.answer_names) > 1):
+        findings.settle(_SUBMISSION_KEY, SubmissionKind.NUMBERS, f"a probability in each of {column_count} columns")
     elif kind is TargetKind.LABELS:
         findings.settle(_SUBMISSION_KEY, SubmissionKind.LABEL_SET, "all labels of an example stand in one column")
     else:
         reasons = _for_number(observations) if kind is TargetKind.NUMBER else _for_class(observations)
-        findings.choose(_SUBMISSION_KEY, [weighed(value, because) for value, because in reasons.items()])
+        findings.choose(_SUBMISSION_KEY, [weigh(value, because) for value, because in reasons.items()])
     submission = findings.member(_SUBMISSION_KEY, SubmissionKind)
-    if findings.decided(_SUBMISSION_KEY):
+    if findings.decided_text(_SUBMISSION_KEY):
         _check_decided(submission, kind, targets)
     return submission
 
@@ -406,15 +410,15 @@ def settle_unseen_columns(
     """Settles which columns of the sample, or labels in its ids, are for classes without a training example."""
     targets, labels = observations.targets, observations.labels
     is_list = kind is TargetKind.LABELS and len(targets.names) == 1 and bool(labels.separator)
-    asked = targets.parts if submission is SubmissionKind.KEYED_ROWS else targets.asked
-    if submission is not SubmissionKind.CLASS_COLUMNS and not (is_list and len(asked) > 1):
+    answer_names = targets.parts if submission is SubmissionKind.KEYED_ROWS else targets.answer_names
+    if submission is not SubmissionKind.CLASS_COLUMNS and not (is_list and len(answer_names) > 1):
         return
     classes = classes_seen(observations)
-    beside = [name for name in classes if name not in asked]
-    unseen = [name for name in asked if name not in classes and not any(map(name.endswith, beside))]
-    if unseen and len(asked) - len(unseen) >= 2:  # noqa: PLR2004 - else the columns are called otherwise
-        is_whole = observations.tables.labelled is None or observations.tables.labelled.is_complete
-        evidence = f"no {'' if is_whole else 'sampled '}training example is of {listed(unseen)}"
+    beside = [name for name in classes if name not in answer_names]
+    unseen = [name for name in answer_names if name not in classes and not any(map(name.endswith, beside))]
+    if unseen and len(answer_names) - len(unseen) >= 2:  # noqa: PLR2004 - else the columns are called otherwise
+        is_whole = observations.tables.target_table is None or observations.tables.target_table.is_complete
+        evidence = f"no {'' if is_whole else 'sampled '}training example is of {join_names(unseen)}"
         findings.settle("unseen_columns", unseen, evidence)
 
 
@@ -436,9 +440,9 @@ def settle_submission_file(sample: Table | None, server: InferenceServer | None,
         server: What hands out the test data and writes the submission, if something does.
         findings: Takes the findings.
     """
-    promised = format_of(findings.settle("submission_file", *_file_name(sample, server, findings)))
+    file_format = table_format(findings.settle("submission_file", *_file_name(sample, server, findings)))
     key, separator = "submission_separator", _separator(sample)
-    is_text = promised.format in (TableFormat.CSV, None) and not promised.separator
+    is_text = file_format.format in (TableFormat.CSV, None) and not file_format.separator
     if key in findings.hints.overrides or (is_text and separator != ","):
         findings.settle(key, separator, f"as {sample.name} is written" if sample is not None else "usual")
     if is_text and sample is not None and sample.decimal == "," and separator != ",":
@@ -456,16 +460,16 @@ def labels_per_cell(targets: Targets) -> int:
 def _check_decided(submission: SubmissionKind, kind: TargetKind, targets: Targets) -> None:
     """That such targets can be submitted so, in as many columns as the sample has."""
     apart = frozenset[SubmissionKind]()
-    if len(targets.asked) > 1:
+    if len(targets.answer_names) > 1:
         apart = _ONE_COLUMN if kind is not TargetKind.NUMBER else apart
-    elif targets.asked:
+    elif targets.answer_names:
         apart = frozenset((SubmissionKind.CLASS_COLUMNS,))
-    keyed = frozenset((SubmissionKind.KEYED_ROWS,)) if targets.parts else frozenset[SubmissionKind]()
-    possible = (_KINDS[kind] | keyed) - apart
+    keyed_kinds = frozenset((SubmissionKind.KEYED_ROWS,)) if targets.parts else frozenset[SubmissionKind]()
+    possible = (_KINDS[kind] | keyed_kinds) - apart
     if submission not in possible:
-        columns = f" in {len(targets.asked)} columns" if submission in apart else ""
-        wanted = f"what the kind of target, {kind}, can be submitted as{columns}: {' or '.join(sorted(possible))}"
-        raise UnusableValueError(key=option_of(_SUBMISSION_KEY), value=submission, wanted=wanted)
+        columns = f" in {len(targets.answer_names)} columns" if submission in apart else ""
+        requirement = f"what the kind of target, {kind}, can be submitted as{columns}: {' or '.join(sorted(possible))}"
+        raise UnusableValueError(key=option_of(_SUBMISSION_KEY), value=submission, requirement=requirement)
 
 
 def _for_number(observations: Observations) -> dict[SubmissionKind, list[Reason]]:
@@ -486,8 +490,8 @@ def _for_class(observations: Observations) -> dict[SubmissionKind, list[Reason]]
     wants = metric.facts.wants if metric.facts is not None else None
     answer = targets.answers[0] if len(targets.answers) == 1 else None
     best = labels_per_cell(targets)
-    is_one = len(targets.names) == 1 and len(targets.asked) <= 1
-    are_columns = targets.are_classes_asked or (labels.is_one_hot and len(targets.asked) > 1)
+    is_one = len(targets.names) == 1 and len(targets.answer_names) <= 1
+    are_columns = targets.are_classes_asked or (labels.is_one_hot and len(targets.answer_names) > 1)
     ranks = answer is not None and answer.kind is ColumnKind.TEXT and best > 1 and not _is_spaced(observations)
     is_fraction = answer is not None and answer.kind is ColumnKind.NUMBER
     suits_probability = is_one and labels.distinct <= 2  # noqa: PLR2004 - yes and no
@@ -512,9 +516,9 @@ def _for_class(observations: Observations) -> dict[SubmissionKind, list[Reason]]
 
 def _is_spaced(observations: Observations) -> bool:
     """True if the classes themselves are of several words."""
-    said = observations.files.source.classes if observations.files is not None else ()
-    named = (value for column in observations.targets.columns for value in column.distinct)
-    return any(" " in value.strip() for value in (*said, *named))
+    classes = observations.files.source.classes if observations.files is not None else ()
+    labels = (value for column in observations.targets.columns for value in column.distinct)
+    return any(" " in value.strip() for value in (*classes, *labels))
 
 
 def _cells(answer: Column | None) -> str:
@@ -525,9 +529,9 @@ def _cells(answer: Column | None) -> str:
 
 def _file_name(sample: Table | None, server: InferenceServer | None, findings: Findings) -> tuple[str, str]:
     """The name that pages demand, else that which a server's gateway writes, else the usual one with a suffix."""
-    said = findings.hints.file_name or read_rules({"evaluation": findings.hints.evaluation_text}).file_name
-    if said is not None:
-        return said.value, said.evidence
+    rule = findings.hints.file_name or read_rules({"evaluation": findings.hints.evaluation_text}).file_name
+    if rule is not None:
+        return rule.value, rule.evidence
     if server is not None:
         return served_file_name(server)
     suffix = _suffix(sample) if sample is not None else ""
@@ -540,12 +544,12 @@ def _suffix(sample: Table) -> str:
     """The suffix of a file like the sample; "" for csv, compressed or not, which is the usual one."""
     if sample.format in _SUFFIXES:
         return _SUFFIXES[sample.format]
-    return _SUFFIX_OF.get(format_of(sample.name).separator, "")
+    return _SUFFIX_OF.get(table_format(sample.name).separator, "")
 
 
 def _separator(sample: Table | None) -> str:
     """The separator of the sample's cells, unless its suffix says that this is what such files have."""
-    if sample is None or sample.format is not TableFormat.CSV or format_of(sample.name).separator:
+    if sample is None or sample.format is not TableFormat.CSV or table_format(sample.name).separator:
         return ","
     return " " if sample.separator == _SPACES else sample.separator or ","
 
@@ -559,12 +563,12 @@ _DISJOINT = 0.05
 
 
 def settle_folds(
-    features: Features,
+    features: FeatureColumns,
     keys: Collection[str],
     findings: Findings,
     *,
     of_ids: Collection[str] = (),
-    repeated: tuple[Column, str] | None = None,
+    repeated_ids: tuple[Column, str] | None = None,
 ) -> None:
     """Settles by which columns folds are made, of those that a family's notebooks read.
 
@@ -573,14 +577,14 @@ def settle_folds(
         keys: The keys that say by which columns folds are made.
         findings: Takes the findings.
         of_ids: A column whose values the ids begin with: it names what several rows are of.
-        repeated: The column of ids that several training rows have, and the evidence; None if there is none.
+        repeated_ids: The column of ids that several training rows have, and the evidence; None if there is none.
     """
     later = next((column.name for column in features.columns if _is_later(column, features)), "")
     if "group_column" in keys:
         name, evidence = _group(features, of_ids)
-        if repeated is not None and not (name and _is_within(repeated[0], features.train.column(name))):
-            is_forecast = bool(later) and "time_column" in keys and _are_in_test(repeated[0], features)
-            name, evidence = repeated[0].name, repeated[1]
+        if repeated_ids is not None and not (name and _is_within(repeated_ids[0], features.train.column(name))):
+            is_forecast = bool(later) and "time_column" in keys and _are_in_test(repeated_ids[0], features)
+            name, evidence = repeated_ids[0].name, repeated_ids[1]
             if is_forecast:  # which folds of time are honest about
                 name, evidence = "", f"test examples have the same {name}, at later times"
         findings.settle("group_column", name, evidence, Confidence.LIKELY if name else Confidence.SURE)
@@ -600,15 +604,15 @@ def settle_folds(
             findings.settle("day_first", order == "day", evidence, Confidence.THIN if order == "?" else Confidence.SURE)
 
 
-def _group(features: Features, of_ids: Collection[str]) -> tuple[str, str]:
+def _group(features: FeatureColumns, of_ids: Collection[str]) -> tuple[str, str]:
     """The column whose groups the test examples have others of; "" if there is none."""
     for column in features.columns:
         test = features.in_test(column.name)
-        is_named = column.name in of_ids or looks_like_id(column.name) or bool(words(column.name) & _GROUP)
+        is_named = column.name in of_ids or looks_like_id(column.name) or bool(split_words(column.name) & _GROUP)
         repeats = _FEWEST_GROUPS <= len(column.distinct) <= len(column.present) / _REPEATS
         if is_named and repeats and test is not None and overlap(column, test) <= _DISJOINT:
             return column.name, f"{column.name} repeats, and the test examples have other ones"
-        if repeats and features.test is None and words(column.name) & _GROUP:
+        if repeats and features.test is None and split_words(column.name) & _GROUP:
             return column.name, f"{column.name} repeats, and nothing says that the test examples have the same ones"
     return "", "no column groups rows that the test examples have others of"
 
@@ -626,22 +630,26 @@ def find_repeated_ids(tables: Tables, names: Sequence[str], targets: Collection[
     train, labels = tables.train, tables.labels
     if train is None:
         return None
-    found: list[tuple[Column, str]] = []
+    candidates: list[tuple[Column, str]] = []
     for name in dict.fromkeys(names):
         ids, of_labels = train.column(name), labels.column(name) if labels is not None else None
         if ids is None:
             continue
-        count, path = _repeated(ids, train.columns), train.name
+        count, path = _repeat_count(ids, train.columns), train.name
         if not count and labels is not None and of_labels is not None:
             answers = [column for column in labels.columns if column.name in targets]
-            count, path = _repeated(of_labels, answers), labels.name
+            count, path = _repeat_count(of_labels, answers), labels.name
         if count:
-            found.append((ids, f"{count:,} sampled values of {name} repeat in {path}, and their rows stay together"))
-    whole = (each for each in found if all(_is_within(other, each[0]) for other, _ in found))
-    return next(whole, found[0] if found else None)
+            candidates.append(
+                (ids, f"{count:,} sampled values of {name} repeat in {path}, and their rows stay together")
+            )
+    whole = (
+        candidate for candidate in candidates if all(_is_within(rival_ids, candidate[0]) for rival_ids, _ in candidates)
+    )
+    return next(whole, candidates[0] if candidates else None)
 
 
-def _repeated(ids: Column, columns: Sequence[Column]) -> int:
+def _repeat_count(ids: Column, columns: Sequence[Column]) -> int:
     """The number of values that rows have of which some other column says different things."""
     rows = zip(ids.values, *(column.values for column in columns), strict=True)
     different = Counter(row[0] for row in dict.fromkeys(rows) if row[0] is not None)
@@ -654,13 +662,13 @@ def _is_within(ids: Column, groups: Column | None) -> bool:
     return len(pairs) == len({value for value, _ in pairs})
 
 
-def _are_in_test(ids: Column, features: Features) -> bool:
+def _are_in_test(ids: Column, features: FeatureColumns) -> bool:
     """True if the test examples go on with ids of training."""
     test = features.in_test(ids.name)
     return test is not None and overlap(ids, test) > _DISJOINT
 
 
-def _is_later(train: Column, features: Features) -> bool:
+def _is_later(train: Column, features: FeatureColumns) -> bool:
     """True if the test's times begin where training's end; False where days cannot be told from months."""
     test = features.in_test(train.name)
     if test is None or len(train.distinct) <= 1 or not (are_dates(train) and are_dates(test)):
@@ -711,11 +719,11 @@ def photograph_epochs(examples: int) -> int:
 def photograph_hours(examples: int, times: int, pixels: int) -> float:
     """Hours of a TPU v5e-8 for the steps of five models of photographs, by the compiler's cycles."""
     milliseconds = _MILLISECONDS_OF_LARGE if are_large_photographs(pixels) else _MILLISECONDS
-    seen = _FOLDS_OF_PHOTOGRAPHS * _SHARE_TRAINED_ON * examples * times
-    return seen * milliseconds * (pixels / _PIXELS) ** 2 / 3.6e6
+    photo_count = _FOLDS_OF_PHOTOGRAPHS * _SHARE_TRAINED_ON * examples * times
+    return photo_count * milliseconds * (pixels / _PIXELS) ** 2 / 3.6e6
 
 
-def text_seconds(tokens: int) -> float:
+def train_text_seconds(tokens: int) -> float:
     """CPU seconds that training takes for a text of so many tokens: 0.027 for 128 and 0.155 for 512, as measured."""
     return tokens * (1.8e-4 + 2.4e-7 * tokens)
 
@@ -725,7 +733,7 @@ def text_budget(examples: int, tokens: int, *, has_linear_member: bool) -> tuple
 
     A linear member needs other folds to say how much it counts, so that it has two at least.
     """
-    affordable = _SECONDS / (max(1, examples) * text_seconds(tokens))  # passes over all texts
+    affordable = _SECONDS / (max(1, examples) * train_text_seconds(tokens))  # passes over all texts
     possible = {folds: int(affordable / (folds - 1)) for folds in _FOLDS}
     folds = next((folds for folds, least in _FOLDS.items() if possible[folds] >= least), min(_FOLDS))
     if folds == min(_FOLDS) and not has_linear_member:
@@ -744,8 +752,8 @@ def settle_budget(family: str, examples: int, findings: Findings, *, tiles: int 
         times, usual = photograph_epochs(examples), f"usual for fine-tuning with {examples:,} examples"
         size = min(size, _BATCH_OF_LARGE) if are_large_photographs(pixels) else size
         hours = photograph_hours(examples, times, int(str(pixels)))
-        trained = f"{_FOLDS_OF_PHOTOGRAPHS} models train about {duration(3600 * hours)} on a TPU v5e-8"
-        evidence = f"{trained}, which Kaggle lends for 20 hours a week"
+        training_time = f"{_FOLDS_OF_PHOTOGRAPHS} models train about {duration(3600 * hours)} on a TPU v5e-8"
+        evidence = f"{training_time}, which Kaggle lends for 20 hours a week"
         findings.settle("fold_count", _FOLDS_OF_PHOTOGRAPHS if hours <= _MOST_HOURS else 1, evidence)
     elif preset := preset_of(family, findings.text("pretrained")):
         length = int(findings.text("sequence_length"))
@@ -756,8 +764,10 @@ def settle_budget(family: str, examples: int, findings: Findings, *, tiles: int 
     elif families()[family].medium is Medium.TEXT:
         times, usual = _settle_folds_of_texts(examples, times, usual, findings)
     steps = max(1, int(examples * tiles * _SHARE_TRAINED_ON) // (_REPLICAS * size))
-    unit, cut = "step" if steps == 1 else "steps", f" of {tiles} tiles" if tiles > 1 else ""
-    findings.settle("batch_size", size, f"with 8 replicas, {examples:,} examples{cut} are {steps:,} {unit} an epoch")
+    unit, tile_text = "step" if steps == 1 else "steps", f" of {tiles} tiles" if tiles > 1 else ""
+    findings.settle(
+        "batch_size", size, f"with 8 replicas, {examples:,} examples{tile_text} are {steps:,} {unit} an epoch"
+    )
     findings.settle("epochs", times, usual)
 
 
@@ -766,9 +776,11 @@ def _settle_folds_of_texts(examples: int, times: int, usual: str, findings: Find
     has_linear_member = "linear_member" in findings and bool(findings["linear_member"].value)
     tokens = int(str(findings["sequence_length"].value))
     folds, fitting = text_budget(examples, tokens, has_linear_member=has_linear_member)
-    why = "a linear model is mixed in by what other folds say" if has_linear_member else "as many as ten minutes allow"
+    evidence = (
+        "a linear model is mixed in by what other folds say" if has_linear_member else "as many as ten minutes allow"
+    )
     if has_linear_member or (folds > 1 and examples <= _FEW_TEXTS):
-        findings.settle("fold_count", folds, why)
+        findings.settle("fold_count", folds, evidence)
     if examples > _FEW_TEXTS or fitting == times:
         return times, usual
     return fitting, f"for {examples:,} texts about ten minutes on two cores, with N_FOLDS = {folds}"
@@ -796,10 +808,10 @@ def find_family(kind: TargetKind, observations: Observations, findings: Findings
             f"There is nothing to predict from: {printable(train)} and {printable(test)} share no column beside the "
             "id, and no files belong to their rows; name other tables with --train or --test."
         )
-    decided, possible = findings.decided(_FAMILY_KEY), [str(candidate.value) for candidate in candidates]
-    if decided and decided not in possible and not _can_be_read_as_text(decided, observations):
+    decision, possible = findings.decided_text(_FAMILY_KEY), [str(candidate.value) for candidate in candidates]
+    if decision and decision not in possible and not _can_be_read_as_text(decision, observations):
         raise UnusableValueError(
-            key=_FAMILY_KEY, value=decided, wanted=f"what the files allow, {' or '.join(possible)}"
+            key=_FAMILY_KEY, value=decision, requirement=f"what the files allow, {' or '.join(possible)}"
         )
     return families()[str(findings.choose(_FAMILY_KEY, candidates))]
 
@@ -824,8 +836,8 @@ def settle_details(family: Family, observations: Observations, findings: Finding
     tiles, folds = 1, Findings(findings.hints)
     if features is not None and has_table:
         of_ids = observations.row_ids.columns[:1] if observations.row_ids else ()
-        repeated = _repeated_ids(family, observations, findings)
-        settle_folds(features, family.folds_by, folds, of_ids=of_ids, repeated=repeated)
+        repeated_ids = _repeated_ids(family, observations, findings)
+        settle_folds(features, family.folds_by, folds, of_ids=of_ids, repeated_ids=repeated_ids)
     if files is not None:
         examples //= len(observations.targets.row_labels) or 1
         if files.source.train is not None:  # a mask of each class may have a row of its own
@@ -837,7 +849,7 @@ def settle_details(family: Family, observations: Observations, findings: Finding
         missing = sorted(
             {word for column in observations.targets.columns for word in column.null_words - column.distinct}
         )
-        evidence = f"{listed(missing)} is no label" if missing else "no such word is in a target"
+        evidence = f"{join_names(missing)} is no label" if missing else "no such word is in a target"
         findings.settle("missing_words", missing, evidence)
     elif family.medium is Medium.SEQUENCE and groups is not None and features is not None:
         settle_sequences(groups, features, findings, family)
@@ -886,7 +898,7 @@ def _of_files(kind: TargetKind, files: ExampleFiles | None) -> list[Candidate]:
     ]
     of_medium = [family for family in families().values() if family.medium is files.medium]
     fitting = [family for family in of_medium if kind in family.targets] or of_medium
-    return [weighed(family.name, reasons) for family in fitting]
+    return [weigh(family.name, reasons) for family in fitting]
 
 
 def _of_table(observations: Observations) -> list[Candidate]:
@@ -895,15 +907,20 @@ def _of_table(observations: Observations) -> list[Candidate]:
         return []
     numbers = _EACH_NUMBER * len(features.measures)
     beside = f"{len(features.columns)} columns describe an example"
-    measured = f"{len(features.measures)} of them numbers"
-    reasons = {Medium.ROW: [Reason(2, beside), Reason(min(_MOST_FOR_NUMBERS, numbers), measured)]}
+    number_clause = f"{len(features.measures)} of them numbers"
+    reasons = {Medium.ROW: [Reason(2, beside), Reason(min(_MOST_FOR_NUMBERS, numbers), number_clause)]}
     if text is not None:
         beside_text = Reason(-numbers, "numbers describe an example too")
         reasons[Medium.TEXT] = [Reason(text.weight, text.evidence), beside_text]
     if groups is not None:
         reasons[Medium.SEQUENCE] = [Reason(groups.candidate.weight + 2, groups.candidate.evidence)]
-    known = families().values()
-    return [weighed(each.name, why) for medium, why in reasons.items() for each in known if each.medium is medium]
+    candidates = families().values()
+    return [
+        weigh(family.name, medium_reasons)
+        for medium, medium_reasons in reasons.items()
+        for family in candidates
+        if family.medium is medium
+    ]
 
 
 def _settle_files(

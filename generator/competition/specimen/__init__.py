@@ -15,7 +15,7 @@ from generator.competition.specimen.files import (
     FolderMaker,
     RecordMaker,
     Writer,
-    staged,
+    stage_folder,
     with_folders,
     write_server,
 )
@@ -75,7 +75,7 @@ def write_specimen(  # noqa: PLR0913 - each is a decision of its own
         FileWriteError: The folder could not be written; what was there before is untouched.
     """
     place = files or WorkspaceFiles(folder.parent)
-    with staged(folder, place, replace=replace) as stage, closing(Writer(stage)) as writer:
+    with stage_folder(folder, place, replace=replace) as stage, closing(Writer(stage)) as writer:
         original = Original(with_usual_formats(survey.with_null_words, writer.note), task, rows, seed, signal)
         table_rows = _write(original, writer)
         (stage / MARKER).write_bytes(_marker(original))
@@ -90,14 +90,14 @@ def _write(original: Original, writer: Writer) -> dict[str, int]:
     cells = TableMaker(data, media.size_of_example).make()
     rows: dict[str, int] = {}
     for table in original.survey.tables:
-        made = cells[table.path]
+        table_cells = cells[table.path]
         try:
-            content = table_file(table, made)
+            content = table_file(table, table_cells)
         except ImportError:
             writer.skip(table.path, "needs pyarrow to be written (pip install pyarrow)")
             continue
         if writer.write(table.path, content, is_archived=table.compression == "zip"):
-            rows[table.path] = len(next(iter(made.values()), ()))
+            rows[table.path] = len(next(iter(table_cells.values()), ()))
     write_server(original, writer)
     FolderMaker(data, writer, media).make()
     RecordMaker(data, writer, media).make()

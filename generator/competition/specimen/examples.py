@@ -25,7 +25,7 @@ from generator.competition.specimen.values import (
     cells_like,
     correlated_quantiles,
     even_quantiles,
-    format_of,
+    id_format,
     random_for,
 )
 from generator.competition.survey.columns import column_of, kind_of
@@ -184,7 +184,7 @@ class Original:
         return self.survey.table(self.task.train_table)
 
     @property
-    def labelled(self) -> Table | None:
+    def target_table(self) -> Table | None:
         """The table with the training labels."""
         return self.survey.table(self.task.labels_table or self.task.train_table)
 
@@ -245,11 +245,11 @@ def known_training(original: Original) -> tuple[tuple[str, ...], tuple[str, ...]
         return tuple(dict.fromkeys(name for folder in training_folders(original) for name in folder.names)), ("",)
     if original.labels_from == "records":
         train = training_records(original.survey)
-        feature = id_feature(original, train.features) if train is not None else None
+        feature = example_id_feature(original, train.features) if train is not None else None
         return (feature.values if feature is not None else ()), ("",)
     if original.is_set("label_rows"):
         return _split(tuple(key for key, _ in _label_rows(original)), 1)
-    column = key_column(original, original.train)
+    column = example_id_column(original, original.train)
     if column is None:
         return (), ("",)
     return _split(column.present, _parts_behind(original, column.present, original.text("train_folder")))
@@ -261,22 +261,24 @@ def known_test(original: Original) -> tuple[tuple[str, ...], tuple[str, ...]]:
     looked_up = original.lookup.column(original.text("example_column")) if original.lookup is not None else None
     if looked_up is not None:
         return tuple(dict.fromkeys(looked_up.present)), task.targets
-    column = key_column(original, original.test)
-    asked = sample.column(task.id_column) if sample is not None else None
+    column = example_id_column(original, original.test)
+    id_column = sample.column(task.id_column) if sample is not None else None
     is_keyed = task.submission is SubmissionKind.KEYED_ROWS
-    if asked is not None and is_keyed and len(task.targets) > 1:
-        return without_labels(asked.present, task.targets), task.targets
+    if id_column is not None and is_keyed and len(task.targets) > 1:
+        return without_labels(id_column.present, task.targets), task.targets
     if column is not None:
-        known = tuple(dict.fromkeys(column.present))
-        return known, _split(asked.present, 1)[1] if is_keyed and asked is not None else ("",)
+        names = tuple(dict.fromkeys(column.present))
+        return names, _split(id_column.present, 1)[1] if is_keyed and id_column is not None else ("",)
     folder = original.text("test_folder")
-    if asked is not None and asked.present:
-        return _split(asked.present, _parts_behind(original, asked.present, folder) or is_keyed)
-    folders = [found for found in original.survey.folders if found.path == folder]
-    return tuple(dict.fromkeys(name.rpartition(".")[0] or name for found in folders for name in found.names)), ("",)
+    if id_column is not None and id_column.present:
+        return _split(id_column.present, _parts_behind(original, id_column.present, folder) or is_keyed)
+    folders = [test_folder for test_folder in original.survey.folders if test_folder.path == folder]
+    return tuple(
+        dict.fromkeys(name.rpartition(".")[0] or name for test_folder in folders for name in test_folder.names)
+    ), ("",)
 
 
-def key_column(original: Original, table: Table | None) -> Column | None:
+def example_id_column(original: Original, table: Table | None) -> Column | None:
     """The column of a table that names the examples, if there is one."""
     if table is None:
         return None
@@ -293,7 +295,7 @@ def repeatable_ids(original: Original) -> Column | None:
     has_parts = original.is_set("label_rows") or original.task.target_kind in (TargetKind.MASK, TargetKind.IMAGE)
     has_sequences = original.is_per_group or bool(original.text("order_column"))
     is_listed = original.labels_from in ("table", "pixels")
-    return key_column(original, original.train) if is_listed and not has_parts and not has_sequences else None
+    return example_id_column(original, original.train) if is_listed and not has_parts and not has_sequences else None
 
 
 def rows_of_each_id(original: Original) -> list[int]:
@@ -301,7 +303,7 @@ def rows_of_each_id(original: Original) -> list[int]:
     key = repeatable_ids(original)
     if key is None:
         return [1]
-    tables = (table for table in (original.train, original.labelled) if table is not None)
+    tables = (table for table in (original.train, original.target_table) if table is not None)
     counts = [list(Counter(row[0] for row in different_rows(table, key.name)).values()) for table in tables]
     return max(counts, key=lambda rows: sum(rows) / max(1, len(rows)))
 
@@ -330,7 +332,7 @@ def names_by_class(original: Original) -> dict[str, list[str]]:
     return by_class
 
 
-def id_feature(original: Original, features: Iterable[RecordFeature]) -> RecordFeature | None:
+def example_id_feature(original: Original, features: Iterable[RecordFeature]) -> RecordFeature | None:
     """The feature of records that names an example, if they have it."""
     return next((feature for feature in features if feature.name == original.text("record_id")), None)
 
@@ -346,7 +348,7 @@ def label_columns(original: Original) -> tuple[Column, ...]:
 
 
 def _label_rows(original: Original) -> list[tuple[str, str]]:
-    task, table = original.task, original.labelled
+    task, table = original.task, original.target_table
     columns = [table.column(name) for name in (task.id_column, task.targets[0])] if table is not None else []
     cells = zip(*(column.values for column in columns if column is not None), strict=True)
     return [(key, label) for key, label in cells if key is not None and label is not None]
@@ -357,7 +359,9 @@ def _parts_behind(original: Original, values: Sequence[str], folder: str) -> int
     if original.text("labels_from") in ("", "pixels"):
         return 0
     folders = candidate_folders(original.survey, families()[original.task.family].medium)
-    match = best_match(values, [each for each in (*folders, *folder_trees(folders)) if each.path == folder])
+    match = best_match(
+        values, [candidate for candidate in (*folders, *folder_trees(folders)) if candidate.path == folder]
+    )
     is_hidden = match is None and original.is_set("hidden_test")
     return match.parts if match is not None else int(is_hidden and all("_" in value for value in values))
 
@@ -397,7 +401,7 @@ _YES = ("1", "1.0", "True", "true", "TRUE")
 
 
 @dataclass(frozen=True)
-class Labels:
+class ExampleLabels:
     """The labels of some examples, and what an input shows of them.
 
     Attributes:
@@ -412,7 +416,7 @@ class Labels:
     marks: tuple[tuple[int, ...], ...]
     levels: tuple[float, ...]
 
-    def without_signal(self, source: random.Random) -> "Labels":
+    def without_signal(self, source: random.Random) -> "ExampleLabels":
         """The same labels with inputs that say nothing of them."""
         order = list(range(len(self.levels)))
         source.shuffle(order)
@@ -446,7 +450,7 @@ class LabelSampler:
             return len(set(self._rows()))
         return len(self.classes) if not self.columns else 0
 
-    def draw(self, count: int, source: random.Random) -> Labels:
+    def draw(self, count: int, source: random.Random) -> ExampleLabels:
         """Makes up the labels of so many examples, at least a few of each class."""
         if not self.columns or not self._rows():
             return self._of_classes(count, source)
@@ -457,32 +461,34 @@ class LabelSampler:
         marks = [self._marks(row) for row in rows]
         most = max(1, max((mark for row in marks for mark in row), default=1))
         levels = [sum(row) / len(row) / most if row else 0.0 for row in marks]
-        return Labels(cells, (), tuple(marks), tuple(levels))
+        return ExampleLabels(cells, (), tuple(marks), tuple(levels))
 
     def _rows(self) -> list[tuple[str | None, ...]]:
         rows = list(zip(*(column.values for column in self.columns), strict=True))
         return [row for row in rows if any(cell is not None for cell in row)] or rows
 
-    def _of_classes(self, count: int, source: random.Random) -> Labels:
+    def _of_classes(self, count: int, source: random.Random) -> ExampleLabels:
         if not self.classes:
             levels = tuple(even_quantiles(count, source))
-            return Labels({}, (), tuple(_band(level) for level in levels), levels)
+            return ExampleLabels({}, (), tuple(_band(level) for level in levels), levels)
         classes = self.classes[:_MOST_CLASSES]
-        drawn = [position % len(classes) for position in range(count)]
-        source.shuffle(drawn)
+        positions = [position % len(classes) for position in range(count)]
+        source.shuffle(positions)
         most = max(1, len(classes) - 1)
-        levels = tuple(position / most for position in drawn)
-        names = tuple(classes[position] for position in drawn)
-        return Labels({}, names, tuple((position,) for position in drawn), levels)
+        levels = tuple(position / most for position in positions)
+        names = tuple(classes[position] for position in positions)
+        return ExampleLabels({}, names, tuple((position,) for position in positions), levels)
 
-    def _of_numbers(self, count: int, source: random.Random) -> Labels:
+    def _of_numbers(self, count: int, source: random.Random) -> ExampleLabels:
         levels, cells = tuple(even_quantiles(count, source)), {}
         for column in self.columns:
             # Labels have no order of rows and no gaps.
-            shuffled = random_for(0, "unsorted").sample(column.present, len(column.present))
-            unsorted = replace(column, values=tuple(shuffled))
-            cells[column.name] = cells_like(unsorted, correlated_quantiles(levels, source, strength=_STRENGTH), source)
-        return Labels(cells, (), tuple(_band(level) for level in levels), levels)
+            shuffled_values = random_for(0, "unsorted").sample(column.present, len(column.present))
+            shuffled_column = replace(column, values=tuple(shuffled_values))
+            cells[column.name] = cells_like(
+                shuffled_column, correlated_quantiles(levels, source, strength=_STRENGTH), source
+            )
+        return ExampleLabels(cells, (), tuple(_band(level) for level in levels), levels)
 
     def _marks(self, row: Sequence[str | None]) -> tuple[int, ...]:
         if len(row) > 1 and self.kind in (TargetKind.CLASS, TargetKind.LABELS):
@@ -496,8 +502,8 @@ class LabelSampler:
         cells = self.columns[0].distinct
         labels = {label for cell in cells for label in (cell.split(self.separator) if self.separator else [cell])}
         is_number = kind_of(labels) in NUMBERS
-        ordered = sorted(labels, key=lambda label: (float(label) if is_number else 0.0, label))
-        return {label: position for position, label in enumerate(ordered)}
+        sorted_labels = sorted(labels, key=lambda label: (float(label) if is_number else 0.0, label))
+        return {label: position for position, label in enumerate(sorted_labels)}
 
 
 def _band(level: float) -> tuple[int, ...]:
@@ -506,16 +512,16 @@ def _band(level: float) -> tuple[int, ...]:
 
 
 def _covering(
-    known: Sequence[tuple[str | None, ...]], count: int, source: random.Random
+    sampled_rows: Sequence[tuple[str | None, ...]], count: int, source: random.Random
 ) -> list[tuple[str | None, ...]]:
     """Rows by their frequencies, a few of each that occurs, as far as there is room."""
-    by_row = Counter(known)
+    by_row = Counter(sampled_rows)
     frequent = sorted(by_row, key=lambda row: (-by_row[row], str(row)))
-    each = max(1, min(FEWEST_OF_A_CLASS, count // len(frequent)))
-    drawn = [row for row in frequent for _ in range(each)][:count]
-    drawn += source.choices(frequent, weights=[by_row[row] for row in frequent], k=count - len(drawn))
-    source.shuffle(drawn)
-    return drawn
+    repeats = max(1, min(FEWEST_OF_A_CLASS, count // len(frequent)))
+    rows = [row for row in frequent for _ in range(repeats)][:count]
+    rows += source.choices(frequent, weights=[by_row[row] for row in frequent], k=count - len(rows))
+    source.shuffle(rows)
+    return rows
 
 
 _MOST_EXAMPLES_FOR_CLASSES = 600
@@ -530,10 +536,10 @@ class Examples:
 
     Attributes:
         role: "train", "test", or what else the files are for.
-        known: The names of the sampled real examples.
+        known_names: The names of the sampled real examples.
         names: The names of the made-up ones, as tables and files have them.
         truth: Their labels.
-        seen: What their inputs show: the same, or nothing that helps.
+        shown_labels: What their inputs show: the same, or nothing that helps.
         shapes: For each example, what is to be segmented, one for each part.
         parts: The parts in the ids of the table that is keyed by example and part; one empty part if none is.
         lengths: How many rows each group has, where rows are grouped.
@@ -543,10 +549,10 @@ class Examples:
     """
 
     role: str
-    known: tuple[str, ...]
+    known_names: tuple[str, ...]
     names: tuple[str, ...]
-    truth: Labels
-    seen: Labels
+    truth: ExampleLabels
+    shown_labels: ExampleLabels
     shapes: tuple[tuple[Shape, ...], ...] = ()
     parts: tuple[str, ...] = ("",)
     lengths: tuple[int, ...] = ()
@@ -584,21 +590,21 @@ def synthetic_data(original: Original) -> SyntheticData:
     """Makes up the examples."""
     sampler = _label_sampler(original)
     classes = original.texts("mask_classes")
-    known, parts = known_training(original)
+    known_names, parts = known_training(original)
     parts = classes or (PIECES if original.has_pieces else parts)
     count, lengths = _training_count(original, sampler, len(parts))
     ids = _ids_of_rows(original, count, lengths)
-    names = _training_names(original, sampler, known, ids[-1] + 1)
+    names = _training_names(original, sampler, known_names, ids[-1] + 1)
     train = _examples(original, sampler, "train", [names[number] for number in ids], parts)
-    train = replace(train, known=known, lengths=lengths, ids=ids if len(names) < count else ())
+    train = replace(train, known_names=known_names, lengths=lengths, ids=ids if len(names) < count else ())
     test_known, parts = known_test(original)
     parts = classes or parts
     count, lengths = _test_count(original, len(parts))
     # At most one name is known, and others that look like it tell more of such names.
-    is_one_of = len(test_known) <= 1 and bool(known) and (not test_known or are_alike(test_known[0], known))
-    learned = (*known, *test_known) if is_one_of else test_known
-    names = format_of(learned).fresh(count, original.random("names", "test"), set(train.names))
-    test = replace(_examples(original, sampler, "test", names, parts), known=test_known, lengths=lengths)
+    is_one_of = len(test_known) <= 1 and bool(known_names) and (not test_known or are_alike(test_known[0], known_names))
+    reference_names = (*known_names, *test_known) if is_one_of else test_known
+    names = id_format(reference_names).fresh(count, original.random("names", "test"), set(train.names))
+    test = replace(_examples(original, sampler, "test", names, parts), known_names=test_known, lengths=lengths)
     return SyntheticData(original, _with_classes_in_names(train, original), test, sampler)
 
 
@@ -612,8 +618,10 @@ def _label_sampler(original: Original) -> LabelSampler:
         return LabelSampler(kind, classes=tuple(sorted(filter(None, names_by_class(original)))))
     if original.is_set("label_rows"):
         return LabelSampler(kind, columns=label_columns(original))
-    labelled, targets = original.labelled, original.task.targets
-    columns = tuple(column for column in labelled.columns if column.name in targets) if labelled is not None else ()
+    target_table, targets = original.target_table, original.task.targets
+    columns = (
+        tuple(column for column in target_table.columns if column.name in targets) if target_table is not None else ()
+    )
     is_list = len(columns) == 1 and kind is TargetKind.LABELS
     return LabelSampler(kind, columns=columns, separator=original.text("label_separator") if is_list else "")
 
@@ -623,26 +631,26 @@ def _examples(
 ) -> Examples:
     source = original.random("truth", role)
     truth = sampler.draw(len(names), source)
-    seen = truth if original.signal else truth.without_signal(source)
+    shown_labels = truth if original.signal else truth.without_signal(source)
     shapes: tuple[tuple[Shape, ...], ...] = ()
     if sampler.kind is TargetKind.MASK:
         kinds = [0] * len(parts) if parts == PIECES else range(len(parts))
         shapes = shapes_of(len(names), kinds, source)
-    return Examples(role, (), tuple(names), truth, seen, shapes, parts)
+    return Examples(role, (), tuple(names), truth, shown_labels, shapes, parts)
 
 
-def validation_examples(data: SyntheticData, known: Sequence[str]) -> Examples:
+def validation_examples(data: SyntheticData, known_names: Sequence[str]) -> Examples:
     """The examples of TFRecords that are neither for training nor for the test."""
     count = max(_FEWEST_TEST_EXAMPLES, len(data.test))
-    avoided = {*data.train.names, *data.test.names}
-    names = format_of(known).fresh(count, data.original.random("names", "validation"), avoided)
+    used_names = {*data.train.names, *data.test.names}
+    names = id_format(known_names).fresh(count, data.original.random("names", "validation"), used_names)
     return _examples(data.original, data.sampler, "validation", names)
 
 
 def _label_values(original: Original) -> tuple[Column, ...]:
     train, name = training_records(original.survey), original.text("record_label")
     features = train.features if train is not None else ()
-    return tuple(column_of(name, each.values) for each in features if each.name == name and each.values)
+    return tuple(column_of(name, feature.values) for feature in features if feature.name == name and feature.values)
 
 
 def _training_count(original: Original, sampler: LabelSampler, parts: int) -> tuple[int, tuple[int, ...]]:
@@ -652,7 +660,7 @@ def _training_count(original: Original, sampler: LabelSampler, parts: int) -> tu
         rows = max(_FEWEST_EXAMPLES, rows // parts)
     if sampler.different:
         rows = max(rows, min(FEWEST_OF_A_CLASS * sampler.different, _MOST_EXAMPLES_FOR_CLASSES))
-    return _grouped(original, original.train, rows, original.random("groups"))
+    return _draw_groups(original, original.train, rows, original.random("groups"))
 
 
 def _test_count(original: Original, parts: int) -> tuple[int, tuple[int, ...]]:
@@ -664,15 +672,21 @@ def _test_count(original: Original, parts: int) -> tuple[int, tuple[int, ...]]:
         rows = min(rows, max(_FEWEST_IMAGES, _MOST_PIXELS // max(1, pixels)))
     elif parts > 1:
         rows = max(_FEWEST_TEST_EXAMPLES, rows // parts)
-    return _grouped(original, original.test, rows, original.random("groups", "test"))
+    return _draw_groups(original, original.test, rows, original.random("groups", "test"))
 
 
-def _grouped(original: Original, table: Table | None, rows: int, source: random.Random) -> tuple[int, tuple[int, ...]]:
+def _draw_groups(
+    original: Original, table: Table | None, rows: int, source: random.Random
+) -> tuple[int, tuple[int, ...]]:
     """The number of examples, and the rows of each group; none where the rows are not grouped."""
     column = table.column(original.text("group_column")) if table is not None else None
     if column is None or not column.present:
         return rows, ()
-    counts = rows_of_each_id(original) if column is repeatable_ids(original) else [len(run) for run in runs_of(column)]
+    counts = (
+        rows_of_each_id(original)
+        if column is repeatable_ids(original)
+        else [len(group_rows) for group_rows in runs_of(column)]
+    )
     # Runs may be cut at the ends of what was sampled, so the longer half is what groups are like.
     whole = sorted(counts)[len(counts) // 2 :]
     if original.is_per_group:
@@ -699,36 +713,40 @@ def _ids_of_rows(original: Original, count: int, lengths: Sequence[int]) -> tupl
     return tuple(ids)
 
 
-def _training_names(original: Original, sampler: LabelSampler, known: Sequence[str], count: int) -> tuple[str, ...]:
+def _training_names(
+    original: Original, sampler: LabelSampler, known_names: Sequence[str], count: int
+) -> tuple[str, ...]:
     source = original.random("names", "train")
     if original.labels_from not in ("folders", "names") or not sampler.classes:
-        return format_of(known).fresh(count, source)
+        return id_format(known_names).fresh(count, source)
     # The class is part of the name, or of its folder, whose files can have names of their own kind.
     truth = sampler.draw(count, original.random("truth", "train"))
     by_class = names_by_class(original)
     names = [name for of_class in by_class.values() for name in of_class]
     is_unique = len(set(names)) == len(names)
-    made: dict[str, tuple[str, ...]] = {}
+    names_by_label: dict[str, tuple[str, ...]] = {}
     for label in sorted(set(truth.classes)):
-        avoided = {name for others in made.values() for name in others} if is_unique else ()
-        made[label] = format_of(by_class.get(label, ())).fresh(truth.classes.count(label), source, avoided)
-    fresh = {label: iter(names) for label, names in made.items()}
+        used_names = {name for label_names in names_by_label.values() for name in label_names} if is_unique else ()
+        names_by_label[label] = id_format(by_class.get(label, ())).fresh(truth.classes.count(label), source, used_names)
+    fresh = {label: iter(names) for label, names in names_by_label.items()}
     return tuple(next(fresh[label]) for label in truth.classes)
 
 
 def _with_classes_in_names(examples: Examples, original: Original) -> Examples:
     """Puts files in the folder of their class, where the real names begin with it."""
-    targets, labelled = original.task.targets, original.labelled
-    target = labelled.column(targets[0]) if labelled is not None and targets else None
-    named = labelled.column(original.file_column) if labelled is not None and original.file_column else None
+    targets, target_table = original.task.targets, original.target_table
+    target = target_table.column(targets[0]) if target_table is not None and targets else None
+    name_column = (
+        target_table.column(original.file_column) if target_table is not None and original.file_column else None
+    )
     cells = examples.truth.cells.get(targets[0]) if targets else None
-    if target is None or named is None or not cells or len(cells) != len(examples):
+    if target is None or name_column is None or not cells or len(cells) != len(examples):
         return examples
-    pairs = [pair for pair in zip(named.values, target.values, strict=True) if pair[0] and pair[1]]
+    pairs = [pair for pair in zip(name_column.values, target.values, strict=True) if pair[0] and pair[1]]
     if not pairs or not all(str(name).startswith(f"{label}/") for name, label in pairs):
         return examples
-    moved = (f"{label}/{name.partition('/')[2]}" for name, label in zip(examples.names, cells, strict=True))
-    return replace(examples, names=tuple(moved))
+    paths = (f"{label}/{name.partition('/')[2]}" for name, label in zip(examples.names, cells, strict=True))
+    return replace(examples, names=tuple(paths))
 
 
 # The ids of test rows without a column of them: put together from the cells of a row, or counted.
@@ -739,18 +757,18 @@ def with_different_ids(original: Original, rows: Mapping[str, Cells]) -> dict[st
     names = [name for name in original.texts("id_columns") if name in rows]
     if not names:
         return dict(rows)
-    first, *others = [[cell or "" for cell in rows[name]] for name in names]
+    first, *other_columns = [[cell or "" for cell in rows[name]] for name in names]
     # New values for the first column are a reserve, where the combinations of what is there are too few.
-    reserve = format_of(tuple(dict.fromkeys(first))).fresh(len(first), original.random("ids", *names), set(first))
-    free = product((*dict.fromkeys(first), *reserve), *map(dict.fromkeys, others))
-    taken = set(zip(first, *others, strict=True))
-    seen: set[tuple[str, ...]] = set()
-    made = []
-    for row in zip(first, *others, strict=True):
-        new = next(combination for combination in free if combination not in taken) if row in seen else row
-        seen.add(new)
-        made.append(new)
-    return {**rows, **{name: list(cells) for name, cells in zip(names, zip(*made, strict=True), strict=True)}}
+    reserve = id_format(tuple(dict.fromkeys(first))).fresh(len(first), original.random("ids", *names), set(first))
+    free = product((*dict.fromkeys(first), *reserve), *map(dict.fromkeys, other_columns))
+    combinations = set(zip(first, *other_columns, strict=True))
+    seen_rows: set[tuple[str, ...]] = set()
+    new_rows = []
+    for row in zip(first, *other_columns, strict=True):
+        new = next(combination for combination in free if combination not in combinations) if row in seen_rows else row
+        seen_rows.add(new)
+        new_rows.append(new)
+    return {**rows, **{name: list(cells) for name, cells in zip(names, zip(*new_rows, strict=True), strict=True)}}
 
 
 def ids_of_rows(original: Original, rows: Mapping[str, Cells]) -> list[str]:

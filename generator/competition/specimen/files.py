@@ -13,26 +13,26 @@ from itertools import product
 from pathlib import Path, PurePosixPath
 
 from generator.competition.facts import ServedAnswer, SubmissionKind, TargetKind
-from generator.competition.introspection.evidence import TEST, TRAIN, is_below, words
+from generator.competition.introspection.evidence import TEST, TRAIN, is_below, split_words
 from generator.competition.introspection.files import endings_behind, records_role
 from generator.competition.specimen.examples import (
     Examples,
     Original,
     SyntheticData,
-    id_feature,
-    key_column,
+    example_id_column,
+    example_id_feature,
     validation_examples,
 )
 from generator.competition.specimen.media import Appearance, MediaFiles
-from generator.competition.specimen.values import Cells, cells_like, even_quantiles, format_of
+from generator.competition.specimen.values import Cells, cells_like, even_quantiles, id_format
 from generator.competition.survey import media as image_files
 from generator.competition.survey import media as sound_files
 from generator.competition.survey.columns import column_of
 from generator.competition.survey.facts import Column, Folder, RecordFeature, Records, Table
 from generator.competition.survey.sources import suffix_of
-from generator.competition.tables.formats import Values, example_of, record_file
+from generator.competition.tables.formats import Values, record_file, tf_example
 from generator.errors import CompetitionError
-from generator.files import PathOutsideError, WorkspaceFiles, contained, writing
+from generator.files import PathOutsideError, WorkspaceFiles, resolve_inside, writing
 from generator.text import printable
 
 # The folders that the files of examples are scattered over, such as those of patients or classes.
@@ -46,43 +46,43 @@ _OFTEN, _SOME = 0.5, 0.02
 Ending = tuple[bool, str]
 
 
-def endings_of(files: Sequence[str], known: Sequence[str]) -> tuple[Ending, ...]:
+def endings_of(files: Sequence[str], names: Sequence[str]) -> tuple[Ending, ...]:
     """The ends of the sorted names of files behind those of examples; nothing if hardly any example has a file."""
-    compared = known[:_NAMES_COMPARED]
+    compared_names = names[:_NAMES_COMPARED]
     for is_stem in (False, True):
-        starts = [name[: len(name) - len(suffix_of(name))] if is_stem else name for name in compared]
+        starts = [name[: len(name) - len(suffix_of(name))] if is_stem else name for name in compared_names]
         counts = Counter(ending for start in starts for ending in endings_behind(start, files))
         most = max(counts.values(), default=0)
-        if counts and most >= _SOME * len(compared):
+        if counts and most >= _SOME * len(compared_names):
             return tuple((is_stem, ending) for ending, count in sorted(counts.items()) if count >= _OFTEN * most)
     return ()
 
 
 def with_folders(data: SyntheticData) -> SyntheticData:
     """The same examples, dealt to the folders below that of their side, where each of these has some of the files."""
-    train, test = (_dealt(examples, data.original) for examples in (data.train, data.test))
+    train, test = (_assign_folders(examples, data.original) for examples in (data.train, data.test))
     return replace(data, train=train, test=test)
 
 
 def folder_cells(original: Original, table: Table, column: Column, examples: Examples) -> Cells | None:
     """The cells of a column that names the folders of the files, for each example; None for any other column."""
-    key = key_column(original, table)
+    key = example_id_column(original, table)
     if key is None or key is column or not examples.folders:
         return None
     names = {folder.path: folder.names for folder in original.survey.folders}
-    known = {
+    names_by_example = {
         example: name
         for name, path in _by_name(examples.folders).items()
         for example in _named_in(names[path], key.present[:_ROWS_COMPARED])
     }
-    pairs = [pair for pair in zip(key.values, column.values, strict=True) if pair[0] in known]
-    fitting = sum(known[str(example)] == cell for example, cell in pairs)
+    pairs = [pair for pair in zip(key.values, column.values, strict=True) if pair[0] in names_by_example]
+    fitting = sum(names_by_example[str(example)] == cell for example, cell in pairs)
     if not fitting or fitting < _MOSTLY * len(pairs):
         return None
     return [path.rpartition("/")[2] for path in examples.folder_of]
 
 
-def _dealt(examples: Examples, original: Original) -> Examples:
+def _assign_folders(examples: Examples, original: Original) -> Examples:
     """Examples of a class go into the folder that is named for it, those of a group into one, others in turn."""
     folders = _find(examples, original)
     if len(folders) <= 1:
@@ -90,11 +90,11 @@ def _dealt(examples: Examples, original: Original) -> Examples:
     names = _by_name(folders)
     labels = examples.truth.cells.get(original.task.targets[0], []) if examples.role == "train" else []
     if labels and all(label in names for label in labels):
-        dealt = [names[str(label)] for label in labels]
+        example_folders = [names[str(label)] for label in labels]
     else:
         turns = examples.groups if len(examples.groups) == len(examples) else examples.ids or range(len(examples))
-        dealt = [folders[turn % len(folders)] for turn in turns]
-    return replace(examples, folders=tuple(folders), folder_of=tuple(dealt))
+        example_folders = [folders[turn % len(folders)] for turn in turns]
+    return replace(examples, folders=tuple(folders), folder_of=tuple(example_folders))
 
 
 def _find(examples: Examples, original: Original) -> list[str]:
@@ -102,17 +102,17 @@ def _find(examples: Examples, original: Original) -> list[str]:
     inner = [folder for folder in folders if base and is_below(folder.path, base) and folder.images is not None]
     if original.task.target_kind in (TargetKind.MASK, TargetKind.IMAGE):
         # Folders of masks lie beside those of images.
-        inner = [folder for folder in inner if endings_of(sorted(folder.names), examples.known)]
-        named = [name for folder in inner for name in _named_in(folder.names, examples.known)]
-        if len(set(named)) < len(named):
+        inner = [folder for folder in inner if endings_of(sorted(folder.names), examples.known_names)]
+        example_names = [name for folder in inner for name in _named_in(folder.names, examples.known_names)]
+        if len(set(example_names)) < len(example_names):
             return []
     return [] if any(folder.path == base for folder in inner) else [folder.path for folder in inner]
 
 
-def _named_in(files: Sequence[str], known: Sequence[str]) -> set[str]:
+def _named_in(files: Sequence[str], names: Sequence[str]) -> set[str]:
     """The examples that have a file among some."""
     in_order = sorted(files)
-    return {name for name in known if any(True for _ in endings_behind(name, in_order))}
+    return {name for name in names if any(True for _ in endings_behind(name, in_order))}
 
 
 def _by_name(folders: Sequence[str]) -> Mapping[str, str]:
@@ -129,7 +129,7 @@ _LONGEST_NAME, _LONGEST_PATH = 255, 2_000  # bytes
 
 
 @contextmanager
-def staged(folder: Path, files: WorkspaceFiles, *, replace: bool) -> Iterator[Path]:
+def stage_folder(folder: Path, files: WorkspaceFiles, *, replace: bool) -> Iterator[Path]:
     """Gives an empty folder to be filled, which becomes `folder` at the end if nothing went wrong.
 
     Args:
@@ -191,7 +191,7 @@ class Writer:
     notes: list[str] = field(default_factory=list)
     files: Counter[str] = field(default_factory=Counter)
     _archives: dict[str, zipfile.ZipFile] = field(default_factory=dict, init=False)
-    _written: set[str] = field(default_factory=set, init=False)
+    _written_paths: set[str] = field(default_factory=set, init=False)
 
     def close(self) -> None:
         """Completes the archives."""
@@ -212,26 +212,26 @@ class Writer:
         if not _is_usable(path) or path == MARKER:
             self.skip(path, "cannot be the name of a file here")
             return False
-        if path in self._written:
+        if path in self._written_paths:
             return False
-        packed = _IN_ARCHIVE.fullmatch(path) if is_archived else None
+        archive_match = _IN_ARCHIVE.fullmatch(path) if is_archived else None
         try:
-            if packed is not None:
-                self._archive(packed[1]).writestr(_member(packed[2]), content)
+            if archive_match is not None:
+                self._archive(archive_match[1]).writestr(_member(archive_match[2]), content)
             else:
-                file = contained(self.root / path, root=self.root)
+                file = resolve_inside(self.root / path, root=self.root)
                 file.parent.mkdir(parents=True, exist_ok=True)
                 file.write_bytes(content)
         except (PathOutsideError, NotADirectoryError, FileExistsError, IsADirectoryError, UnicodeError):
             self.skip(path, "cannot be the name of a file here")
             return False
-        self._written.add(path)
+        self._written_paths.add(path)
         self.files[path.rpartition("/")[0]] += 1
         return True
 
-    def skip(self, path: str, why: str) -> None:
-        """Notes that a file was not written; `why` is a predicate."""
-        self.note(f"{printable(path[:200])} {why} and was left out.")
+    def skip(self, path: str, reason: str) -> None:
+        """Notes that a file was not written; `reason` is a predicate."""
+        self.note(f"{printable(path[:200])} {reason} and was left out.")
 
     def note(self, sentence: str) -> None:
         """Notes something once."""
@@ -240,7 +240,7 @@ class Writer:
 
     def _archive(self, path: str) -> zipfile.ZipFile:
         if path not in self._archives:
-            file = contained(self.root / path, root=self.root)
+            file = resolve_inside(self.root / path, root=self.root)
             file.parent.mkdir(parents=True, exist_ok=True)
             self._archives[path] = zipfile.ZipFile(file, "x", zipfile.ZIP_DEFLATED)
         return self._archives[path]
@@ -286,7 +286,7 @@ class FolderMaker:
     data: SyntheticData
     writer: Writer
     media: MediaFiles
-    _nested: set[str] = field(default_factory=set, init=False)
+    _nested_roles: set[str] = field(default_factory=set, init=False)
 
     def make(self) -> None:
         """Writes the files of all folders."""
@@ -316,16 +316,16 @@ class FolderMaker:
             base = original.folder_of(side.role)
             if any("/" in name for name in side.names) and is_below(folder.path, base):
                 # The names have folders in them: one folder of the survey writes the files of all.
-                examples = [] if side.role in self._nested else side.firsts
-                self._nested.add(side.role)
+                examples = [] if side.role in self._nested_roles else side.firsts
+                self._nested_roles.add(side.role)
                 yield side, examples, ((False, original.file_suffix),), base
                 continue
-            endings = endings_of(sorted(folder.names), side.known)
-            here = side.firsts
+            endings = endings_of(sorted(folder.names), side.known_names)
+            rows = side.firsts
             if folder.path in side.folders:
-                here = [row for row in here if side.folder_of[row] == folder.path]
+                rows = [row for row in rows if side.folder_of[row] == folder.path]
             if endings or folder.path in (base, *side.folders):
-                yield side, here, endings or (self._usual_ending(folder, side),), folder.path
+                yield side, rows, endings or (self._usual_ending(folder, side),), folder.path
 
     def _sides(self, folder: Folder) -> Sequence[Examples]:
         """Whose files a folder may have; ids of both sides can be the same small numbers."""
@@ -334,15 +334,15 @@ class FolderMaker:
         owners = [side for side, base in bases if base and is_below(folder.path, base)]
         if owners:
             return owners
-        said = words(folder.path)
-        if bool(said & TRAIN) is not bool(said & TEST):
-            return sides[:1] if said & TRAIN else sides[1:]
+        path_words = split_words(folder.path)
+        if bool(path_words & TRAIN) is not bool(path_words & TEST):
+            return sides[:1] if path_words & TRAIN else sides[1:]
         return sides
 
     def _usual_ending(self, folder: Folder, side: Examples) -> Ending:
         """Where none of the sampled examples is among the sampled files, names without a suffix get the usual one."""
-        known = image_files.IMAGE_SUFFIXES | sound_files.SOUND_SUFFIXES
-        if all(suffix_of(name) in known for name in side.names):
+        media_suffixes = image_files.IMAGE_SUFFIXES | sound_files.SOUND_SUFFIXES
+        if all(suffix_of(name) in media_suffixes for name in side.names):
             return False, ""
         return False, self.data.original.file_suffix or max(folder.suffixes, key=lambda suffix: folder.suffixes[suffix])
 
@@ -362,7 +362,7 @@ class FolderMaker:
         original = self.data.original
         share = min(original.rows // 3, 2 * original.rows // len(original.survey.folders))
         count = min(folder.files, max(_FEWEST_OTHERS, share))
-        for name in format_of(folder.names).fresh(count, original.random("strangers", folder.path)):
+        for name in id_format(folder.names).fresh(count, original.random("strangers", folder.path)):
             self._write(folder, prefix + name, self.media.unrelated_file(folder, suffix_of(name), name))
 
     def _write(self, folder: Folder, path: str, content: bytes | None) -> None:
@@ -398,11 +398,14 @@ class RecordMaker:
             for position, name in enumerate(group.names[:files]):
                 rows = range(position, len(side), files)
                 examples = (
-                    {each.name: (each.kind, self._values(each, side, row, cells)) for each in group.features}
+                    {
+                        feature.name: (feature.kind, self._values(feature, side, row, cells))
+                        for feature in group.features
+                    }
                     for row in rows
                 )
-                content = record_file(map(example_of, examples))
-                path = f"{group.path}/{_counted(group, name, len(rows))}".lstrip("/")
+                content = record_file(map(tf_example, examples))
+                path = f"{group.path}/{_update_count(group, name, len(rows))}".lstrip("/")
                 self.writer.write(path, content)
 
     def _side(self, group: Records) -> Examples:
@@ -411,38 +414,40 @@ class RecordMaker:
             return self.data.train if role == "train" else self.data.test
         # The same examples come in several sizes, in folders that are named alike but for the size.
         if self._validation is None:
-            feature = id_feature(self.data.original, group.features)
+            feature = example_id_feature(self.data.original, group.features)
             self._validation = validation_examples(self.data, feature.values if feature is not None else ())
         return self._validation
 
     def _cells(self, group: Records, side: Examples) -> Mapping[str, Sequence[str]]:
         """The values of the features that are one text or number for each example."""
-        named = id_feature(self.data.original, group.features)
+        name_feature = example_id_feature(self.data.original, group.features)
         cells: dict[str, Sequence[str]] = {}
         for feature in group.features:
-            if feature is named:
+            if feature is name_feature:
                 cells[feature.name] = side.names
             elif feature.name in side.truth.cells:
                 cells[feature.name] = [cell or "0" for cell in side.truth.cells[feature.name]]
             elif feature.length == 1 and feature.values:
                 source = self.data.original.random("feature", feature.name, side.role)
                 # Missing values cannot occur: a feature without a value has another length.
-                drawn = cells_like(column_of("", feature.values), even_quantiles(len(side), source), source)
-                cells[feature.name] = [cell or "0" for cell in drawn]
+                values = cells_like(column_of("", feature.values), even_quantiles(len(side), source), source)
+                cells[feature.name] = [cell or "0" for cell in values]
         return cells
 
     def _values(self, feature: RecordFeature, side: Examples, row: int, cells: Mapping[str, Sequence[str]]) -> Values:
-        given = cells[feature.name][row] if feature.name in cells else None
+        cell = cells[feature.name][row] if feature.name in cells else None
         if feature.is_image and feature.image is not None:
             suffix = ".jpg" if feature.image.mode in ("RGB", "L") else ".png"
-            seen = Appearance(side.seen.marks[row], side.seen.levels[row], side.shapes[row] if side.shapes else ())
+            appearance = Appearance(
+                side.shown_labels.marks[row], side.shown_labels.levels[row], side.shapes[row] if side.shapes else ()
+            )
             # A picture that is there in several sizes is the same picture.
-            return [self.media.image(feature.image, suffix, seen, (side.role, row)) or b""]
+            return [self.media.image(feature.image, suffix, appearance, (side.role, row)) or b""]
         source = self.data.original.random("values", feature.name, side.role, row)
         count = _VALUES_WHERE_IT_VARIES if feature.length is None else min(feature.length, _MOST_VALUES)
-        texts = [given] if given is not None else [source.choice(feature.values or ("0",)) for _ in range(count)]
+        texts = [cell] if cell is not None else [source.choice(feature.values or ("0",)) for _ in range(count)]
         if feature.kind == "bytes":
-            if not feature.values and given is None:
+            if not feature.values and cell is None:
                 self.writer.note(f'The bytes of the feature "{printable(feature.name)}" are made up.')
             return [text.encode("utf-8", "replace") for text in texts]
         return [_number(text, feature.kind, source) for text in texts]
@@ -458,12 +463,12 @@ def _number(text: str, kind: str, source: random.Random) -> float | int:
     return number if abs(number) < _LARGEST_FLOAT else 0.0
 
 
-def _counted(group: Records, name: str, count: int) -> str:
+def _update_count(group: Records, name: str, count: int) -> str:
     """The name of a file with the number of examples that it has now, where names say it."""
-    matches = [_COUNT_IN_NAME.fullmatch(known) for known in group.names]
-    said = sum(int(match[2]) for match in matches if match is not None)
+    matches = [_COUNT_IN_NAME.fullmatch(file_name) for file_name in group.names]
+    total = sum(int(match[2]) for match in matches if match is not None)
     match = _COUNT_IN_NAME.fullmatch(name)
-    return f"{match[1]}{count}{match[3]}" if match is not None and said == group.examples else name
+    return f"{match[1]}{count}{match[3]}" if match is not None and total == group.examples else name
 
 
 # The inference server of a specimen: a stand-in for the competition's own, which is somebody's code.
@@ -483,8 +488,8 @@ def write_server(original: Original, writer: Writer) -> None:
         gateway = {server.gateway_name: _gateway(original)}
     stand_in = files("generator.competition.specimen").joinpath("stand_in_server.py").read_bytes()
     content = {"__init__.py": b"", f"{module}.py": stand_in, f"{module}.json": _facts(original), **gateway}
-    for name, each in content.items():
-        writer.write(str(_PACKAGE / name), each)
+    for name, file_bytes in content.items():
+        writer.write(str(_PACKAGE / name), file_bytes)
     writer.note("The inference server is a stand-in: it asks the notebook as the competition's own would.")
 
 
@@ -492,11 +497,15 @@ def _gateway(original: Original) -> bytes:
     """The text of a gateway, with no more than the names that are read from it, since the stand-in does its work."""
     task = original.task
     paths = [f"/kaggle/input/a-specimen/{path.removeprefix('.')}" for path in original.texts("gateway_files")]
-    brought = {ServedAnswer.TARGETS: "row_id_column_name", ServedAnswer.VALUE: "target_column_name"}
+    constant_names = {ServedAnswer.TARGETS: "row_id_column_name", ServedAnswer.VALUE: "target_column_name"}
     lines = [
         f"FILES = {paths!r}",
         f"IDS = {task.id_column!r}",
-        *(f"{name} = 'its own'" for answer, name in brought.items() if answer == task.details.get("served_answer")),
+        *(
+            f"{name} = 'its own'"
+            for answer, name in constant_names.items()
+            if answer == task.details.get("served_answer")
+        ),
     ]
     return ("\n".join(lines) + "\n").encode()
 
@@ -508,7 +517,7 @@ def _facts(original: Original) -> bytes:
     parts = list(original.texts("mask_classes")) if mask_rows == "id" else parts
     # The files that are handed out are those of training where only the real gateway has the test.
     test_folder = original.text("test_folder") or original.text("train_folder")
-    asked = [name for name in original.sample.column_names if name != task.id_column] if original.sample else []
+    columns = [name for name in original.sample.column_names if name != task.id_column] if original.sample else []
     facts = {
         "test_table": _table_facts(original.test),
         "sample": _table_facts(original.sample),
@@ -521,7 +530,7 @@ def _facts(original: Original) -> bytes:
         "has_pixels_in_ids": has_pixels,
         "has_parts": bool(parts) or has_pixels or mask_rows == "column",
         "any_rows": mask_rows == "piece",
-        "columns": asked or list(task.targets),
+        "columns": columns or list(task.targets),
         "answer": task.details.get("served_answer", ""),
         "submission_file": task.submission_file,
     }

@@ -51,7 +51,7 @@ class Appearance:
     grain: float = 0.0
 
 
-def size_of(image: ImageFormat, most: int, source: random.Random) -> tuple[int, int]:
+def picture_size(image: ImageFormat, most: int, source: random.Random) -> tuple[int, int]:
     """Width and height of one picture, around the usual size where that varies.
 
     Args:
@@ -76,12 +76,12 @@ def picture(appearance: Appearance, size: tuple[int, int], mode: str, source: ra
     grey = grey_values(appearance, size, source)
     if mode.startswith("I;16"):
         return Image.fromarray((grey * _GREY_TO_16_BIT).astype("uint16"))
-    drawn = Image.fromarray(grey.round().astype("uint8"))
+    image = Image.fromarray(grey.round().astype("uint8"))
     if mode in ("RGB", "RGBA", "CMYK", "YCbCr", "LAB", "HSV", "P", "PA"):
         # The classes have colours too: the share of red, green and blue is moved in turn.
         tint = [1.0 if mark % 3 == channel else 0.8 for mark in appearance.marks[:1] or (3,) for channel in range(3)]
-        drawn = Image.merge("RGB", [drawn.point([round(shade * part) for shade in range(256)]) for part in tint])
-    return in_mode(drawn, mode)
+        image = Image.merge("RGB", [image.point([round(shade * part) for shade in range(256)]) for part in tint])
+    return in_mode(image, mode)
 
 
 def in_mode(image: "Image.Image", mode: str) -> "Image.Image":
@@ -122,7 +122,7 @@ def grey_values(appearance: Appearance, size: tuple[int, int], source: random.Ra
     return grey.clip(0, 255, out=grey)
 
 
-def encoded(image: "Image.Image", suffix: str) -> bytes:
+def encode_image(image: "Image.Image", suffix: str) -> bytes:
     """The bytes of an image file of this suffix; in a mode that the format has, if it does not have the image's.
 
     Raises:
@@ -219,25 +219,25 @@ def pixel_cells(table: Table, pictures: Pictures) -> dict[str, Cells]:
         pictures: Gives the shades from 0 to 255 of a square picture for each row, by the length of its side.
     """
     if names := pixel_columns(table):
-        rounded = [[str(round(shade)) for shade in picture] for picture in pictures(math.isqrt(len(names)))]
-        return {name: [picture[at] for picture in rounded] for at, name in enumerate(names)}
+        pixel_rows = [[str(round(shade)) for shade in picture] for picture in pictures(math.isqrt(len(names)))]
+        return {name: [picture[at] for picture in pixel_rows] for at, name in enumerate(names)}
     lists = pixel_lists(table, None)
     if lists is None:
         return {}
-    known = {column.name: column.present[0] for column in table.columns if column.name in lists.columns}
-    drawn = list(pictures(lists.side))
-    return {name: [_in_cell(picture, lists, cell) for picture in drawn] for name, cell in known.items()}
+    sample_cells = {column.name: column.present[0] for column in table.columns if column.name in lists.columns}
+    all_pictures = list(pictures(lists.side))
+    return {name: [_in_cell(picture, lists, cell) for picture in all_pictures] for name, cell in sample_cells.items()}
 
 
-def _in_cell(picture: Sequence[float], lists: PixelLists, known: str) -> str:
+def _in_cell(picture: Sequence[float], lists: PixelLists, cell: str) -> str:
     """The pixels of a picture as the known cell has them: as a list, or between spaces; whole or not."""
     scale = (lists.high - lists.low) / WHITE
     # Some black and white points, so that the values have the range of the known ones.
     every = min(_BETWEEN_POINTS, len(picture) // 4)
     points = {at: WHITE * (at // every % 2) for at in range(0, len(picture), every)}
     numbers = [lists.low + points.get(at, shade) * scale for at, shade in enumerate(picture)]
-    texts = [f"{number:.4f}" for number in numbers] if "." in known else [str(round(number)) for number in numbers]
-    return f"[{', '.join(texts)}]" if known.startswith("[") else " ".join(texts)
+    texts = [f"{number:.4f}" for number in numbers] if "." in cell else [str(round(number)) for number in numbers]
+    return f"[{', '.join(texts)}]" if cell.startswith("[") else " ".join(texts)
 
 
 # The content of one picture or sound, of an example or of nobody in particular.
@@ -258,18 +258,18 @@ def with_usual_formats(survey: Survey, note: Callable[[str], None]) -> Survey:
     folders = []
     for folder in survey.folders:
         suffix = max(folder.suffixes, key=folder.suffixes.__getitem__, default="")
-        what = (
+        medium = (
             "pictures"
             if suffix in image_files.IMAGE_SUFFIXES
             else "sounds"
             if suffix in sound_files.SOUND_SUFFIXES
             else ""
         )
-        if folder.images is not None or folder.audio is not None or not what:
+        if folder.images is not None or folder.audio is not None or not medium:
             folders.append(folder)
             continue
-        note(f"Nothing is known of the {what} in {printable(folder.path) or 'the folder'} but their names.")
-        image, audio = (_USUAL_PICTURE, None) if what == "pictures" else (None, _USUAL_SOUND)
+        note(f"Nothing is known of the {medium} in {printable(folder.path) or 'the folder'} but their names.")
+        image, audio = (_USUAL_PICTURE, None) if medium == "pictures" else (None, _USUAL_SOUND)
         folders.append(replace(folder, images=image, audio=audio))
     return replace(survey, folders=tuple(folders))
 
@@ -299,18 +299,18 @@ class MediaFiles:
         is_mask = folder.path and folder.path == self.original.text("mask_folder")
         if is_mask and side.shapes and folder.images is not None:
             size = self.size_of(folder.images, side.role, example)
-            return self._encoded(in_mode(mask_image(side.shapes[example], size), folder.images.mode), suffix)
+            return self._encode(in_mode(mask_image(side.shapes[example], size), folder.images.mode), suffix)
         # What is to be segmented is all that stands on a picture; without a signal not even that does.
-        marks = () if side.shapes else side.seen.marks[example]
+        marks = () if side.shapes else side.shown_labels.marks[example]
         shapes = side.shapes[example] if side.shapes and self.original.signal else ()
-        seen = Appearance(marks, side.seen.levels[example], shapes)
-        return self._content(self._shortened(folder, len(side)), suffix, seen, (side.role, example))
+        appearance = Appearance(marks, side.shown_labels.levels[example], shapes)
+        return self._content(self._shorten_sounds(folder, len(side)), suffix, appearance, (side.role, example))
 
     def unrelated_file(self, folder: Folder, suffix: str, name: str) -> bytes | None:
         """A file that belongs to no example."""
         source = self.original.random("stranger", folder.path, name)
-        seen = Appearance((source.randrange(_STRANGER_CLASSES),), source.random())
-        return self._content(self._shortened(folder, self.files), suffix, seen, (folder.path, name))
+        appearance = Appearance((source.randrange(_STRANGER_CLASSES),), source.random())
+        return self._content(self._shorten_sounds(folder, self.files), suffix, appearance, (folder.path, name))
 
     def size_of_example(self, side: Examples, example: int) -> tuple[int, int]:
         """Width and height of the picture of an example."""
@@ -318,19 +318,23 @@ class MediaFiles:
         inside = (folder.images for folder in self.original.survey.folders if is_below(folder.path, start))
         return self.size_of(next(filter(None, inside), _UNSEEN_PICTURE), side.role, example)
 
-    def size_of(self, image: ImageFormat, *who: object) -> tuple[int, int]:
+    def size_of(self, image: ImageFormat, *seed_key: object) -> tuple[int, int]:
         """Width and height of the picture of an example, the same in all folders of that size."""
-        return size_of(image, self.most_pixels, self.original.random("size", *who))
+        return picture_size(image, self.most_pixels, self.original.random("size", *seed_key))
 
-    def image(self, image: ImageFormat, suffix: str, seen: Appearance, who: tuple[object, ...]) -> bytes | None:
+    def image(
+        self, image: ImageFormat, suffix: str, appearance: Appearance, seed_key: tuple[object, ...]
+    ) -> bytes | None:
         """The bytes of a picture, None if this Pillow cannot write such files."""
         if image.width * image.height > self.most_pixels:
             sizes = f"{image.width:,} x {image.height:,} to {self.most_pixels / 1_000_000:.1f} million pixels"
             self.note(f"Pictures were made smaller, from {sizes}.")
-        drawn = picture(seen, self.size_of(image, *who), image.mode, self.original.random("picture", *who))
-        return self._encoded(drawn, suffix)
+        drawing = picture(
+            appearance, self.size_of(image, *seed_key), image.mode, self.original.random("picture", *seed_key)
+        )
+        return self._encode(drawing, suffix)
 
-    def _shortened(self, folder: Folder, files: int) -> Folder:
+    def _shorten_sounds(self, folder: Folder, files: int) -> Folder:
         """The folder with sounds that are short enough for so many of them."""
         audio = folder.audio
         if audio is None:
@@ -341,23 +345,29 @@ class MediaFiles:
         self.note(f"Sounds were made shorter, from {audio.seconds:.1f} to {most:.1f} seconds.")
         return replace(folder, audio=replace(audio, seconds=most))
 
-    def _content(self, folder: Folder, suffix: str, seen: Appearance, who: tuple[object, ...]) -> bytes | None:
+    def _content(
+        self, folder: Folder, suffix: str, appearance: Appearance, seed_key: tuple[object, ...]
+    ) -> bytes | None:
         if suffix in image_files.IMAGE_SUFFIXES and folder.images is not None:
             is_target = folder.path and folder.path == self.original.text("target_folder")
             is_disturbed = self.original.task.target_kind is TargetKind.IMAGE and not is_target
-            return self.image(folder.images, suffix, replace(seen, grain=_GRAIN) if is_disturbed else seen, who)
+            return self.image(
+                folder.images, suffix, replace(appearance, grain=_GRAIN) if is_disturbed else appearance, seed_key
+            )
         if suffix in sound_files.SOUND_SUFFIXES and folder.audio is not None:
             if suffix not in WRITTEN:
                 self.note(
                     f"Files that end in {suffix} hold WAV sound, since {suffix[1:]} needs a library to be written."
                 )
-            return sound(folder.audio, suffix, seen.marks, seen.level, self.original.random("sound", *who))
+            return sound(
+                folder.audio, suffix, appearance.marks, appearance.level, self.original.random("sound", *seed_key)
+            )
         self.note(f"Files that end in {printable(suffix) or 'nothing'} beside pictures or sounds were left out.")
         return None
 
-    def _encoded(self, drawn: "Image.Image", suffix: str) -> bytes | None:
+    def _encode(self, image: "Image.Image", suffix: str) -> bytes | None:
         try:
-            return encoded(drawn, suffix)
+            return encode_image(image, suffix)
         except OSError:
             self.note(f"Pictures that end in {suffix} cannot be written by this Pillow and were left out.")
             return None

@@ -34,11 +34,13 @@ class SpecimenInferenceServer:
         parts = test[together].drop_duplicates().tolist()
         random.Random(7).shuffle(parts)  # noqa: S311 - an order like any other
         size = 1 if self._facts["answer"] == "value" else _PARTS_OF_A_BATCH
-        found = []
+        answers = []
         for start in range(0, len(parts), size):
             batch = test[test[together].isin(parts[start : start + size])].reset_index(drop=True)
-            found.append(self._checked(self._listeners["predict"](self._with_paths(batch)), self._asked(batch)))
-        self._write(pd.concat(found, ignore_index=True))
+            answers.append(
+                self._check_answers(self._listeners["predict"](self._with_paths(batch)), self._submission_ids(batch))
+            )
+        self._write(pd.concat(answers, ignore_index=True))
 
     def _test(self) -> pd.DataFrame:
         """The test examples: a table's, or those that the sample asks for, or else the files'."""
@@ -53,7 +55,7 @@ class SpecimenInferenceServer:
         files = sorted(path for path in self._folder().rglob("*") if path.is_file())
         return pd.DataFrame({name: [path.stem for path in files[:_MOST_FILES]]})
 
-    def _asked(self, batch: pd.DataFrame) -> pd.DataFrame:
+    def _submission_ids(self, batch: pd.DataFrame) -> pd.DataFrame:
         """The rows of the submission that a batch is about: their ids."""
         name = self._facts["id_column"]
         ids = batch[name].drop_duplicates().tolist()
@@ -87,27 +89,27 @@ class SpecimenInferenceServer:
         return Path(__file__).absolute().parent.parent / str(self._facts["test_folder"])
 
     def _table(self, key: str) -> pd.DataFrame:
-        described, name = self._facts[key], self._facts["id_column"]
-        path = Path(__file__).parent.parent / described["path"]
+        table_facts, name = self._facts[key], self._facts["id_column"]
+        path = Path(__file__).parent.parent / table_facts["path"]
         if ".parquet" in path.name:
             return pd.read_parquet(path)
         if ".json" in path.name:
             return pd.read_json(path, lines=".jsonl" in path.name)
         kinds = {name: str} if self._facts["test_folder"] else None  # the name of a file is no number
-        return pd.read_csv(path, sep=described["separator"], encoding=described["encoding"], dtype=kinds)
+        return pd.read_csv(path, sep=table_facts["separator"], encoding=table_facts["encoding"], dtype=kinds)
 
-    def _checked(self, answers: Any, asked: pd.DataFrame) -> pd.DataFrame:
+    def _check_answers(self, answers: Any, ids: pd.DataFrame) -> pd.DataFrame:
         """The answers to one batch with the ids, once they are what the competition's gateway would take."""
         name, columns = self._facts["id_column"], self._facts["columns"]
         if self._facts["answer"] == "value":
             if not isinstance(answers, (str, int, float)):
                 raise TypeError(f"predict returned {type(answers).__name__}, and the gateway takes a plain value.")
-            return asked.assign(**{columns[0]: [answers]})
+            return ids.assign(**{columns[0]: [answers]})
         expected = columns if self._facts["answer"] == "targets" else [name, *columns]
         is_table = isinstance(answers, pd.DataFrame) and list(answers.columns) == expected
-        if not is_table or not (self._facts["any_rows"] or len(answers) == len(asked)):
-            raise ValueError(f"predict returned no table of {len(asked)} rows with the columns {expected}.")
-        return answers if name in answers else pd.concat([asked, answers], axis=1)
+        if not is_table or not (self._facts["any_rows"] or len(answers) == len(ids)):
+            raise ValueError(f"predict returned no table of {len(ids)} rows with the columns {expected}.")
+        return answers if name in answers else pd.concat([ids, answers], axis=1)
 
     def _write(self, submission: pd.DataFrame) -> None:
         if self._facts["submission_file"].endswith(".parquet"):
@@ -117,5 +119,5 @@ class SpecimenInferenceServer:
 
 
 def _without_part(row: str, parts: list[str]) -> str:
-    known = max((part for part in parts if row.endswith(f"_{part}")), key=len, default="")
-    return row[: -len(known) - 1] if known else row.rpartition("_")[0]
+    ending = max((part for part in parts if row.endswith(f"_{part}")), key=len, default="")
+    return row[: -len(ending) - 1] if ending else row.rpartition("_")[0]

@@ -17,16 +17,16 @@ from itertools import chain, pairwise
 from typing import Any
 
 from generator.competition.facts import TargetKind
-from generator.competition.introspection.evidence import TEST, TRAIN, words
+from generator.competition.introspection.evidence import TEST, TRAIN, split_words
 from generator.competition.specimen.examples import (
     EMPTY,
+    ExampleLabels,
     Examples,
-    Labels,
     Original,
     SyntheticData,
     different_rows,
+    example_id_column,
     ids_of_rows,
-    key_column,
     repeatable_ids,
     run_length_code,
     runs_of,
@@ -39,7 +39,7 @@ from generator.competition.specimen.values import (
     cells_like,
     correlated_quantiles,
     even_quantiles,
-    format_of,
+    id_format,
     is_categorical,
     is_id_like,
     random_for,
@@ -75,13 +75,13 @@ def table_file(table: Table, cells: Mapping[str, Cells]) -> bytes:
     """
     if table.format is TableFormat.PARQUET:
         return _parquet(table, cells)
-    text = _separated(table, cells) if table.format is TableFormat.CSV else _json(table, cells)
+    text = _write_csv(table, cells) if table.format is TableFormat.CSV else _json(table, cells)
     # What the encoding does not have cannot come from the original; it can from a cell that was put together.
     content = text.encode(table.encoding or "utf-8", errors="replace")
     return _COMPRESSED[table.compression](content) if table.compression in _COMPRESSED else content
 
 
-def _separated(table: Table, cells: Mapping[str, Cells]) -> str:
+def _write_csv(table: Table, cells: Mapping[str, Cells]) -> str:
     stream = io.StringIO(newline="")
     separator = " " if table.separator == _SPACES else table.separator[:1] or ","
     writer = csv.writer(stream, delimiter=separator, lineterminator="\n")
@@ -100,12 +100,14 @@ def _as_written(table: Table, cells: Mapping[str, Cells]) -> Mapping[str, Cells]
     """The cells with the decimal sign of the table in their numbers."""
     if table.decimal == ".":
         return cells
-    written = dict(cells)
+    new_cells = dict(cells)
     for name in (column.name for column in table.columns if numbers_of(column) is not None):
         are_numbers = [cell is not None and kind_of([cell]) is ColumnKind.NUMBER for cell in cells[name]]
-        signed = zip(cells[name], are_numbers, strict=True)
-        written[name] = [cell.replace(".", table.decimal) if cell and is_number else cell for cell, is_number in signed]
-    return written
+        pairs = zip(cells[name], are_numbers, strict=True)
+        new_cells[name] = [
+            cell.replace(".", table.decimal) if cell and is_number else cell for cell, is_number in pairs
+        ]
+    return new_cells
 
 
 def _rows(table: Table, cells: Mapping[str, Cells]) -> list[tuple[str | None, ...]]:
@@ -143,10 +145,10 @@ def _json_value(column: Column, cell: str | None) -> object:
             return json.loads(cell)
         except (ValueError, RecursionError):
             return cell
-    return _typed(column.kind, cell)
+    return _parse_cell(column.kind, cell)
 
 
-def _typed(kind: ColumnKind, cell: str | None) -> bool | int | float | str | None:
+def _parse_cell(kind: ColumnKind, cell: str | None) -> bool | int | float | str | None:
     if cell is None:
         return None
     if kind is ColumnKind.BOOLEAN:
@@ -174,10 +176,10 @@ def _of_one_type(column: Column, cells: Cells) -> Sequence[object]:
             return [None if cell is None else datetime.fromisoformat(cell) for cell in cells]
         except ValueError:
             return texts
-    typed = [_typed(column.kind, cell) for cell in cells]
-    is_large = any(isinstance(value, int) and abs(value) >= _LARGEST_INTEGER for value in typed)
-    is_mixed = len({type(value) for value in typed if value is not None}) > 1
-    return texts if is_large or is_mixed else typed
+    values = [_parse_cell(column.kind, cell) for cell in cells]
+    is_large = any(isinstance(value, int) and abs(value) >= _LARGEST_INTEGER for value in values)
+    is_mixed = len({type(value) for value in values if value is not None}) > 1
+    return texts if is_large or is_mixed else values
 
 
 # The rows of a table: the made-up example that each is of, and what the column that names it says.
@@ -219,33 +221,33 @@ class TableRows:
         """The level of each row's inputs."""
         if self.side is None:
             return [source.random() for _ in self.examples]
-        return [self.side.seen.levels[example] for example in self.examples]
+        return [self.side.shown_labels.levels[example] for example in self.examples]
 
     def marks(self) -> Sequence[tuple[int, ...]]:
         """The classes that the inputs of each row show."""
-        return [self.side.seen.marks[example] for example in self.examples] if self.side is not None else []
+        return [self.side.shown_labels.marks[example] for example in self.examples] if self.side is not None else []
 
 
 def rows_of_role(
     original: Original, table: Table, side: Examples, *, has_row_for_each_example: bool = False
 ) -> TableRows:
     """The rows of the table of the training examples, of their labels, or of the test examples."""
-    key = key_column(original, table)
+    key = example_id_column(original, table)
     is_of_groups = original.is_per_group
     has_groups = bool(side.lengths) and table.column(original.text("group_column")) is not None
     groups = side.groups
     if has_groups and is_of_groups and not has_row_for_each_example:
-        return _named(side, groups, [""] * len(groups), key, groups=groups)
+        return _name_rows(side, groups, [""] * len(groups), key, groups=groups)
     if side.role == "train" and (original.text("class_column") or original.has_pieces):
         return _rows_of_masks(original, table, side)
     # Labels that have rows of their own can be in a table of their own.
     is_whole = original.is_set("label_rows") and table.path != (original.task.labels_table or original.task.train_table)
     parts = side.parts if side.role == "train" and not is_whole else ("",)
     has_row_for_each_id = key is not None and len(different_rows(table, key.name)) == len(key.distinct)
-    own = side.firsts if has_row_for_each_id else range(len(side))
-    examples = [example for example in own for _ in parts]
+    base_examples = side.firsts if has_row_for_each_id else range(len(side))
+    examples = [example for example in base_examples for _ in parts]
     is_grouped = has_groups and not is_of_groups and len(groups) == len(examples)
-    return _named(side, examples, list(parts) * len(own), key, groups=groups if is_grouped else ())
+    return _name_rows(side, examples, list(parts) * len(base_examples), key, groups=groups if is_grouped else ())
 
 
 def _rows_of_masks(original: Original, table: Table, side: Examples) -> TableRows:
@@ -254,12 +256,12 @@ def _rows_of_masks(original: Original, table: Table, side: Examples) -> TableRow
     has_empty = codes is not None and codes.missing > 0
     rows: list[tuple[int, str]] = []
     for example, shapes in enumerate(side.shapes):
-        there = [number for number, shape in enumerate(shapes) if shape is not EMPTY]
+        numbers = [number for number, shape in enumerate(shapes) if shape is not EMPTY]
         if has_empty:
-            there = (there or [0]) if original.has_pieces else list(range(len(shapes)))
-        rows += [(example, side.parts[number]) for number in there]
-    found = _named(side, [example for example, _ in rows], [""] * len(rows), key_column(original, table))
-    return replace(found, parts=tuple(part for _, part in rows))
+            numbers = (numbers or [0]) if original.has_pieces else list(range(len(shapes)))
+        rows += [(example, side.parts[number]) for number in numbers]
+    mask_rows = _name_rows(side, [example for example, _ in rows], [""] * len(rows), example_id_column(original, table))
+    return replace(mask_rows, parts=tuple(part for _, part in rows))
 
 
 def rows_of_sample(original: Original, side: Examples, size_of: SizeOf) -> TableRows:
@@ -271,29 +273,29 @@ def rows_of_sample(original: Original, side: Examples, size_of: SizeOf) -> Table
         size_of: The width and height of the picture of an example, all of whose pixels are asked for where the real
             sample asks for pixels.
     """
-    known = [_PIXEL.fullmatch(part) for part in side.parts]
-    pixels = [(int(found[1]), int(found[2])) for found in known if found is not None]
+    matches = [_PIXEL.fullmatch(part) for part in side.parts]
+    pixels = [(int(match[1]), int(match[2])) for match in matches if match is not None]
     if original.task.target_kind is TargetKind.IMAGE and len(pixels) == len(side.parts):
         parts = [_pixels_of(size_of(side, example), pixels) for example in range(len(side))]
     else:
         parts = [side.parts] * len(side)
-    examples = [example for example, own in enumerate(parts) for _ in own]
+    examples = [example for example, example_parts in enumerate(parts) for _ in example_parts]
     column = Column(original.task.id_column, ColumnKind.TEXT, ())
-    found = _named(side, examples, [part for own in parts for part in own], column)
+    sample_rows = _name_rows(side, examples, [part for example_parts in parts for part in example_parts], column)
     ids = original.lookup.column(original.task.id_column) if original.lookup is not None else None
     if ids is not None:  # which that table explains
-        return replace(found, key_cells=format_of(ids.present).fresh(len(examples), random_for(0, "lookup")))
+        return replace(sample_rows, key_cells=id_format(ids.present).fresh(len(examples), random_for(0, "lookup")))
     if original.text("mask_rows") == "column":  # which names the part instead of the id
-        return replace(found, key_cells=tuple(side.names[example] for example in examples))
-    return found
+        return replace(sample_rows, key_cells=tuple(side.names[example] for example in examples))
+    return sample_rows
 
 
-def _pixels_of(size: tuple[int, int], known: Sequence[tuple[int, int]]) -> Sequence[str]:
+def _pixels_of(size: tuple[int, int], pixels: Sequence[tuple[int, int]]) -> Sequence[str]:
     """All pixels of a picture (width, height) as `<row>_<column>`, counted and ordered as the known ones are."""
     width, height = size
-    first = min(1, *(number for pixel in known for number in pixel))
+    first = min(1, *(number for pixel in pixels for number in pixel))
     rows, columns = range(first, first + height), range(first, first + width)
-    is_down_the_columns = len(known) > 1 and known[0][0] != known[1][0]
+    is_down_the_columns = len(pixels) > 1 and pixels[0][0] != pixels[1][0]
     if is_down_the_columns:
         return [f"{row}_{column}" for column in columns for row in rows]
     return [f"{row}_{column}" for row in rows for column in columns]
@@ -308,7 +310,7 @@ def rows_of_other(table: Table, data: SyntheticData) -> TableRows:
     repeats = max(1, round(len(column.present) / max(1, len(column.distinct))))
     repeats = min(repeats, _MOST_ROWS_OF_AN_EXAMPLE)
     examples = [example for example in side.firsts for _ in range(repeats)]
-    rows = _named(side, examples, [""] * len(examples), column)
+    rows = _name_rows(side, examples, [""] * len(examples), column)
     return replace(rows, key_cells=tuple(_in_form(cell, form, original.file_suffix) for cell in rows.key_cells))
 
 
@@ -319,7 +321,7 @@ def _rows_beside(original: Original, table: Table) -> int:
     return max(1, min(table.rows, round(rows * share) if table.rows > rows else rows))
 
 
-def _named(
+def _name_rows(
     side: Examples, examples: Sequence[int], parts: Sequence[str], key: Column | None, groups: Sequence[int] = ()
 ) -> TableRows:
     cells = [
@@ -348,28 +350,33 @@ def _link(table: Table, data: SyntheticData) -> tuple[Column, Examples, str] | N
             if in_train + in_test > (_SOME if is_named else _MOSTLY):
                 return column, _sides(data, in_train, in_test), form
         if is_named and not table.is_complete:
-            said = words(table.path)
-            return column, _sides(data, not said & TEST, not said & TRAIN), ""
+            path_words = split_words(table.path)
+            return column, _sides(data, not path_words & TEST, not path_words & TRAIN), ""
     return None
 
 
 def _share(column: Column, side: Examples, form: str, suffix: str) -> float:
-    known = {_in_form(name, form, suffix) for name in side.known}
-    return len(column.distinct & known) / len(column.distinct)
+    known_names = {_in_form(name, form, suffix) for name in side.known_names}
+    return len(column.distinct & known_names) / len(column.distinct)
 
 
 def _in_form(name: str, form: str, suffix: str) -> str:
     if form == "stem":
-        found = suffix_of(name)
-        return name[: -len(found)] if found else name
+        own_suffix = suffix_of(name)
+        return name[: -len(own_suffix)] if own_suffix else name
     return name + suffix if form == "suffixed" else name
 
 
 def _sides(data: SyntheticData, in_train: float, in_test: float) -> Examples:
     if in_train > _SOME and in_test > _SOME:
         train, test = data.train, data.test
-        seen = Labels({}, (), train.seen.marks + test.seen.marks, train.seen.levels + test.seen.levels)
-        return Examples("both", train.known + test.known, train.names + test.names, seen, seen)
+        labels = ExampleLabels(
+            {},
+            (),
+            train.shown_labels.marks + test.shown_labels.marks,
+            train.shown_labels.levels + test.shown_labels.levels,
+        )
+        return Examples("both", train.known_names + test.known_names, train.names + test.names, labels, labels)
     return data.train if in_train >= in_test else data.test
 
 
@@ -387,12 +394,12 @@ class TableMaker:
     Attributes:
         data: The examples.
         size_of: The width and height of the picture of an example.
-        done: The cells of each table so far, by path.
+        filled_tables: The cells of each table so far, by path.
     """
 
     data: SyntheticData
     size_of: SizeOf
-    done: dict[str, Rows] = field(default_factory=dict)
+    filled_tables: dict[str, Rows] = field(default_factory=dict)
 
     @property
     def original(self) -> Original:
@@ -418,66 +425,70 @@ class TableMaker:
         if original.sample is not None:
             self._add_sample(original.sample)
         for table in original.survey.tables:
-            if table.path not in self.done:
+            if table.path not in self.filled_tables:
                 self._add(table, rows_of_other(table, self.data))
-        return self.done
+        return self.filled_tables
 
     def _scatter_repeated_ids(self) -> None:
         """Puts the training rows of an id apart, and exact copies of rows among them, where the real table has such."""
         original, train, key = self.original, self.original.train, repeatable_ids(self.original)
         if train is None or key is None or key.is_unique:
             return
-        source, known = original.random("order", train.path), different_rows(train, key.name)
-        cells = self.done[train.path].values()
-        rows, different = len(self.done[train.path][key.name]), len(set(zip(*cells, strict=True)))
-        order, copies = list(range(rows)), round(different * len(key.present) / len(known)) - rows
+        source, sampled_rows = original.random("order", train.path), different_rows(train, key.name)
+        cells = self.filled_tables[train.path].values()
+        rows, different = len(self.filled_tables[train.path][key.name]), len(set(zip(*cells, strict=True)))
+        order, copies = list(range(rows)), round(different * len(key.present) / len(sampled_rows)) - rows
         order += source.sample(order, max(0, min(copies, rows)))
-        is_scattered = sum(one[0] != other[0] for one, other in pairwise(known)) >= len(key.distinct)
+        is_scattered = sum(previous[0] != current[0] for previous, current in pairwise(sampled_rows)) >= len(
+            key.distinct
+        )
         order = source.sample(order, len(order)) if is_scattered else sorted(order)
         for path in {train.path, original.task.labels_table or train.path}:
-            if {len(cells) for cells in self.done[path].values()} == {rows}:
-                self.done[path] = {name: [cells[row] for row in order] for name, cells in self.done[path].items()}
+            if {len(cells) for cells in self.filled_tables[path].values()} == {rows}:
+                self.filled_tables[path] = {
+                    name: [cells[row] for row in order] for name, cells in self.filled_tables[path].items()
+                }
 
     def _add_test(self, test: Table) -> None:
         """Where one table has both, the test rows stand behind the training rows, and lack the targets."""
-        labelled, targets = self.done.get(test.path, {}), set(self.original.task.targets)
+        train_rows, targets = self.filled_tables.get(test.path, {}), set(self.original.task.targets)
         self._add(test, rows_of_role(self.original, test, self.data.test))
-        self.done[test.path] = with_different_ids(self.original, self.done[test.path])
-        if labelled:
-            rows = self.done[test.path].items()
-            unlabelled = {name: [None] * len(cells) if name in targets else cells for name, cells in rows}
-            self.done[test.path] = {name: [*cells, *unlabelled[name]] for name, cells in labelled.items()}
+        self.filled_tables[test.path] = with_different_ids(self.original, self.filled_tables[test.path])
+        if train_rows:
+            rows = self.filled_tables[test.path].items()
+            test_rows = {name: [None] * len(cells) if name in targets else cells for name, cells in rows}
+            self.filled_tables[test.path] = {name: [*cells, *test_rows[name]] for name, cells in train_rows.items()}
 
     def _add(self, table: Table, frame: TableRows) -> None:
         if frame.side is None:
             frame = self._covering_categories(table, frame)
         is_of_pixels = self.original.labels_from == "pixels" and frame.side is not None
         rows = pixel_cells(table, lambda side: self._shades(frame, side)) if is_of_pixels else {}
-        composed = {name: parts for name, parts in _composed(table).items() if name != frame.key}
+        composites = {name: parts for name, parts in _find_composites(table).items() if name != frame.key}
         informative = self._informative()
         for column in table.columns:
-            if column.name in rows or column.name in composed:
+            if column.name in rows or column.name in composites:
                 continue
-            given = self._given(table, column, frame)
-            rows[column.name] = given if given is not None else self._drawn(table, column, frame, informative)
-        for name, (first, second) in composed.items():
+            cells = self._identity_cells(table, column, frame)
+            rows[column.name] = cells if cells is not None else self._sample_cells(table, column, frame, informative)
+        for name, (first, second) in composites.items():
             pairs = zip(rows[first], rows[second], strict=True)
-            rows[name] = [f"{one or ''}_{other or ''}" for one, other in pairs]
-        self.done[table.path] = rows
+            rows[name] = [f"{first_cell or ''}_{second_cell or ''}" for first_cell, second_cell in pairs]
+        self.filled_tables[table.path] = rows
 
-    def _given(self, table: Table, column: Column, frame: TableRows) -> Cells | None:
+    def _identity_cells(self, table: Table, column: Column, frame: TableRows) -> Cells | None:
         """The cells of a column that says who or what a row is; None for all others."""
         if frame.key_cells and column.name == frame.key:
             return list(frame.key_cells)
         if frame.parts and column.name == self.original.text("class_column"):
             return list(frame.parts)
         is_train = frame.side is self.data.train
-        given = self._labels(column, frame) if is_train else self._looked_up(table, column, frame)
-        if given is None and frame.side is not None:
+        values = self._labels(column, frame) if is_train else self._looked_up(table, column, frame)
+        if values is None and frame.side is not None:
             cells = folder_cells(self.original, table, column, frame.side)
-            given = [cells[example] for example in frame.examples] if cells else None
-        if given is not None:
-            return given
+            values = [cells[example] for example in frame.examples] if cells else None
+        if values is not None:
+            return values
         if frame.groups and column.name == self.original.text("group_column"):
             return self._group_names(column, frame)
         if frame.groups and column.name == self.original.text("order_column"):
@@ -511,11 +522,13 @@ class TableMaker:
             return None
         if frame.side is None and len(frame) == len(column.distinct) and self._is_category(column):
             return list(column.values)
-        used = {cell for rows in self.done.values() for cell in rows.get(column.name, ()) if cell is not None}
+        used_ids = {
+            cell for rows in self.filled_tables.values() for cell in rows.get(column.name, ()) if cell is not None
+        }
         source = self._source(table, column)
-        return list(format_of(column.present).fresh(len(frame), source, used))
+        return list(id_format(column.present).fresh(len(frame), source, used_ids))
 
-    def _drawn(self, table: Table, column: Column, frame: TableRows, informative: Sequence[str]) -> Cells:
+    def _sample_cells(self, table: Table, column: Column, frame: TableRows, informative: Sequence[str]) -> Cells:
         source = self._source(table, column)
         quantiles = even_quantiles(len(frame), source)
         if column.name in informative and frame.side is not None:
@@ -532,16 +545,16 @@ class TableMaker:
         task, train, test = self.original.task, self.original.train, self.original.test
         if train is None:
             return ()
-        known = set(test.column_names) if test is not None else set(train.column_names)
-        others = {*task.targets, task.id_column, *map(self.original.text, ("group_column", "order_column"))}
+        input_names = set(test.column_names) if test is not None else set(train.column_names)
+        role_names = {*task.targets, task.id_column, *map(self.original.text, ("group_column", "order_column"))}
         features = [
             column
             for column in train.columns
-            if column.name in known - others and not is_id_like(column) and len(column.distinct) > 1
+            if column.name in input_names - role_names and not is_id_like(column) and len(column.distinct) > 1
         ]
         numbers = [column.name for column in features if column.kind in NUMBERS and not is_categorical(column)]
-        few = [column.name for column in features if is_categorical(column)]
-        return tuple((numbers if len(numbers) >= _INFORMATIVE else numbers + few)[:_INFORMATIVE])
+        categories = [column.name for column in features if is_categorical(column)]
+        return tuple((numbers if len(numbers) >= _INFORMATIVE else numbers + categories)[:_INFORMATIVE])
 
     def _shades(self, frame: TableRows, side: int) -> Iterator[Sequence[float]]:
         """The pixels of the picture of each row, from 0 to 255."""
@@ -562,13 +575,15 @@ class TableMaker:
     def _group_names(self, column: Column, frame: TableRows) -> Cells:
         count = max(frame.groups) + 1
         source = self.original.random("group names", column.name, frame.side.role if frame.side else "")
-        earlier = [cell for rows in self.done.values() for cell in rows.get(column.name, ()) if cell is not None]
-        known = self._in_training(column)
-        shared = len(column.distinct & known.distinct) if known is not None else 0
-        if earlier and shared > _MOST_GROUPS_SHARED * len(column.distinct):
+        earlier = [
+            cell for rows in self.filled_tables.values() for cell in rows.get(column.name, ()) if cell is not None
+        ]
+        train_column = self._in_training(column)
+        shared_count = len(column.distinct & train_column.distinct) if train_column is not None else 0
+        if earlier and shared_count > _MOST_GROUPS_SHARED * len(column.distinct):
             names: Sequence[str] = list(dict.fromkeys(earlier)) * count
         else:
-            names = format_of(tuple(dict.fromkeys(column.present))).fresh(count, source, set(earlier))
+            names = id_format(tuple(dict.fromkeys(column.present))).fresh(count, source, set(earlier))
         return [names[group] for group in frame.groups]
 
     def _steps(self, table: Table, column: Column, frame: TableRows) -> Cells:
@@ -579,9 +594,9 @@ class TableMaker:
         counts = [frame.groups.count(number) for number in range(max(frame.groups) + 1)]
         cells: Cells = []
         for count in counts:
-            fitting = [run for run in runs if len(run) >= count] or runs[-1:]
-            run = source.choice(fitting)
-            cells += [column.values[run[min(step, len(run) - 1)]] for step in range(count)]
+            fitting = [group_rows for group_rows in runs if len(group_rows) >= count] or runs[-1:]
+            group_rows = source.choice(fitting)
+            cells += [column.values[group_rows[min(step, len(group_rows) - 1)]] for step in range(count)]
         return cells
 
     def _covering_categories(self, table: Table, frame: TableRows) -> TableRows:
@@ -592,9 +607,11 @@ class TableMaker:
         return frame
 
     def _is_category(self, column: Column) -> bool:
-        same = self._in_training(column)
+        train_column = self._in_training(column)
         return (
-            same is not None and is_categorical(same) and len(same.distinct & column.distinct) > len(same.distinct) / 2
+            train_column is not None
+            and is_categorical(train_column)
+            and len(train_column.distinct & column.distinct) > len(train_column.distinct) / 2
         )
 
     def _in_training(self, column: Column) -> Column | None:
@@ -605,16 +622,16 @@ class TableMaker:
         """The test ids in their order, and beside them what the sample says for the first of its ids."""
         task, side = self.original.task, self.data.test
         frame = rows_of_sample(self.original, side, self.size_of)
-        known = self.done.get(task.test_table, {})
-        ids = ids_of_rows(self.original, known)
+        test_rows = self.filled_tables.get(task.test_table, {})
+        ids = ids_of_rows(self.original, test_rows)
         if ids:
             parts = [f"_{part}" if part else "" for part in frame.parts]
             keys = tuple(f"{ids[row]}{part}" for row, part in zip(frame.examples, parts, strict=True))
             frame = replace(frame, key_cells=keys)
         rows: Rows = {}
         for column in sample.columns:
-            if len(side.parts) == 1 and column.name in known and len(known[column.name]) == len(frame):
-                rows[column.name] = list(known[column.name])
+            if len(side.parts) == 1 and column.name in test_rows and len(test_rows[column.name]) == len(frame):
+                rows[column.name] = list(test_rows[column.name])
             elif column.name == task.id_column:
                 rows[column.name] = list(frame.key_cells)
             elif column.name == self.original.text("class_column"):
@@ -627,23 +644,26 @@ class TableMaker:
             owners = rows[task.id_column]
             firsts = [row for row, owner in enumerate(owners) if owner not in owners[:row]]
             rows = {name: [cells[row] for row in firsts] for name, cells in rows.items()}
-        self.done[sample.path] = rows
+        self.filled_tables[sample.path] = rows
 
     def _source(self, table: Table, column: Column) -> random.Random:
         return self.original.random("cells", table.path, column.name)
 
 
-def _composed(table: Table) -> Mapping[str, tuple[str, str]]:
+def _find_composites(table: Table) -> Mapping[str, tuple[str, str]]:
     """Columns that are two other ones with an underscore between them, such as `row_id`."""
     columns = [column for column in table.columns[:_COMPOSED_COLUMNS] if len(column.values) > 1]
-    found: dict[str, tuple[str, str]] = {}
+    composites: dict[str, tuple[str, str]] = {}
     for whole in columns:
         values = whole.values[:_ROWS_COMPARED]
         if whole.kind is not ColumnKind.TEXT or not all(value is not None and "_" in value for value in values):
             continue
         for first in columns:
             for second in columns:
-                joined = (f"{one}_{other}" for one, other in zip(first.values, second.values, strict=True))
-                if whole not in (first, second) and all(map(str.__eq__, map(str, values), joined)):
-                    found[whole.name] = (first.name, second.name)
-    return {name: parts for name, parts in found.items() if not found.keys() & set(parts)}
+                composed_values = (
+                    f"{first_value}_{second_value}"
+                    for first_value, second_value in zip(first.values, second.values, strict=True)
+                )
+                if whole not in (first, second) and all(map(str.__eq__, map(str, values), composed_values)):
+                    composites[whole.name] = (first.name, second.name)
+    return {name: parts for name, parts in composites.items() if not composites.keys() & set(parts)}

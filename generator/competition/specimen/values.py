@@ -86,12 +86,12 @@ class Vocabulary:
         like = self.texts[min(int(quantile * len(self.texts)), len(self.texts) - 1)]
         pieces = pieces_of(like)
         positions = [position for position, piece in enumerate(pieces) if piece and not piece.isspace()]
-        told = source.choice(positions) if telling and positions else -1  # at least one word tells
+        marked_position = source.choice(positions) if telling and positions else -1  # at least one word tells
         for position in positions:
             piece = pieces[position]
             # A word has the mark of the one in its place, so that names and sentences keep their form.
             mark = _mark(piece) if piece.isascii() else ""
-            if telling and (position == told or source.random() < _SHARE_OF_MARKS):
+            if telling and (position == marked_position or source.random() < _SHARE_OF_MARKS):
                 pieces[position] = source.choice(telling) + mark
             else:
                 # A language without spaces keeps its own characters, so that sentences stay of one language.
@@ -137,11 +137,11 @@ def is_prose(values: Sequence[str]) -> bool:
 
     Two words with a number among them are a code.
     """
-    several = 0
+    prose_count = 0
     for value in values:
         words = [piece for piece in pieces_of(value) if piece and not piece.isspace()]
-        several += len(words) > 2 or (len(words) > 1 and not _DIGIT.search(value))  # noqa: PLR2004 - see above
-    return several > len(values) / 2
+        prose_count += len(words) > 2 or (len(words) > 1 and not _DIGIT.search(value))  # noqa: PLR2004 - see above
+    return prose_count > len(values) / 2
 
 
 def pieces_of(text: str) -> list[str]:
@@ -192,67 +192,67 @@ class _Count:
 
 @dataclass(frozen=True)
 class IdFormat:
-    """The format of a competition's ids; see `format_of`.
+    """The format of a competition's ids; see `id_format`.
 
     Attributes:
         shapes: One for each known id, so that frequent shapes are drawn often.
-        known: The ids that it was learned from.
+        known_ids: The ids that it was learned from.
         is_counted: Whether the ids are numbered, so that known ones cannot be avoided.
         is_sorted: Whether the known ids grow.
     """
 
     shapes: tuple[_Part, ...]
-    known: frozenset[str]
+    known_ids: frozenset[str]
     is_counted: bool
     is_sorted: bool
 
-    def fresh(self, wanted: int, source: random.Random, avoid: Collection[str] = ()) -> tuple[str, ...]:
+    def fresh(self, size: int, source: random.Random, avoid: Collection[str] = ()) -> tuple[str, ...]:
         """So many different ids that are neither known nor among those to avoid."""
-        taken = set(avoid) | (set() if self.is_counted else self.known)
-        made: list[str] = []
-        tries = wanted * _TRIES_PER_ID
+        used_ids = set(avoid) | (set() if self.is_counted else self.known_ids)
+        ids: list[str] = []
+        tries = size * _TRIES_PER_ID
         for attempt in count():
-            if len(made) == wanted:
+            if len(ids) == size:
                 break
             index = attempt if attempt < tries else attempt - tries
             text = source.choice(self.shapes)(source, index)
-            candidate = text if attempt < tries else _numbered(text, index)
-            if candidate not in taken:
-                taken.add(candidate)
-                made.append(candidate)
-        return tuple(sorted(made, key=_sort_key) if self.is_sorted else made)
+            candidate = text if attempt < tries else _insert_number(text, index)
+            if candidate not in used_ids:
+                used_ids.add(candidate)
+                ids.append(candidate)
+        return tuple(sorted(ids, key=_sort_key) if self.is_sorted else ids)
 
 
-def format_of(values: Sequence[str]) -> IdFormat:
+def id_format(values: Sequence[str]) -> IdFormat:
     """Learns how ids are formed: numbers, padded numbers, hexadecimal codes, UUIDs, `prefix_number`, names of files.
 
     Args:
         values: Known ids in their order; if there are none, ids are numbers from 0.
     """
     values = values or _NUMBERS
-    learned = (*values[:_NEIGHBOURS], *evenly_drawn(values[_NEIGHBOURS:], _OTHERS))
+    sampled_values = (*values[:_NEIGHBOURS], *evenly_drawn(values[_NEIGHBOURS:], _OTHERS))
     dates = _date(values)
     if dates is not None:
         return IdFormat((dates,), frozenset(values), is_counted=False, is_sorted=list(values) == sorted(values))
-    split = [tuple(_BETWEEN_PARTS.split(value)) for value in learned]
+    split = [tuple(_BETWEEN_PARTS.split(value)) for value in sampled_values]
     by_shape: dict[tuple[str, ...], list[tuple[str, ...]]] = defaultdict(list)
     for pieces in split:
         by_shape[pieces[1::2]].append(pieces[::2])
-    parts = {shape: [_part(column) for column in zip(*known, strict=True)] for shape, known in by_shape.items()}
+    parts = {shape: [_part(column) for column in zip(*part_rows, strict=True)] for shape, part_rows in by_shape.items()}
     shapes = {separators: _in_shape(of_shape, separators) for separators, of_shape in parts.items()}
-    keys = [_sort_key(value) for value in learned]
+    keys = [_sort_key(value) for value in sampled_values]
     return IdFormat(
         shapes=tuple(shapes[pieces[1::2]] for pieces in split),
-        known=frozenset(values),
+        known_ids=frozenset(values),
         is_counted=any(isinstance(part, _Count) for of_shape in parts.values() for part in of_shape),
-        is_sorted=len(learned) > 1 and all(one <= other for one, other in pairwise(keys)),
+        is_sorted=len(sampled_values) > 1 and all(key <= next_key for key, next_key in pairwise(keys)),
     )
 
 
-def are_alike(value: str, others: Sequence[str]) -> bool:
+def are_alike(value: str, known_values: Sequence[str]) -> bool:
     """True if an id has the separators of one of some others."""
     separators = _BETWEEN_PARTS.findall(value)
-    return any(_BETWEEN_PARTS.findall(other) == separators for other in others)
+    return any(_BETWEEN_PARTS.findall(known_value) == separators for known_value in known_values)
 
 
 def _date(values: Sequence[str]) -> _Part | None:
@@ -277,8 +277,8 @@ def _in_shape(parts: Sequence[_Part], separators: Sequence[str]) -> _Part:
     """Writes parts with separators between them."""
 
     def write(source: random.Random, index: int) -> str:
-        first, *others = [part(source, index) for part in parts]
-        return first + "".join(map("".join, zip(separators, others, strict=True)))
+        first, *other_parts = [part(source, index) for part in parts]
+        return first + "".join(map("".join, zip(separators, other_parts, strict=True)))
 
     return write
 
@@ -290,7 +290,7 @@ def _part(values: Sequence[str]) -> _Part:
     if is_single or 1 < len(distinct) <= _WORDS_PER_VALUE * len(values):
         is_code = len(distinct) > 1 and has_digits and min(map(len, distinct)) >= _SHORTEST_HEX
         # One of a few words, such as `train` or `jpg`.
-        return _repeated(distinct) if is_code else lambda source, _: source.choice(values)
+        return _shared_code(distinct) if is_code else lambda source, _: source.choice(values)
     if all(value.isascii() and value.isdecimal() and len(value) <= _LONGEST_NUMBER for value in distinct):
         return _numeric(distinct, len(values))
     return _code(distinct)
@@ -299,21 +299,30 @@ def _part(values: Sequence[str]) -> _Part:
 def _code(distinct: Sequence[str]) -> _Part:
     """Writes letters and digits like those of the known values, behind the letters that these begin with."""
     first, last = distinct[0], distinct[-1]  # they are sorted, so what these two begin with all do
-    same = next((at for at, (one, other) in enumerate(zip(first, last, strict=False)) if one != other), len(first))
+    common_length = next(
+        (
+            at
+            for at, (first_letter, last_letter) in enumerate(zip(first, last, strict=False))
+            if first_letter != last_letter
+        ),
+        len(first),
+    )
     letters = {character.lower() for value in distinct for character in value if character in _LOWER + _UPPER}
     is_hex = letters <= set(_HEX) and min(map(len, distinct)) >= _SHORTEST_HEX
-    prefix = "" if is_hex else re.split(r"\d", first[:same], maxsplit=1)[0]
+    prefix = "" if is_hex else re.split(r"\d", first[:common_length], maxsplit=1)[0]
     lower, upper = (_HEX, _HEX.upper()) if is_hex else (_LOWER, _UPPER)
     alphabets = dict.fromkeys(_DIGITS, _DIGITS) | dict.fromkeys(_LOWER, lower) | dict.fromkeys(_UPPER, upper)
 
     def write(source: random.Random, index: int) -> str:  # noqa: ARG001 - as the other parts
         behind = source.choice(distinct)[len(prefix) :]
-        return prefix + "".join(source.choice(alphabets[each]) if each in alphabets else each for each in behind)
+        return prefix + "".join(
+            source.choice(alphabets[character]) if character in alphabets else character for character in behind
+        )
 
     return write
 
 
-def _repeated(distinct: Sequence[str]) -> _Part:
+def _shared_code(distinct: Sequence[str]) -> _Part:
     """Writes codes that several ids share, such as that of a car which is seen from several sides."""
     code = _code(distinct)
 
@@ -325,7 +334,7 @@ def _repeated(distinct: Sequence[str]) -> _Part:
     return write
 
 
-def _numeric(distinct: Sequence[str], known: int) -> _Part:
+def _numeric(distinct: Sequence[str], value_count: int) -> _Part:
     numbers = sorted(map(int, distinct))
     lowest, highest = numbers[0], numbers[-1]
     is_padded = any(len(value) > 1 and value.startswith("0") for value in distinct)
@@ -333,12 +342,12 @@ def _numeric(distinct: Sequence[str], known: int) -> _Part:
     if len(numbers) == 1:
         digits = len(distinct[0])
         lowest, highest = 10 ** (digits - 1), 10**digits - 1
-    elif len(numbers) > known / 2 and len(numbers) > _DENSE * (highest - lowest + 1):
+    elif len(numbers) > value_count / 2 and len(numbers) > _DENSE * (highest - lowest + 1):
         return _Count(lowest, width)
     return lambda source, _: str(source.randint(lowest, highest)).zfill(width)
 
 
-def _numbered(text: str, index: int) -> str:
+def _insert_number(text: str, index: int) -> str:
     """The text with its longest part replaced by a number, where nothing else makes it different.
 
     Letters in front of digits stay, so that `p7` becomes `p12`, and no codes become numbers.
@@ -383,13 +392,13 @@ def cells_like(
     """
     if not column.present or not quantiles:
         return [None] * len(quantiles)
-    made = _maker(column)(column, quantiles, source)
+    values = _maker(column)(column, quantiles, source)
     is_text = column.kind is ColumnKind.TEXT and not is_categorical(column) and not _are_lists(column)
     if is_text and is_prose(column.present):
-        made = _prose(column, len(quantiles), source, marks)
+        values = _prose(column, len(quantiles), source, marks)
     if column.kind in _ORDERED and _grows(column):
-        made = sorted(made, key=_order(column))
-    cells: Cells = list(made)
+        values = sorted(values, key=_order(column))
+    cells: Cells = list(values)
     for row in _missing_rows(column, len(cells), source):
         cells[row] = None
     return _of_same_kind(cells, column, source)
@@ -397,8 +406,8 @@ def cells_like(
 
 def is_categorical(column: Column) -> bool:
     """True if the column holds a few values again and again: categories."""
-    few = max(_FEW, _FEW_SHARE * len(column.present))
-    return len(column.distinct) <= min(few, len(column.present) / 2)
+    limit = max(_FEW, _FEW_SHARE * len(column.present))
+    return len(column.distinct) <= min(limit, len(column.present) / 2)
 
 
 def is_id_like(column: Column) -> bool:
@@ -437,21 +446,21 @@ def _numbers_among_marks(column: Column) -> Column | None:
 def _categories(column: Column, quantiles: Sequence[float], source: random.Random) -> list[str]:
     """Values by their frequencies; each occurs at least once where there are rows enough."""
     values = sorted(column.present, key=_order(column))
-    made = [_at(values, quantile) for quantile in quantiles]
-    absent = sorted(column.distinct - set(made))
-    if 2 * len(absent) <= len(made):
-        for row, value in zip(sorted(source.sample(range(len(made)), len(absent))), absent, strict=True):
-            if made.count(made[row]) > 1:
-                made[row] = value
-    return made
+    cells = [_at(values, quantile) for quantile in quantiles]
+    absent = sorted(column.distinct - set(cells))
+    if 2 * len(absent) <= len(cells):
+        for row, value in zip(sorted(source.sample(range(len(cells)), len(absent))), absent, strict=True):
+            if cells.count(cells[row]) > 1:
+                cells[row] = value
+    return cells
 
 
 def _numbers(column: Column, quantiles: Sequence[float], source: random.Random) -> list[str]:  # noqa: ARG001 - as the others
     values = sorted(column.present, key=_order(column))
-    return [_between(values, quantile) for quantile in quantiles]
+    return [_interpolate(values, quantile) for quantile in quantiles]
 
 
-def _between(values: Sequence[str], quantile: float) -> str:
+def _interpolate(values: Sequence[str], quantile: float) -> str:
     """A number between two neighbours, with as many decimals as one of them."""
     at = quantile * (len(values) - 1)
     lower, upper = values[int(at)], values[min(int(at) + 1, len(values) - 1)]
@@ -469,45 +478,45 @@ def _integers(column: Column, quantiles: Sequence[float], source: random.Random)
     if max(map(len, column.distinct)) > _LONGEST_INTEGER:
         return _codes(column, quantiles, source)
     values = sorted(int(value) for value in column.present)
-    padded = {len(value.strip()) for value in column.distinct}
-    is_padded = len(padded) == 1 and any(value.startswith("0") and len(value) > 1 for value in column.distinct)
-    width = max(padded) if is_padded else 0
-    made = []
+    widths = {len(value.strip()) for value in column.distinct}
+    is_padded = len(widths) == 1 and any(value.startswith("0") and len(value) > 1 for value in column.distinct)
+    width = max(widths) if is_padded else 0
+    numbers = []
     for quantile in quantiles:
         at = quantile * (len(values) - 1)
         low, high = values[int(at)], values[min(int(at) + 1, len(values) - 1)]
-        made.append(str(round(low + (high - low) * (at - int(at)))).zfill(width))
-    return made
+        numbers.append(str(round(low + (high - low) * (at - int(at)))).zfill(width))
+    return numbers
 
 
 def _dates(column: Column, quantiles: Sequence[float], source: random.Random) -> list[str]:
     """The day of one value with the time of another, in whatever notation they are."""
     values = sorted(column.present)
-    made = [_at(values, quantile) for quantile in quantiles]
+    dates = [_at(values, quantile) for quantile in quantiles]
     for mark in ("T", " "):
         if all(value.count(mark) == 1 for value in column.distinct):
             times = [value.partition(mark)[2] for value in values]
-            return [value.partition(mark)[0] + mark + source.choice(times) for value in made]
-    return made
+            return [value.partition(mark)[0] + mark + source.choice(times) for value in dates]
+    return dates
 
 
 def _codes(column: Column, quantiles: Sequence[float], source: random.Random) -> list[str]:
     """New codes of the same format, which repeat as often as the sampled ones."""
     share = len(column.distinct) / len(column.present)
-    different = format_of(column.present).fresh(max(1, math.ceil(share * len(quantiles))), source)
+    different = id_format(column.present).fresh(max(1, math.ceil(share * len(quantiles))), source)
     return [_at(different, quantile) for quantile in quantiles]
 
 
 def _lists(column: Column, quantiles: Sequence[float], source: random.Random) -> list[str]:
     """Lists of the sampled lengths with elements of any of them."""
     lists = sorted((json.loads(value) for value in column.present), key=len)
-    elements = [element for one in lists for element in one] or [None]
-    made = []
+    elements = [element for value_list in lists for element in value_list] or [None]
+    texts = []
     for quantile in quantiles:
         length = min(len(lists[min(int(quantile * len(lists)), len(lists) - 1)]), _LONGEST_LIST)
-        drawn = source.sample(elements, length) if length <= len(elements) else []
-        made.append(json.dumps(drawn, ensure_ascii=False))
-    return made
+        new_list = source.sample(elements, length) if length <= len(elements) else []
+        texts.append(json.dumps(new_list, ensure_ascii=False))
+    return texts
 
 
 def _are_lists(column: Column) -> bool:
@@ -523,15 +532,15 @@ def _prose(column: Column, count: int, source: random.Random, marks: Sequence[Se
     vocabulary = vocabulary_of(column.present)
     # The lengths are drawn anew: they would tell of the class too, and more plainly than words do.
     lengths = even_quantiles(count, source)
-    made: set[str] = set()
+    used_texts: set[str] = set()
     texts = []
     for row, length in enumerate(lengths):
         text = vocabulary.write(length, marks[row] if marks else (), source)
         for _ in range(_TRIES * column.is_unique):
-            if text not in made:
+            if text not in used_texts:
                 break
             text = vocabulary.write(source.random(), marks[row] if marks else (), source)
-        made.add(text)
+        used_texts.add(text)
         texts.append(text)
     return texts
 
@@ -545,7 +554,7 @@ def _order(column: Column) -> Callable[[str], tuple[float, str]]:
 def _grows(column: Column) -> bool:
     """True if the rows are in the order of this column."""
     keys = list(map(_order(column), column.present))
-    return len(set(keys)) > 2 and all(one <= other for one, other in pairwise(keys))  # noqa: PLR2004 - a switch is no order
+    return len(set(keys)) > 2 and all(key <= next_key for key, next_key in pairwise(keys))  # noqa: PLR2004 - a switch is no order
 
 
 def _at(values: Sequence[str], quantile: float) -> str:

@@ -10,7 +10,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
-from generator.competition.survey.columns import is_table_name, read_table
+from generator.competition.survey.columns import is_table_name, read_table_sample
 from generator.competition.survey.facts import MOST_TABLES, Folder, Survey, Table, bounds_for
 from generator.competition.survey.media import find_server, folders_of, take_records
 from generator.competition.survey.sources import (
@@ -69,13 +69,18 @@ def survey_files(files: Files, directories: Sequence[Directory], notes: Sequence
     """
     record_groups, directories, record_notes = take_records(files, directories)
     with ExitStack() as stack:
-        zipped = [found.path_of(name) for found in directories for name in found.names if suffix_of(name) == ".zip"]
-        archives, archive_notes = open_archives(stack, files, zipped)
-        mounted = Mounted(files, _without_files(directories, {archive.path for archive in archives}))
-        tables, folders, table_notes = _survey_sources([mounted, *archives], files.limits)
+        zip_paths = [
+            directory.path_of(name)
+            for directory in directories
+            for name in directory.names
+            if suffix_of(name) == ".zip"
+        ]
+        archives, archive_notes = open_archives(stack, files, zip_paths)
+        mount = Mounted(files, _without_files(directories, {archive.path for archive in archives}))
+        tables, folders, table_notes = _survey_sources([mount, *archives], files.limits)
     return Survey(
         tables=tuple(sorted(tables, key=lambda table: table.path)),
-        folders=tuple(sorted(folders, key=lambda found: found.path)),
+        folders=tuple(sorted(folders, key=lambda folder: folder.path)),
         records=record_groups,
         notes=(*notes, *record_notes, *archive_notes, *table_notes),
         server=find_server(files, directories),
@@ -91,11 +96,11 @@ def _survey_sources(sources: Sequence[FileSource], limits: SurveyLimits) -> tupl
         table, remarks = _read(source, path, bounds)
         notes += (f"{printable(path)} {remark}." for remark in remarks)
         tables += [table] if table is not None else []
-    taken = {table.path for table in tables}
+    table_paths = {table.path for table in tables}
     folders: list[Folder] = []
     for source in sources:
-        others = _without_files(source.directories, taken)
-        folders += folders_of(others, source.head, limits=limits, is_archive=isinstance(source, Archive))
+        other_directories = _without_files(source.directories, table_paths)
+        folders += folders_of(other_directories, source.head, limits=limits, is_archive=isinstance(source, Archive))
     if len(candidates) > MOST_TABLES:
         notes.append(f"Of {len(candidates):,} tables, {MOST_TABLES} were looked at.")
     return tables, folders, notes
@@ -105,15 +110,15 @@ def _table_paths(source: FileSource) -> list[str]:
     """The files that may be tables, those that lie highest first; in a folder of many, each is an example."""
     paths: list[str] = []
     for directory in source.directories:
-        named = [name for name in directory.names if is_table_name(name)]
-        paths += map(directory.path_of, named if len(named) <= _MOST_TABLES_OF_A_FOLDER else ())
+        table_names = [name for name in directory.names if is_table_name(name)]
+        paths += map(directory.path_of, table_names if len(table_names) <= _MOST_TABLES_OF_A_FOLDER else ())
     return sorted(paths, key=lambda path: (path.count("/"), path))
 
 
 def _read(source: FileSource, path: str, bounds: SampleBounds) -> tuple[Table | None, tuple[str, ...]]:
     """A table, or None where it is none, and remarks."""
     try:
-        return read_table(source, path, bounds)
+        return read_table_sample(source, path, bounds)
     except NotATableError:
         return None, ()
     except UnreadableTableError as error:
@@ -125,8 +130,8 @@ def _read(source: FileSource, path: str, bounds: SampleBounds) -> tuple[Table | 
 def _without_files(directories: Sequence[Directory], paths: Set[str]) -> tuple[Directory, ...]:
     folders = {path.rpartition("/")[0] for path in paths}
     return tuple(
-        replace(found, names=tuple(name for name in found.names if found.path_of(name) not in paths))
-        if found.path in folders
-        else found
-        for found in directories
+        replace(directory, names=tuple(name for name in directory.names if directory.path_of(name) not in paths))
+        if directory.path in folders
+        else directory
+        for directory in directories
     )

@@ -60,14 +60,14 @@ _BETWEEN = " \u2019\u00a0\u202f"  # with the apostrophe of Switzerland, and spac
 _MULTIPLES = frozenset(("k", "m", "b", "bn", "mn", "mio", "mrd", "t", "million", "billion", "thousand"))
 
 
-def _formatted(thousands: str, decimal: str) -> re.Pattern[str]:
+def _number_pattern(thousands: str, decimal: str) -> re.Pattern[str]:
     whole = rf"[0-9]{{1,3}}(?:[{thousands}'{_BETWEEN}][0-9]{{3}})+|[0-9]+"
     digits = rf"(?P<digits>(?:{whole})(?:{decimal}[0-9]+)?|{decimal}[0-9]+)"
     before = rf"(?P<open>\()?\s*(?P<sign>[+-])?\s*(?P<before>{_CURRENCY})?\s*(?P<second>[+-])?"
     return re.compile(rf"\s*{before}\s*{digits}\s*(?P<after>{_UNIT})?\s*(?P<close>\))?\s*")
 
 
-_FORMATTED = {".": _formatted(",", r"\."), ",": _formatted(r"\.", ",")}
+_FORMATTED = {".": _number_pattern(",", r"\."), ",": _number_pattern(r"\.", ",")}
 _WITH_COMMA = re.compile(r"\s*[+-]?(?:[0-9]+|[0-9]*,[0-9]+)(?:[eE][+-]?[0-9]+)?\s*")
 _PATTERNS = {
     ColumnKind.INTEGER: _INTEGER,
@@ -85,12 +85,12 @@ def column_of(name: str, values: Iterable[str | None], kind: ColumnKind | None =
         values: In the order of the rows, None where missing.
         kind: What the values are, where the file itself says it.
     """
-    shared: dict[str, str] = {}
-    kept = tuple(None if value is None else shared.setdefault(value, value) for value in values)
-    return Column(name=name, kind=(kind if shared else None) or kind_of(shared), values=kept)
+    unique_values: dict[str, str] = {}
+    cells = tuple(None if value is None else unique_values.setdefault(value, value) for value in values)
+    return Column(name=name, kind=(kind if unique_values else None) or kind_of(unique_values), values=cells)
 
 
-def columns_of(sample: Sample) -> tuple[tuple[Column, ...], tuple[str, ...]]:
+def build_columns(sample: Sample) -> tuple[tuple[Column, ...], tuple[str, ...]]:
     """Builds the columns of a sample; a short row is filled up with missing values, a long one is cut.
 
     In a text, markers such as `NA` stand for missing values; the other formats have nulls of their own.
@@ -103,26 +103,26 @@ def columns_of(sample: Sample) -> tuple[tuple[Column, ...], tuple[str, ...]]:
     whole = [row if len(row) == width else [*row[:width], *[filling] * (width - len(row))] for row in sample.rows]
     cells: Iterable[Sequence[object]] = zip(*whole, strict=True) if whole else ((),) * width
     if sample.format is TableFormat.CSV:
-        made = [_column_of_text(name, map(str, values)) for name, values in zip(names, cells, strict=True)]
+        columns = [_column_of_text(name, map(str, values)) for name, values in zip(names, cells, strict=True)]
     elif sample.format is TableFormat.PARQUET:
         kinds = map(ColumnKind, sample.kinds)
-        made = [column_of(name, map(_text, of), kind) for name, of, kind in zip(names, cells, kinds, strict=True)]
+        columns = [column_of(name, map(_text, of), kind) for name, of, kind in zip(names, cells, kinds, strict=True)]
     else:
-        made = [
+        columns = [
             replace(column_of(name, map(_text, values)), is_quoted=any(isinstance(value, str) for value in values))
             for name, values in zip(names, cells, strict=True)
         ]
-    return tuple(made), remarks
+    return tuple(columns), remarks
 
 
 def _column_of_text(name: str, cells: Iterable[str]) -> Column:
-    written = column_of(name, (cell or None for cell in cells))
-    null_words = written.distinct & MISSING
+    raw_column = column_of(name, (cell or None for cell in cells))
+    null_words = raw_column.distinct & MISSING
     if not null_words:
-        return written
-    column = without_null_words(written)
+        return raw_column
+    column = without_null_words(raw_column)
     is_text = column.kind in (ColumnKind.TEXT, ColumnKind.EMPTY)
-    return replace(column, null_words=null_words, written=written.values if is_text else ())
+    return replace(column, null_words=null_words, raw_values=raw_column.values if is_text else ())
 
 
 def without_null_words(column: Column) -> Column:
@@ -185,26 +185,28 @@ def formatted_numbers_of(column: Column, decimal: str = "", share: float = _NEAR
         sign: {value: match for value in short if (match := _FORMATTED[sign].fullmatch(value)) is not None}
         for sign in (decimal or _FORMATTED)
     }
-    counts = {sign: sum(value in found for value in column.present) for sign, found in possible.items()}
+    counts = {sign: sum(value in matches for value in column.present) for sign, matches in possible.items()}
     sign = max(counts, key=lambda sign: counts[sign])
-    found = possible[sign]
+    matches = possible[sign]
     words = sum(value in column.null_words for value in column.present)
     if counts[sign] < max(1, share * (len(column.present) - words)):
         return None
-    is_open = any(bool(match["open"]) != bool(match["close"]) for match in found.values())
+    is_open = any(bool(match["open"]) != bool(match["close"]) for match in matches.values())
     # Of two numbers such as (1,2) the comma is no decimal point.
     marks = ("before", "after") if sign == "," and not decimal else ("before", "after", "open")
     if is_open or not any(
-        any(match[mark] for mark in marks) or _has_thousands(match, sign) for match in found.values()
+        any(match[mark] for mark in marks) or _has_thousands(match, sign) for match in matches.values()
     ):
         return None
-    units = {(match["after"] or "").lower().rstrip(".").removesuffix("s") for match in found.values()}
-    named = units - {""}
-    if len(named) > 1 or (named and "" in units and (named & _MULTIPLES or not _is_sign(next(iter(named))))):
+    units = {(match["after"] or "").lower().rstrip(".").removesuffix("s") for match in matches.values()}
+    unit_names = units - {""}
+    if len(unit_names) > 1 or (
+        unit_names and "" in units and (unit_names & _MULTIPLES or not _is_sign(next(iter(unit_names))))
+    ):
         return None
-    plain = {value: _plain(match, sign) for value, match in found.items()}
-    made = column_of(column.name, (plain.get(value) if value is not None else None for value in column.values))
-    return replace(made, is_formatted=True, decimal=sign)
+    plain = {value: _plain(match, sign) for value, match in matches.items()}
+    numbers = column_of(column.name, (plain.get(value) if value is not None else None for value in column.values))
+    return replace(numbers, is_formatted=True, decimal=sign)
 
 
 def _is_sign(unit: str) -> bool:
@@ -239,9 +241,9 @@ def moment_of(value: str, *, day_first: bool) -> datetime | None:
         return None
     day = re.sub(r"[-/.,\s]+", " ", match["day"])
     in_numbers = ("%d %m %Y", "%d %m %y") if day_first else ("%m %d %Y", "%m %d %y")
-    for written in (*_DAY_FORMATS, *in_numbers):
+    for date_format in (*_DAY_FORMATS, *in_numbers):
         try:
-            moment = datetime.strptime(day, written).replace(tzinfo=UTC)
+            moment = datetime.strptime(day, date_format).replace(tzinfo=UTC)
             break
         except ValueError:
             continue
@@ -265,16 +267,20 @@ def with_points(columns: Sequence[Column]) -> tuple[Column, ...] | None:
     """The same columns with a point in each number, where the numbers of a table are written with commas, else None."""
     if any("." in value for column in columns if column.kind is ColumnKind.NUMBER for value in column.distinct):
         return None
-    written = [column for column in columns if _has_commas(column)]
-    formatted = {
-        column: made
+    comma_columns = [column for column in columns if _has_commas(column)]
+    numbers_by_column = {
+        column: numbers
         for column in columns
-        if column not in written and (made := formatted_numbers_of(column, ",")) is not None
+        if column not in comma_columns and (numbers := formatted_numbers_of(column, ",")) is not None
     }
-    if not written and not any("." in value and "," in value for column in formatted for value in column.distinct):
+    if not comma_columns and not any(
+        "." in value and "," in value for column in numbers_by_column for value in column.distinct
+    ):
         return None
     return tuple(
-        column_of(column.name, map(_with_point, column.values)) if column in written else formatted.get(column, column)
+        column_of(column.name, map(_with_point, column.values))
+        if column in comma_columns
+        else numbers_by_column.get(column, column)
         for column in columns
     )
 
@@ -304,27 +310,27 @@ def header_names(header: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...
     Returns:
         The names, and remarks on what was renamed.
     """
-    given = [name if name.strip() else f"Unnamed: {position}" for position, name in enumerate(header)]
-    taken, seen, names = set(given), Counter[str](), []
-    for name in given:
+    full_names = [name if name.strip() else f"Unnamed: {position}" for position, name in enumerate(header)]
+    used_names, counts, names = set(full_names), Counter[str](), []
+    for name in full_names:
         unique = name
-        while seen[name] and unique in taken:
-            unique = f"{name}.{seen[name]}"
-            seen[name] += 1
-        seen[name] += not seen[name]
-        taken.add(unique)
+        while counts[name] and unique in used_names:
+            unique = f"{name}.{counts[name]}"
+            counts[name] += 1
+        counts[name] += not counts[name]
+        used_names.add(unique)
         names.append(unique)
-    return tuple(names), _column_remarks(header, given)
+    return tuple(names), _column_remarks(header, full_names)
 
 
-def _column_remarks(header: Sequence[str], given: Sequence[str]) -> tuple[str, ...]:
+def _column_remarks(header: Sequence[str], names: Sequence[str]) -> tuple[str, ...]:
     remarks = []
     empty = sum(not name.strip() for name in header)
     if empty:
         remarks.append(f"has {empty} columns without a name" if empty > 1 else "has a column without a name")
-    repeated = [name for name, times in Counter(given).items() if times > 1]
-    if repeated:
-        remarks.append(f'has more than one column named "{printable(repeated[0][:80])}"; later ones are numbered')
+    repeated_names = [name for name, times in Counter(names).items() if times > 1]
+    if repeated_names:
+        remarks.append(f'has more than one column named "{printable(repeated_names[0][:80])}"; later ones are numbered')
     return tuple(remarks)
 
 
@@ -348,7 +354,7 @@ def is_table_name(name: str) -> bool:
     return inner in LOOSE_SUFFIXES or FORMATS.get(inner, TableFormat.PARQUET) is not TableFormat.PARQUET
 
 
-def read_table(source: FileSource, path: str, bounds: SampleBounds) -> tuple[Table, tuple[str, ...]]:
+def read_table_sample(source: FileSource, path: str, bounds: SampleBounds) -> tuple[Table, tuple[str, ...]]:
     """Reads a sample of a table.
 
     Args:
@@ -364,41 +370,41 @@ def read_table(source: FileSource, path: str, bounds: SampleBounds) -> tuple[Tab
         UnreadableTableError: It cannot be read as one.
         OSError: It cannot be read at all.
     """
-    stored = source.table_file(path, bounds.size)
-    with stored.file:
-        sample = _sample(stored, bounds)
-    columns, renamed = columns_of(sample)
+    table_file = source.table_file(path, bounds.size)
+    with table_file.file:
+        sample = _sample(table_file, bounds)
+    columns, header_remarks = build_columns(sample)
     # Where commas separate cells, or may stand between thousands, a comma is no decimal point.
-    pointed = with_points(columns) if sample.separator == ";" else None
+    point_columns = with_points(columns) if sample.separator == ";" else None
     table = Table(
         path=path,
         format=sample.format,
-        columns=pointed or columns,
+        columns=point_columns or columns,
         rows=sample.total,
         is_complete=sample.is_complete,
         separator=sample.separator,
         encoding=sample.encoding,
-        decimal="," if pointed else ".",
-        compression=stored.compression,
+        decimal="," if point_columns else ".",
+        compression=table_file.compression,
         has_long_rows=any(len(row) > len(sample.header) for row in sample.rows),
         has_trailing_separator=sample.has_trailing_separator,
     )
-    return table, (*stored.remarks, *renamed, *sample.remarks, *_table_remarks(sample))
+    return table, (*table_file.remarks, *header_remarks, *sample.remarks, *_table_remarks(sample))
 
 
-def _sample(stored: TableFile, bounds: SampleBounds) -> Sample:
+def _sample(table_file: TableFile, bounds: SampleBounds) -> Sample:
     """Reads some rows by the reader of the format that the name promises."""
-    stored.file.seek(0)
-    head = stored.file.read(_HEAD).removeprefix(BOM_UTF8).lstrip().lower()
-    stored.file.seek(0)
+    table_file.file.seek(0)
+    head = table_file.file.read(_HEAD).removeprefix(BOM_UTF8).lstrip().lower()
+    table_file.file.seek(0)
     for beginnings, problem in _IN_PLACE_OF_FILES.items():
         if head.startswith(beginnings):
-            raise NotATableError if stored.suffix in LOOSE_SUFFIXES else UnreadableTableError(problem)
-    promised = FORMATS.get(stored.suffix)
-    if promised is TableFormat.PARQUET:
-        return sample_parquet(stored.file, bounds)
-    read = sample_json if promised in (TableFormat.JSON, TableFormat.JSON_LINES) else sample_delimited
-    return read(stored.file, suffix=stored.suffix, total=stored.total, bounds=bounds)
+            raise NotATableError if table_file.suffix in LOOSE_SUFFIXES else UnreadableTableError(problem)
+    table_format = FORMATS.get(table_file.suffix)
+    if table_format is TableFormat.PARQUET:
+        return sample_parquet(table_file.file, bounds)
+    reader = sample_json if table_format in (TableFormat.JSON, TableFormat.JSON_LINES) else sample_delimited
+    return reader(table_file.file, suffix=table_file.suffix, total=table_file.total, bounds=bounds)
 
 
 def _table_remarks(sample: Sample) -> tuple[str, ...]:

@@ -33,7 +33,7 @@ class Column:
         values: The sampled values in the order of the rows, as text; None where missing.
         is_quoted: Whether some of them are text in a file that knows numbers from text, whatever the text looks like.
         null_words: The words such as NA and None among the cells of a text, which are missing values here.
-        written: In a column of text with such words, the cells as they stand in the file, None where empty.
+        raw_values: In a column of text with such words, the cells as they stand in the file, None where empty.
         is_formatted: Whether the file has its numbers with separators of thousands, a currency or a unit, and `values`
             have not.
         decimal: What such numbers have for a decimal point in the file, "." or ",".
@@ -46,12 +46,12 @@ class Column:
     is_formatted: bool = False
     decimal: str = "."
     null_words: frozenset[str] = frozenset()
-    written: tuple[str | None, ...] = ()
+    raw_values: tuple[str | None, ...] = ()
 
     @property
     def as_written(self) -> "Column":
         """The column with its words such as NA and None as values, where they stand among text or alone."""
-        return replace(self, kind=ColumnKind.TEXT, values=self.written, written=()) if self.written else self
+        return replace(self, kind=ColumnKind.TEXT, values=self.raw_values, raw_values=()) if self.raw_values else self
 
     @cached_property
     def present(self) -> tuple[str, ...]:
@@ -283,8 +283,8 @@ _MOST_CELLS_OF_ALL = 2_000_000
 _MOST_BYTES_OF_ALL = 48 << 20
 
 
-def bounds_for(tables: int, one: SampleBounds) -> SampleBounds:
+def bounds_for(tables: int, bounds: SampleBounds) -> SampleBounds:
     """The bounds of each of so many tables, by those of a single one: all their samples are in memory together."""
     share = max(1, min(tables, MOST_TABLES))
-    cells, size = min(one.cells, _MOST_CELLS_OF_ALL // share), min(one.size, _MOST_BYTES_OF_ALL // share)
-    return replace(one, cells=cells, size=size)
+    cells, size = min(bounds.cells, _MOST_CELLS_OF_ALL // share), min(bounds.size, _MOST_BYTES_OF_ALL // share)
+    return replace(bounds, cells=cells, size=size)

@@ -60,21 +60,21 @@ def image_format(files: Iterable[Path | bytes]) -> ImageFormat | None:
     Returns:
         Their format, or None if none of them can be read.
     """
-    formats = [found for file in files if (found := _image_format(file)) is not None]
+    formats = [image for file in files if (image := _image_format(file)) is not None]
     if not formats:
         return None
     return ImageFormat(
-        mode=Counter(found.mode for found in formats).most_common(1)[0][0],
-        width=statistics.median_low(found.width for found in formats),
-        height=statistics.median_low(found.height for found in formats),
-        is_uniform=len({(found.mode, found.width, found.height) for found in formats}) == 1,
-        encodings=frozenset[ImageEncoding]().union(*(found.encodings for found in formats)),
+        mode=Counter(image.mode for image in formats).most_common(1)[0][0],
+        width=statistics.median_low(image.width for image in formats),
+        height=statistics.median_low(image.height for image in formats),
+        is_uniform=len({(image.mode, image.width, image.height) for image in formats}) == 1,
+        encodings=frozenset[ImageEncoding]().union(*(image.encodings for image in formats)),
     )
 
 
-def _encoding(written: str | None, mode: str) -> ImageEncoding:
-    known = next((encoding for encoding in _MODES if encoding.upper() == written), ImageEncoding.OTHER)
-    return known if mode in _MODES.get(known, ()) else ImageEncoding.OTHER
+def _encoding(format_name: str | None, mode: str) -> ImageEncoding:
+    image_encoding = next((encoding for encoding in _MODES if encoding.upper() == format_name), ImageEncoding.OTHER)
+    return image_encoding if mode in _MODES.get(image_encoding, ()) else ImageEncoding.OTHER
 
 
 def _image_format(file: Path | bytes) -> ImageFormat | None:
@@ -129,25 +129,25 @@ def audio_format(files: Iterable[Path | bytes]) -> AudioFormat | None:
         The most frequent rate and number of channels, the median of the known lengths in seconds, 0 where none is
         known, and whether all are plain WAV files; None if no file can be read.
     """
-    formats = [found for file in files if (found := _audio_format(file)) is not None]
+    formats = [audio for file in files if (audio := _audio_format(file)) is not None]
     if not formats:
         return None
-    lengths = [found.seconds for found in formats if found.seconds > 0]
+    lengths = [audio.seconds for audio in formats if audio.seconds > 0]
     return AudioFormat(
-        sample_rate=Counter(found.sample_rate for found in formats).most_common(1)[0][0],
+        sample_rate=Counter(audio.sample_rate for audio in formats).most_common(1)[0][0],
         seconds=statistics.median_low(lengths) if lengths else 0.0,
-        channels=Counter(found.channels for found in formats).most_common(1)[0][0],
-        is_plain_wav=all(found.is_plain_wav for found in formats),
+        channels=Counter(audio.channels for audio in formats).most_common(1)[0][0],
+        is_plain_wav=all(audio.is_plain_wav for audio in formats),
     )
 
 
 def _audio_format(file: Path | bytes) -> AudioFormat | None:
     try:
         content = _Bytes(file, b"", len(file)) if isinstance(file, bytes) else _ends(file)
-        found = _READERS[content.head[:4]](content)
+        audio = _READERS[content.head[:4]](content)
     except (OSError, struct.error, ValueError, LookupError, OverflowError, ZeroDivisionError):
         return None
-    return found if found.sample_rate in _PLAUSIBLE_RATES and found.channels else None
+    return audio if audio.sample_rate in _PLAUSIBLE_RATES and audio.channels else None
 
 
 def _ends(path: Path) -> _Bytes:
@@ -192,8 +192,8 @@ def _aiff(content: _Bytes) -> AudioFormat:
 
 def _flac(content: _Bytes) -> AudioFormat:
     # RFC 9639, section 8.2: 20 bits of rate, 3 of channels less one, 5 of depth less one, 36 of samples.
-    packed = int.from_bytes(content.head[18:26], "big")
-    rate, channels, samples = packed >> 44, (packed >> 41 & 7) + 1, packed & (1 << 36) - 1
+    bits = int.from_bytes(content.head[18:26], "big")
+    rate, channels, samples = bits >> 44, (bits >> 41 & 7) + 1, bits & (1 << 36) - 1
     return AudioFormat(rate, samples / rate, channels)
 
 
@@ -202,15 +202,15 @@ def _ogg(content: _Bytes) -> AudioFormat:
     packet = content.head[27 + content.head[26] :]
     if packet.startswith(b"\x01vorbis"):
         channels, rate = struct.unpack_from("<BI", packet, 11)
-        skipped = 0
+        pre_skip = 0
     elif packet.startswith(b"OpusHead"):
-        channels, skipped = struct.unpack_from("<BH", packet, 9)
+        channels, pre_skip = struct.unpack_from("<BH", packet, 9)
         rate = _OPUS_RATE
     else:
         raise ValueError
     page = content.tail.rfind(b"OggS")
     last = struct.unpack_from("<q", content.tail, page + 6)[0] if page >= 0 else 0
-    return AudioFormat(rate, max(0, last - skipped) / rate, channels)
+    return AudioFormat(rate, max(0, last - pre_skip) / rate, channels)
 
 
 _READERS = {b"RIFF": _wave, b"FORM": _aiff, b"fLaC": _flac, b"OggS": _ogg}  # by the first bytes of a file
@@ -245,44 +245,44 @@ def take_records(
     groups: list[Records] = []
     rest: list[Directory] = []
     notes: list[str] = []
-    taken = 0
+    folder_count = 0
     for directory in directories:
         names = frozenset(_names(files, directory))
         if not names:
             rest.append(directory)
             continue
-        taken += 1
-        if taken <= _MOST_FOLDERS:
-            found, remarks = _record_groups(files, replace(directory, names=tuple(sorted(names))))
-            groups += found
+        folder_count += 1
+        if folder_count <= _MOST_FOLDERS:
+            folder_groups, remarks = _record_groups(files, replace(directory, names=tuple(sorted(names))))
+            groups += folder_groups
             notes += (f"{printable(directory.path) or 'The folder'} {remark}." for remark in remarks)
         rest.append(replace(directory, names=tuple(name for name in directory.names if name not in names)))
-    if taken > _MOST_FOLDERS:
-        notes.append(f"Of {taken:,} folders with TFRecord files, {_MOST_FOLDERS} were looked at.")
+    if folder_count > _MOST_FOLDERS:
+        notes.append(f"Of {folder_count:,} folders with TFRecord files, {_MOST_FOLDERS} were looked at.")
     return tuple(groups), tuple(rest), tuple(notes)
 
 
 def _names(files: Files, directory: Directory) -> list[str]:
-    named = [name for name in directory.names if suffix_of(name) in _SUFFIXES]
-    if named:
-        return named
+    record_names = [name for name in directory.names if suffix_of(name) in _SUFFIXES]
+    if record_names:
+        return record_names
     # Names such as `train-00000-of-00010` say nothing; then the first of those that are alike does.
     alike = _alike(name for name in directory.names if not suffix_of(name))
-    drawn = evenly_drawn(list(alike.values()), _MOST_GROUPS)
-    return [name for names in drawn if _is_records_file(files, directory.path_of(names[0])) for name in names]
+    groups = evenly_drawn(list(alike.values()), _MOST_GROUPS)
+    return [name for names in groups if _is_records_file(files, directory.path_of(names[0])) for name in names]
 
 
 def _alike(names: Iterable[str]) -> dict[str, list[str]]:
     """File names that differ only in their numbers."""
-    found: dict[str, list[str]] = defaultdict(list)
+    groups: dict[str, list[str]] = defaultdict(list)
     for name in names:
-        found[_NUMBERS.sub("0", name)].append(name)
-    return found
+        groups[_NUMBERS.sub("0", name)].append(name)
+    return groups
 
 
 def _is_records_file(files: Files, path: str) -> bool:
     try:
-        with files.opened(path) as stream:
+        with files.open_file(path) as stream:
             return begins_like_records(stream.read(12))
     except OSError:
         return False
@@ -294,27 +294,27 @@ def _record_groups(files: Files, directory: Directory) -> tuple[tuple[Records, .
     if len(by_pattern) > _MOST_GROUPS:
         by_pattern = {"": list(directory.names)}
     groups: dict[frozenset[tuple[str, str]], list[str]] = defaultdict(list)
-    sampled: dict[frozenset[tuple[str, str]], list[bytes]] = defaultdict(list)
+    records_by_signature: dict[frozenset[tuple[str, str]], list[bytes]] = defaultdict(list)
     remarks = []
     for names in by_pattern.values():
         try:
-            found = [
+            pattern_records = [
                 record
                 for name in evenly_drawn(names, _FILES_OF_A_GROUP)
                 for record in _first_records(files, directory.path_of(name))
             ]
-            signature = _signature(found)
+            signature = _signature(pattern_records)
         except (NotRecordsError, OSError):
             remarks.append(f"has {len(names):,} TFRecord files whose examples cannot be read, such as {names[0]!a}")
             continue
         groups[signature] += names
-        sampled[signature] += found
-    records = [_group(files, directory, sorted(groups[key]), sampled[key]) for key in groups]
+        records_by_signature[signature] += pattern_records
+    records = [_group(files, directory, sorted(groups[key]), records_by_signature[key]) for key in groups]
     return tuple(sorted(records, key=lambda group: group.names)), tuple(remarks)
 
 
 def _first_records(files: Files, path: str) -> list[bytes]:
-    with files.opened(path) as stream:
+    with files.open_file(path) as stream:
         return first_records(stream, _RECORDS_OF_A_FILE)
 
 
@@ -324,25 +324,25 @@ def _signature(records: Sequence[bytes]) -> frozenset[tuple[str, str]]:
     return frozenset((name, feature.kind) for record in records for name, feature in features_of(record).items())
 
 
-def _group(files: Files, directory: Directory, names: Sequence[str], sampled: Sequence[bytes]) -> Records:
-    parsed = [features_of(record) for record in sampled]
-    features = dict.fromkeys(name for example in parsed for name in example)
+def _group(files: Files, directory: Directory, names: Sequence[str], records: Sequence[bytes]) -> Records:
+    examples = [features_of(record) for record in records]
+    features = dict.fromkeys(name for example in examples for name in example)
     return Records(
         path=directory.path,
         names=evenly_drawn(names, MOST_NAMES),
-        features=tuple(_feature(name, [example[name] for example in parsed if name in example]) for name in features),
-        examples=_examples(files, directory, names, sampled),
+        features=tuple(_feature(name, [example[name] for example in examples if name in example]) for name in features),
+        examples=_examples(files, directory, names, records),
     )
 
 
-def _feature(name: str, found: Sequence[Feature]) -> RecordFeature:
-    lengths = {len(feature.values) for feature in found}
-    values = [value for feature in found for value in feature.values[:_VALUES_OF_AN_EXAMPLE]]
+def _feature(name: str, features: Sequence[Feature]) -> RecordFeature:
+    lengths = {len(feature.values) for feature in features}
+    values = [value for feature in features for value in feature.values[:_VALUES_OF_AN_EXAMPLE]]
     pictures = [value for value in values if isinstance(value, bytes) and value.startswith(STARTS)]
     is_image = len(pictures) > len(values) / 2  # a few may be empty or damaged
     return RecordFeature(
         name=name,
-        kind=max((feature.kind for feature in found if feature.values), default=found[0].kind),
+        kind=max((feature.kind for feature in features if feature.values), default=features[0].kind),
         length=lengths.pop() if len(lengths) == 1 else None,
         values=()
         if is_image
@@ -363,15 +363,15 @@ def _value_as_text(value: bytes | float) -> str | None:
         return None
 
 
-def _examples(files: Files, directory: Directory, names: Sequence[str], sampled: Sequence[bytes]) -> int:
+def _examples(files: Files, directory: Directory, names: Sequence[str], records: Sequence[bytes]) -> int:
     """The number of examples, by the names if these count them, else by the sizes of the files."""
-    drawn = evenly_drawn(names, MOST_NAMES)
-    size = sum(files.size(directory.path_of(name)) for name in drawn) * len(names) / len(drawn)
-    estimated = size * len(sampled) / sum(len(record) + FRAME for record in sampled)
+    sampled_names = evenly_drawn(names, MOST_NAMES)
+    size = sum(files.size(directory.path_of(name)) for name in sampled_names) * len(names) / len(sampled_names)
+    estimate = size * len(records) / sum(len(record) + FRAME for record in records)
     counts = [int(match[1]) for name in names if (match := _COUNT_IN_NAME.fullmatch(name))]
     # The last number of `train-00001-00010.tfrec` is something else; the sizes tell.
-    said = sum(counts) if len(counts) == len(names) else 0
-    return said if estimated / _PLAUSIBLE_FACTOR < said < estimated * _PLAUSIBLE_FACTOR else round(estimated)
+    total = sum(counts) if len(counts) == len(names) else 0
+    return total if estimate / _PLAUSIBLE_FACTOR < total < estimate * _PLAUSIBLE_FACTOR else round(estimate)
 
 
 # The inference server that some competitions bring along: which module it is, and what its gateway says.
@@ -384,7 +384,7 @@ _LONGEST = 64 << 10  # bytes
 
 def find_server(files: Files, directories: Sequence[Directory]) -> InferenceServer | None:
     """The inference server in the package `kaggle_evaluation` at the top of a competition's files, if there is one."""
-    package = next((found for found in directories if found.path == _PACKAGE), None)
+    package = next((directory for directory in directories if directory.path == _PACKAGE), None)
     servers = [name for name in package.names if name.endswith(_SERVER)] if package else []
     if package is None or not servers:
         return None
@@ -397,7 +397,7 @@ def find_server(files: Files, directories: Sequence[Directory]) -> InferenceServ
 def _beginning_as_text(files: Files, path: str) -> str:
     """The beginning of a file as text; "" if it cannot be read."""
     try:
-        with files.opened(path) as file:
+        with files.open_file(path) as file:
             return file.read(_LONGEST).decode("utf-8", "replace")
     except OSError:
         return ""
@@ -442,19 +442,19 @@ def folders_of(
     contents = [_contents(directory) for directory in directories if directory.names]
     groups = _folder_groups(contents, limits.lone_folders)
     probes = max(_FEWEST_PROBED, min(limits.probes_of_one, limits.probes // max(1, len(groups))))
-    described: dict[str, Folder] = {}
+    folders_by_path: dict[str, Folder] = {}
     for group in groups:
         pictures, sounds = _formats(group, opener, probes)
-        for found in group:
-            described[found.directory.path] = Folder(
-                path=found.directory.path,
-                suffixes=found.suffixes,
-                names=evenly_drawn(found.directory.names, MOST_NAMES),
+        for folder in group:
+            folders_by_path[folder.directory.path] = Folder(
+                path=folder.directory.path,
+                suffixes=folder.suffixes,
+                names=evenly_drawn(folder.directory.names, MOST_NAMES),
                 is_archive=is_archive,
                 images=pictures,
                 audio=sounds,
             )
-    return tuple(described[path] for path in sorted(described))
+    return tuple(folders_by_path[path] for path in sorted(folders_by_path))
 
 
 def _contents(directory: Directory) -> _Contents:
@@ -462,7 +462,7 @@ def _contents(directory: Directory) -> _Contents:
     if directory.total > len(directory.names):
         scale = directory.total / len(directory.names)
         suffixes = Counter({suffix: round(count * scale) for suffix, count in suffixes.items()})
-    suffix = max(suffixes, key=lambda known: (suffixes[known], known))
+    suffix = max(suffixes, key=lambda candidate: (suffixes[candidate], candidate))
     main = directory.names
     if len(suffixes) > 1:
         main = tuple(name for name in directory.names if suffix_of(name) == suffix)
@@ -478,13 +478,13 @@ def _contents(directory: Directory) -> _Contents:
 
 def _folder_groups(contents: Sequence[_Contents], lone: int) -> list[list[_Contents]]:
     if len(contents) <= lone:
-        return [[found] for found in contents]
-    tops = {found.directory.path.partition("/")[0] for found in contents}
+        return [[folder] for folder in contents]
+    tops = {folder.directory.path.partition("/")[0] for folder in contents}
     groups: dict[tuple[str, int, str], list[_Contents]] = defaultdict(list)
-    for found in contents:
-        top, _, below = found.directory.path.partition("/")
-        shared = top if below and len(tops) <= lone else ""
-        groups[shared, found.directory.path.count("/"), found.suffix].append(found)
+    for folder in contents:
+        top, _, below = folder.directory.path.partition("/")
+        group_top = top if below and len(tops) <= lone else ""
+        groups[group_top, folder.directory.path.count("/"), folder.suffix].append(folder)
     return list(groups.values())
 
 
@@ -492,12 +492,12 @@ def _formats(group: Sequence[_Contents], opener: Opener, probes: int) -> tuple[I
     suffix = group[0].suffix
     if suffix not in IMAGE_SUFFIXES | SOUND_SUFFIXES:
         return None, None
-    drawn = evenly_drawn(group, probes)
-    each = -(-probes // len(drawn))
-    probed = [(found.directory, name) for found in drawn for name in evenly_drawn(found.main, each)]
-    rarer = [(found.directory, name) for found in group for name in found.rarer]
-    opened = (opener(directory, name) for directory, name in (*probed, *evenly_drawn(rarer, _RARER_PROBED)))
-    files = (file for file in opened if file is not None)
+    sampled_folders = evenly_drawn(group, probes)
+    name_count = -(-probes // len(sampled_folders))
+    samples = [(folder.directory, name) for folder in sampled_folders for name in evenly_drawn(folder.main, name_count)]
+    rarer = [(folder.directory, name) for folder in group for name in folder.rarer]
+    candidates = (opener(directory, name) for directory, name in (*samples, *evenly_drawn(rarer, _RARER_PROBED)))
+    files = (file for file in candidates if file is not None)
     if suffix in IMAGE_SUFFIXES:
         return image_format(files), None
     return None, audio_format(files)

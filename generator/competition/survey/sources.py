@@ -61,7 +61,7 @@ class Files(Protocol):
     def size(self, path: str) -> int:
         """The size of a file in bytes."""
 
-    def opened(self, path: str) -> BinaryIO:
+    def open_file(self, path: str) -> BinaryIO:
         """A file to read and to seek in; the caller closes it."""
 
     def head(self, path: str, length: int) -> Path | bytes:
@@ -79,7 +79,7 @@ class DiskFiles:
         """The size of a file in bytes."""
         return (self.root / path).stat().st_size
 
-    def opened(self, path: str) -> BinaryIO:
+    def open_file(self, path: str) -> BinaryIO:
         """A file to read and to seek in."""
         return open_file(self.root / path)
 
@@ -148,7 +148,7 @@ def list_directories(root: Path) -> tuple[tuple[Directory, ...], tuple[str, ...]
     walk = _Walk(root)
     level: Sequence[str] = _list_one(walk, "")
     for _ in range(_DEEPEST_LEVEL):
-        level = _drawn(walk, level, most=_MOST_OF_A_LEVEL, what="folders on one level")
+        level = _sample_paths(walk, level, most=_MOST_OF_A_LEVEL, description="folders on one level")
         further: list[str] = []
         for path in level:
             try:
@@ -174,14 +174,14 @@ def _list_one(walk: _Walk, path: str) -> list[str]:
         return []
     names: list[str] = []
     folders: list[str] = []
-    unnamed = 0
+    unusable_count = 0
     most = min(_MOST_FILES_OF_ONE, walk.files_left)
     with os.scandir(walk.root / path) as entries:
         for entry in entries:
             if entry.name.startswith(".") or entry.name in _NOT_DATA:
                 continue
             if storable(entry.name) != entry.name:
-                unnamed += 1
+                unusable_count += 1
                 continue
             if entry.is_dir(follow_symlinks=False):
                 folders.append(f"{path}/{entry.name}" if path else entry.name)
@@ -190,43 +190,51 @@ def _list_one(walk: _Walk, path: str) -> list[str]:
             if len(names) + len(folders) >= most:
                 break
     is_complete = len(names) + len(folders) < most
-    if unnamed:
-        where = printable(path) or "The folder"
-        odd = f"{unnamed:,} entries whose names are not UTF-8" if unnamed > 1 else "an entry whose name is not UTF-8"
-        walk.notes.append(f"{where} has {odd}, left out here; rename what is needed of it.")
+    if unusable_count:
+        folder_name = printable(path) or "The folder"
+        odd = (
+            f"{unusable_count:,} entries whose names are not UTF-8"
+            if unusable_count > 1
+            else "an entry whose name is not UTF-8"
+        )
+        walk.notes.append(f"{folder_name} has {odd}, left out here; rename what is needed of it.")
     walk.files_left -= len(names)
     if not is_complete:
         walk.notes.append(
             f"{printable(path) or 'The folder'} has more than {most:,} files; the rest was not looked at."
         )
     walk.directories.append(Directory(path=path, names=tuple(sorted(names))))
-    return list(_drawn(walk, sorted(folders), most=MOST_FOLDERS, what=f"folders in {printable(path) or 'the folder'}"))
+    return list(
+        _sample_paths(
+            walk, sorted(folders), most=MOST_FOLDERS, description=f"folders in {printable(path) or 'the folder'}"
+        )
+    )
 
 
-def _drawn(walk: _Walk, paths: Sequence[str], *, most: int, what: str) -> Sequence[str]:
+def _sample_paths(walk: _Walk, paths: Sequence[str], *, most: int, description: str) -> Sequence[str]:
     if len(paths) > most:
-        walk.notes.append(f"Of {len(paths):,} {what}, {most:,} were looked at.")
+        walk.notes.append(f"Of {len(paths):,} {description}, {most:,} were looked at.")
     return evenly_drawn(paths, most)
 
 
 def _leads_to_file_inside(walk: _Walk, link: os.DirEntry[str]) -> bool:
     walk.links_left -= 1
     path = Path(link.path)
-    shown = printable(path.relative_to(walk.root).as_posix())
+    link_name = printable(path.relative_to(walk.root).as_posix())
     if walk.links_left < 0:
         if walk.links_left == -1:
-            walk.notes.append(f"There are more than {_MOST_LINKS:,} links; from {shown} on they were not followed.")
+            walk.notes.append(f"There are more than {_MOST_LINKS:,} links; from {link_name} on they were not followed.")
         return False
     try:
         target = path.resolve(strict=True)
     except (OSError, RuntimeError):
-        walk.notes.append(f"{shown} is a link that leads nowhere.")
+        walk.notes.append(f"{link_name} is a link that leads nowhere.")
         return False
     if not target.is_relative_to(walk.root):
-        walk.notes.append(f"{shown} is a link out of the folder and was not followed.")
+        walk.notes.append(f"{link_name} is a link out of the folder and was not followed.")
         return False
     if target.is_dir():
-        walk.notes.append(f"{shown} is a link to another folder of the competition and was not followed.")
+        walk.notes.append(f"{link_name} is a link to another folder of the competition and was not followed.")
         return False
     return target.is_file()
 
@@ -290,7 +298,7 @@ class Mounted:
             UnreadableTableError: It is damaged.
             OSError: It cannot be read.
         """
-        suffix, size, file = suffix_of(path), self.files.size(path), self.files.opened(path)
+        suffix, size, file = suffix_of(path), self.files.size(path), self.files.open_file(path)
         if suffix not in PACKED:
             # A listing may lack the size, and of what Kaggle sends packed only the beginning is at hand.
             size = max(size, file.seek(0, io.SEEK_END))
@@ -313,7 +321,7 @@ class Archive:
     """A zip archive, which must stay open as long as it is read from."""
 
     path: str
-    packed: zipfile.ZipFile
+    zip_file: zipfile.ZipFile
     directories: tuple[Directory, ...]
 
     def table_file(self, path: str, limit: int) -> TableFile:
@@ -346,13 +354,13 @@ class Archive:
             return None
 
     def _beginning(self, path: str, limit: int) -> tuple[zipfile.ZipInfo, bytes]:
-        member = self.packed.getinfo(path.removeprefix(f"{self.path}/"))
+        member = self.zip_file.getinfo(path.removeprefix(f"{self.path}/"))
         if member.flag_bits & _ENCRYPTED:
             raise UnreadableTableError("is encrypted and was not read")
         if member.compress_type not in _METHODS:
             raise UnreadableTableError("is packed by a method that is not deflate; unpack the archive first")
         try:
-            with self.packed.open(member) as file:
+            with self.zip_file.open(member) as file:
                 return member, file.read(limit)
         except _DAMAGE as error:
             raise UnreadableTableError("cannot be unpacked: the archive is damaged") from error
@@ -376,24 +384,24 @@ def open_archives(stack: ExitStack, files: Files, paths: Sequence[str]) -> tuple
     if len(paths) > _MOST_ARCHIVES:
         notes.append(f"Of {len(paths):,} zip archives, {_MOST_ARCHIVES} were looked at; unpack them first.")
     for path in paths[:_MOST_ARCHIVES]:
-        shown = printable(path)
+        archive_name = printable(path)
         try:
-            file = stack.enter_context(files.opened(path))
+            file = stack.enter_context(files.open_file(path))
             size = _directory_size(file)
             if size > left:
-                notes.append(f"{shown} has too many files in it to be looked at before it is unpacked.")
+                notes.append(f"{archive_name} has too many files in it to be looked at before it is unpacked.")
                 continue
-            packed = stack.enter_context(zipfile.ZipFile(file))
+            zip_file = stack.enter_context(zipfile.ZipFile(file))
         except _DAMAGE:
-            notes.append(f"{shown} is not a zip archive, or it is damaged or cut off.")
+            notes.append(f"{archive_name} is not a zip archive, or it is damaged or cut off.")
             continue
         except OSError as error:
-            notes.append(f"{shown} cannot be read: {reason_not_read(error)}.")
+            notes.append(f"{archive_name} cannot be read: {reason_not_read(error)}.")
             continue
         left -= size
-        directories, remarks = _directories(path, packed)
-        archives.append(Archive(path=path, packed=packed, directories=directories))
-        notes += (f"{shown} {remark}." for remark in remarks)
+        directories, remarks = _directories(path, zip_file)
+        archives.append(Archive(path=path, zip_file=zip_file, directories=directories))
+        notes += (f"{archive_name} {remark}." for remark in remarks)
     return tuple(archives), tuple(notes)
 
 
@@ -407,17 +415,17 @@ def _directory_size(file: BinaryIO) -> int:
     return size
 
 
-def _directories(path: str, packed: zipfile.ZipFile) -> tuple[tuple[Directory, ...], list[str]]:
+def _directories(path: str, zip_file: zipfile.ZipFile) -> tuple[tuple[Directory, ...], list[str]]:
     names: dict[str, list[str]] = defaultdict(list)
     leads_out = False
-    for member in packed.namelist():
+    for member in zip_file.namelist():
         folder, _, name = member.rpartition("/")
         if ".." in folder.split("/") or member.startswith("/"):
             leads_out = True
         elif name and not name.startswith(".") and not folder.startswith("__MACOSX"):
             names[f"{path}/{folder}" if folder else path].append(name)
-    drawn = evenly_drawn(sorted(names), MOST_FOLDERS)
+    folders = evenly_drawn(sorted(names), MOST_FOLDERS)
     remarks = ["has members that would be unpacked outside of their folder"] if leads_out else []
-    if len(drawn) < len(names):
-        remarks.append(f"has {len(names):,} folders in it, of which {len(drawn):,} were looked at")
-    return tuple(Directory(path=folder, names=tuple(sorted(names[folder]))) for folder in drawn), remarks
+    if len(folders) < len(names):
+        remarks.append(f"has {len(names):,} folders in it, of which {len(folders):,} were looked at")
+    return tuple(Directory(path=folder, names=tuple(sorted(names[folder]))) for folder in folders), remarks

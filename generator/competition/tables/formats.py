@@ -20,7 +20,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO, Any, BinaryIO, cast
 
 from generator.files import open_file
-from generator.text import quoted, storable
+from generator.text import quote_text, storable
 
 # The errors of files that cannot be read as tables.
 
@@ -78,13 +78,13 @@ class NamedFormat:
     compression: str = ""
 
 
-def format_of(name: str) -> NamedFormat:
+def table_format(name: str) -> NamedFormat:
     """Reads the format from a file name such as `submission.tsv.gz`; in a bare `.zip` there is text with separators."""
     suffixes = [suffix.lower() for suffix in PurePosixPath(name).suffixes[-2:]]
     compression = suffixes.pop() if suffixes and suffixes[-1] in (*STREAMS, ".zip") else ""
     suffix = suffixes[-1] if suffixes else ""
-    found = FORMATS.get(suffix, TableFormat.CSV if compression == ".zip" else None)
-    return NamedFormat(found, _SEPARATORS.get(suffix, ""), compression)
+    table_format = FORMATS.get(suffix, TableFormat.CSV if compression == ".zip" else None)
+    return NamedFormat(table_format, _SEPARATORS.get(suffix, ""), compression)
 
 
 # Text from pieces of files: which encoding they have, found by trying.
@@ -128,7 +128,7 @@ def encoding_of(head: bytes, further: Iterable[bytes] = ()) -> str | None:
     return next(iter(fitting), "latin-1")
 
 
-def decoded(piece: bytes, encoding: str, *, head: bytes = b"", errors: str = "replace") -> str:
+def decode_piece(piece: bytes, encoding: str, *, head: bytes = b"", errors: str = "replace") -> str:
     """The text of a piece, less the parts of characters at its ends.
 
     Args:
@@ -150,7 +150,7 @@ def decoded(piece: bytes, encoding: str, *, head: bytes = b"", errors: str = "re
 
 def _is_in(piece: bytes, encoding: str) -> bool:
     try:
-        decoded(piece, encoding, errors="strict")
+        decode_piece(piece, encoding, errors="strict")
     except UnicodeDecodeError:
         return False
     return True
@@ -158,12 +158,12 @@ def _is_in(piece: bytes, encoding: str) -> bool:
 
 def _wide_without_mark(head: bytes) -> str | None:
     start = head[:512]
-    even, odd = start[::2], start[1::2]
+    even_bytes, odd = start[::2], start[1::2]
     if len(odd) < _LONGEST_CHARACTER:
         return None
-    if not even.count(0) and odd.count(0) > len(odd) // 2:
+    if not even_bytes.count(0) and odd.count(0) > len(odd) // 2:
         return "utf-16-le"
-    if not odd.count(0) and even.count(0) > len(even) // 2:
+    if not odd.count(0) and even_bytes.count(0) > len(even_bytes) // 2:
         return "utf-16-be"
     return None
 
@@ -208,7 +208,7 @@ _GZIP_MODULUS, _PLAUSIBLE_FACTOR = 1 << 32, 4
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[tuple[IO[bytes], str]]:
+def open_unpacked(path: Path) -> Iterator[tuple[IO[bytes], str]]:
     """The bytes of a file, unpacked where it is compressed or in a zip archive, and the name that says their format.
 
     Args:
@@ -220,23 +220,23 @@ def opened(path: Path) -> Iterator[tuple[IO[bytes], str]]:
     """
     archive = next((part for part in (path, *path.parents) if part.suffix.lower() == ".zip" and part.is_file()), None)
     try:
-        with open_file(archive or path) as stored:
+        with open_file(archive or path) as raw_file:
             if archive is not None:
-                with zipfile.ZipFile(stored) as files:
+                with zipfile.ZipFile(raw_file) as files:
                     name = path.relative_to(archive).as_posix() if archive != path else _first_file(files)
                     require_no_lzma(files.getinfo(name))
                     with files.open(name) as file:
                         yield file, name
             elif path.suffix.lower() in _OPENERS:
-                with cast("IO[bytes]", _OPENERS[path.suffix.lower()](stored)) as unpacked:
-                    yield unpacked, path.stem
+                with cast("IO[bytes]", _OPENERS[path.suffix.lower()](raw_file)) as unpacked_file:
+                    yield unpacked_file, path.stem
             else:
-                yield stored, path.name
+                yield raw_file, path.name
     except (OSError, *_DAMAGE) as error:
         # Damaged gzip and bz2 files are errors of the system that have no number.
         if isinstance(error, OSError) and error.errno is not None:
             raise
-        raise UnreadableTableError(f"cannot be unpacked ({quoted(str(error))})") from error
+        raise UnreadableTableError(f"cannot be unpacked ({quote_text(str(error))})") from error
 
 
 def beginning(raw: BinaryIO, size: int, suffix: str, limit: int) -> tuple[bytes, int, tuple[str, ...]]:
@@ -257,8 +257,8 @@ def beginning(raw: BinaryIO, size: int, suffix: str, limit: int) -> tuple[bytes,
     if suffix not in _OPENERS:
         raise UnreadableTableError("is compressed by zstd and was not read; unpack it with: zstd -d FILE")
     try:
-        with cast("IO[bytes]", _OPENERS[suffix](raw)) as unpacked:
-            content = unpacked.read(limit + 1)
+        with cast("IO[bytes]", _OPENERS[suffix](raw)) as stream:
+            content = stream.read(limit + 1)
     except (OSError, *_DAMAGE) as error:
         kind = {".gz": "gzip"}.get(suffix, suffix[1:])
         raise UnreadableTableError(f"cannot be unpacked: it is damaged, cut off, or not {kind}") from error
@@ -278,12 +278,12 @@ def ratio_remarks(unpacked_size: int, packed_size: int) -> tuple[str, ...]:
     return (f"unpacks to {ratio:,} times its size; only its beginning was, so look at it before you unpack it",)
 
 
-def _said_size(raw: BinaryIO, estimated: int) -> int:
+def _said_size(raw: BinaryIO, estimate: int) -> int:
     """The size that the end of a gzip file says, modulo 4 GB, unless it is that of the last of several parts."""
     raw.seek(-4, 2)
-    said = int.from_bytes(raw.read(4), "little")
-    said += max(0, round((estimated - said) / _GZIP_MODULUS)) * _GZIP_MODULUS
-    return said if estimated / _PLAUSIBLE_FACTOR < said < estimated * _PLAUSIBLE_FACTOR else estimated
+    size = int.from_bytes(raw.read(4), "little")
+    size += max(0, round((estimate - size) / _GZIP_MODULUS)) * _GZIP_MODULUS
+    return size if estimate / _PLAUSIBLE_FACTOR < size < estimate * _PLAUSIBLE_FACTOR else estimate
 
 
 def _first_file(files: zipfile.ZipFile) -> str:
@@ -346,22 +346,22 @@ def tar_members(
         tarfile.TarError: It is damaged.
     """
     # The files, and what a tar puts around each.
-    bounded = _Bounded(stream, most_bytes + most_files * 10_240, refusal)
+    bounded_stream = _Bounded(stream, most_bytes + most_files * 10_240, refusal)
     # It has all that tarfile asks of a file.
-    with tarfile.open(fileobj=cast("IO[bytes]", bounded), mode="r:") as packed:
-        for count, member in enumerate(packed):
+    with tarfile.open(fileobj=cast("IO[bytes]", bounded_stream), mode="r:") as archive:
+        for count, member in enumerate(archive):
             # Folders alone could come without end: a million of them fit in 13 KB.
             if count >= 2 * most_files:
                 raise refusal(TOO_MANY)
             # Older versions of Python go back by it, to read the same header for ever.
             if member.size < 0:
                 raise tarfile.ReadError("a member has less than no bytes")
-            bounded.header_left = None
-            yield member, packed.extractfile(member) if member.isreg() else None
-            bounded.header_left = _LONGEST_HEADER
+            bounded_stream.header_left = None
+            yield member, archive.extractfile(member) if member.isreg() else None
+            bounded_stream.header_left = _LONGEST_HEADER
             # Nothing of a header is needed later, and a tar may have any number of them.
-            packed.members = []  # type: ignore[attr-defined]  # typeshed does not know the attribute
-            packed.pax_headers = {}
+            archive.members = []  # type: ignore[attr-defined]  # typeshed does not know the attribute
+            archive.pax_headers = {}
 
 
 # TFRecord files without TensorFlow: the framing of their records, and the tf.train.Example in each.
@@ -459,14 +459,14 @@ def features_of(record: bytes) -> dict[str, Feature]:
 
 def record_file(examples: Iterable[bytes]) -> bytes:
     """The bytes of a TFRecord file with these records."""
-    framed = []
+    chunks = []
     for example in examples:
         length = struct.pack("<Q", len(example))
-        framed += [length, _checksum(length), example, _checksum(example)]
-    return b"".join(framed)
+        chunks += [length, _checksum(length), example, _checksum(example)]
+    return b"".join(chunks)
 
 
-def example_of(features: Mapping[str, tuple[str, Values]]) -> bytes:
+def tf_example(features: Mapping[str, tuple[str, Values]]) -> bytes:
     """One tf.train.Example.
 
     Args:
@@ -476,17 +476,19 @@ def example_of(features: Mapping[str, tuple[str, Values]]) -> bytes:
     example = message()
     for name, (kind, values) in features.items():
         entry = example.features.feature.add(key=storable(name))
-        listed = getattr(entry.value, f"{kind}_list")
-        listed.SetInParent()
+        value_list = getattr(entry.value, f"{kind}_list")
+        value_list.SetInParent()
         # A number of more bits loses the upper ones.
         is_whole = kind == "int64"
-        listed.value.extend([(int(each) + _HALF) % (2 * _HALF) - _HALF for each in values] if is_whole else values)
+        value_list.value.extend(
+            [(int(number) + _HALF) % (2 * _HALF) - _HALF for number in values] if is_whole else values
+        )
     return bytes(example.SerializeToString())
 
 
 def _feature(value: Any) -> Feature:
-    which = value.WhichOneof("kind")
-    return Feature(_KINDS.get(which, "bytes"), tuple(getattr(value, which).value) if which else ())
+    kind = value.WhichOneof("kind")
+    return Feature(_KINDS.get(kind, "bytes"), tuple(getattr(value, kind).value) if kind else ())
 
 
 @cache
@@ -497,10 +499,10 @@ def _example() -> tuple[Any, type[Exception]]:
         for name in ("descriptor_pb2", "descriptor_pool", "message_factory", "text_format", "message")
     )
     file = text_format.Parse(_SCHEMA, descriptors.FileDescriptorProto())
-    own = pool.DescriptorPool()
-    own.Add(file)
+    schema_pool = pool.DescriptorPool()
+    schema_pool.Add(file)
     decode_error: type[Exception] = message.DecodeError
-    return factory.GetMessageClass(own.FindMessageTypeByName("tandem.Example")), decode_error
+    return factory.GetMessageClass(schema_pool.FindMessageTypeByName("tandem.Example")), decode_error
 
 
 def _checksum(content: bytes) -> bytes:

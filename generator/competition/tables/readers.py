@@ -20,12 +20,12 @@ from generator.competition.tables.formats import (
     PyarrowMissingError,
     TableFormat,
     UnreadableTableError,
-    decoded,
+    decode_piece,
     encoding_of,
-    format_of,
-    opened,
+    open_unpacked,
+    table_format,
 )
-from generator.text import printable, quoted, storable
+from generator.text import printable, quote_text, storable
 
 # JSON as a stream of values, of which only what is not yet read is in memory.
 
@@ -46,16 +46,16 @@ class JsonText:
         self._text, self._at, self._left, self._is_whole = "", 0, 0, False
 
     @property
-    def consumed(self) -> int:
+    def position(self) -> int:
         """The number of characters that were read and are done with."""
         return self._left + self._at
 
     def peek(self) -> str:
         """The next character that is no blank and no comma; "" at the end."""
         while True:
-            found = _BETWEEN.match(self._text, self._at)
-            self._at = found.end() if found else self._at
-            if self._at < len(self._text) or not self._more():
+            match = _BETWEEN.match(self._text, self._at)
+            self._at = match.end() if match else self._at
+            if self._at < len(self._text) or not self._read_chunk():
                 return self._text[self._at : self._at + 1]
 
     def skip(self, count: int) -> None:
@@ -65,25 +65,25 @@ class JsonText:
 
     def value(self) -> Any:
         """The next value of JSON."""
-        wanted = 0
+        least_size = 0
         while True:
-            if len(self._text) - self._at >= wanted or self._is_whole:
+            if len(self._text) - self._at >= least_size or self._is_whole:
                 try:
-                    found, self._at = _DECODER.raw_decode(self._text, self._at)
+                    content, self._at = _DECODER.raw_decode(self._text, self._at)
                 except RecursionError as error:
                     raise UnreadableTableError("is nested too deeply") from error
                 except ValueError as error:
                     # It may be cut off; twice as much is tried next, so that a long row is not read again and again.
-                    wanted = 2 * (len(self._text) - self._at) + 1
-                    if self._is_whole or wanted > 2 * _LONGEST_ROW:
+                    least_size = 2 * (len(self._text) - self._at) + 1
+                    if self._is_whole or least_size > 2 * _LONGEST_ROW:
                         raise UnreadableTableError(DAMAGED) from error
                 else:
-                    return found
-            self._more()
+                    return content
+            self._read_chunk()
 
     def whole(self) -> str:
         """All that is left."""
-        while len(self._text) <= _LARGEST_OBJECT and self._more():
+        while len(self._text) <= _LARGEST_OBJECT and self._read_chunk():
             pass
         if len(self._text) > _LARGEST_OBJECT:
             limit = _LARGEST_OBJECT >> 20
@@ -92,7 +92,7 @@ class JsonText:
             )
         return self._text[self._at :]
 
-    def _more(self) -> bool:
+    def _read_chunk(self) -> bool:
         chunk = self._file.read(_CHUNK)
         self._left += self._at
         self._text = self._text[self._at :] + chunk
@@ -169,15 +169,15 @@ def evenly_drawn(items: Sequence[Item], count: int) -> tuple[Item, ...]:
     return tuple(items[index * (len(items) - 1) // (count - 1)] for index in range(count))
 
 
-def drawn_in_blocks(items: Sequence[Item], *, wanted: int, count: int) -> list[Item]:
-    """About `wanted` items in at most `count` runs of neighbours, the first and the last items among them.
+def drawn_in_blocks(items: Sequence[Item], *, size: int, count: int) -> list[Item]:
+    """About `size` items in at most `count` runs of neighbours, the first and the last items among them.
 
     Neighbours stay together, so that rows in groups and in order of time can be seen as such.
     """
-    if len(items) <= wanted:
+    if len(items) <= size:
         return list(items)
-    length = max(1, wanted // count)
-    starts = evenly_drawn(range(len(items) - length + 1), min(count, wanted))
+    length = max(1, size // count)
+    starts = evenly_drawn(range(len(items) - length + 1), min(count, size))
     return [item for start in starts for item in items[start : start + length]]
 
 
@@ -237,7 +237,7 @@ def delimited_rows(file: IO[bytes], separator: str = "", *, encoding: str = UTF_
     except UnicodeDecodeError as error:
         raise UnreadableTableError(f"is not {encoding.upper()} text") from error
     except csv.Error as error:
-        raise UnreadableTableError(f"is not CSV ({quoted(str(error))})") from error
+        raise UnreadableTableError(f"is not CSV ({quote_text(str(error))})") from error
     finally:
         text.detach()  # the caller closes the file
 
@@ -278,11 +278,11 @@ def sample_delimited(file: BinaryIO, *, suffix: str, total: int, bounds: SampleB
 
 
 def _layout(head: bytes, encoding: str, suffix: str, *, is_cut: bool) -> _Layout:
-    text = decoded(head, encoding)
+    text = decode_piece(head, encoding)
     separator = _separator_of(text, suffix, is_cut=is_cut)
     if separator is None:
         raise NotATableError
-    rows, consumed = _rows(text, separator, limit=_SNIFFED_ROWS, is_cut=is_cut)
+    rows, sample_end = _rows(text, separator, limit=_SNIFFED_ROWS, is_cut=is_cut)
     if not rows:
         raise UnreadableTableError("has a first line that is too long to be a header")
     if len(rows[0]) > MOST_COLUMNS:
@@ -293,7 +293,7 @@ def _layout(head: bytes, encoding: str, suffix: str, *, is_cut: bool) -> _Layout
         separator=separator,
         header=tuple(rows[0]),
         header_size=_size(text[:header_end], encoding),
-        row_size=_size(text[header_end:consumed], encoding) / max(1, len(rows) - 1),
+        row_size=_size(text[header_end:sample_end], encoding) / max(1, len(rows) - 1),
     )
 
 
@@ -329,34 +329,38 @@ def _sample_whole(content: bytes, layout: _Layout, total: int, bounds: SampleBou
     layout = _with_encoding(layout, encoding_of(content))
     # The last row of what is cut may be a part of one.
     is_cut = total > len(content)
-    rows = [row for row in _reader(io.StringIO(decoded(content, layout.encoding), newline=""), layout.separator) if row]
+    rows = [
+        row for row in _reader(io.StringIO(decode_piece(content, layout.encoding), newline=""), layout.separator) if row
+    ]
     rows = rows[1 : len(rows) - is_cut]
-    kept = drawn_in_blocks(rows, wanted=bounds.rows_of(len(layout.header)), count=bounds.pieces)
-    counted = round(len(rows) * total / len(content)) if is_cut else len(rows)
-    return _sample_of_rows(layout, kept, total=counted, is_complete=len(kept) == counted and not is_cut)
+    sampled_rows = drawn_in_blocks(rows, size=bounds.rows_of(len(layout.header)), count=bounds.pieces)
+    row_count = round(len(rows) * total / len(content)) if is_cut else len(rows)
+    return _sample_of_rows(
+        layout, sampled_rows, total=row_count, is_complete=len(sampled_rows) == row_count and not is_cut
+    )
 
 
 def _sample_pieces(file: BinaryIO, layout: _Layout, total: int, bounds: SampleBounds, available: int) -> Sample:
-    wanted = max(1, bounds.rows_of(len(layout.header)) // bounds.pieces)
-    size = int(min(wanted * layout.row_size * 1.3 + 2 * layout.row_size + _MARGIN, bounds.size / bounds.pieces))
+    row_limit = max(1, bounds.rows_of(len(layout.header)) // bounds.pieces)
+    size = int(min(row_limit * layout.row_size * 1.3 + 2 * layout.row_size + _MARGIN, bounds.size / bounds.pieces))
     offsets = [offset - offset % 4 for offset in evenly_drawn(range(max(available - size, 0) + 1), bounds.pieces)]
     raw = [_piece(file, offset, size + layout.header_size * (not offset)) for offset in offsets]
     is_wide = "16" in layout.encoding or "32" in layout.encoding
     sound = [piece for piece in raw if is_wide or b"\0" not in piece]
     layout = _with_encoding(layout, encoding_of(raw[0], sound[1:]))
-    text = decoded(raw[0], layout.encoding)
-    rows, consumed = _rows(text, layout.separator, limit=wanted + 1, is_cut=True)
-    read = _size(text[:consumed], layout.encoding) - layout.header_size
+    text = decode_piece(raw[0], layout.encoding)
+    rows, sample_end = _rows(text, layout.separator, limit=row_limit + 1, is_cut=True)
+    byte_count = _size(text[:sample_end], layout.encoding) - layout.header_size
     rows = rows[1:]
     for piece in sound[1:]:
-        found, length = _resynchronised_rows(decoded(piece, layout.encoding, head=raw[0]), layout, wanted)
-        rows += found
-        read += length
-    if not rows or not read:
+        piece_rows, length = _resynchronised_rows(decode_piece(piece, layout.encoding, head=raw[0]), layout, row_limit)
+        rows += piece_rows
+        byte_count += length
+    if not rows or not byte_count:
         raise UnreadableTableError("has rows that are too long for a sample")
     remarks = () if len(sound) == len(raw) else ("has stretches of NUL bytes, which were left out",)
-    counted = round((total - layout.header_size) * len(rows) / read)
-    return _sample_of_rows(layout, rows, total=counted, is_complete=False, remarks=remarks)
+    row_count = round((total - layout.header_size) * len(rows) / byte_count)
+    return _sample_of_rows(layout, rows, total=row_count, is_complete=False, remarks=remarks)
 
 
 def _with_encoding(layout: _Layout, encoding: str | None) -> _Layout:
@@ -364,36 +368,36 @@ def _with_encoding(layout: _Layout, encoding: str | None) -> _Layout:
     return layout if encoding is None else replace(layout, encoding=encoding)
 
 
-def _resynchronised_rows(text: str, layout: _Layout, wanted: int) -> tuple[Rows, int]:
+def _resynchronised_rows(text: str, layout: _Layout, limit: int) -> tuple[Rows, int]:
     """The rows of a piece from the middle of a table, and how many bytes they have.
 
     A line end may stand between quotes; the rows begin at the first one after which they have the header's width.
     """
     starts = (match.end() for match in re.finditer(r"[\r\n]+", text))
     for _, start in zip(range(_LINES_TO_RESYNCHRONISE), starts, strict=False):
-        checked, _ = _rows(text[start:], layout.separator, limit=_CHECKED_ROWS, is_cut=True)
-        if checked and all(_fits(row, len(layout.header)) for row in checked):
-            rows, consumed = _rows(text[start:], layout.separator, limit=wanted, is_cut=True)
-            return rows, _size(text[start : start + consumed], layout.encoding)
+        first_rows, _ = _rows(text[start:], layout.separator, limit=_CHECKED_ROWS, is_cut=True)
+        if first_rows and all(_fits(row, len(layout.header)) for row in first_rows):
+            rows, length = _rows(text[start:], layout.separator, limit=limit, is_cut=True)
+            return rows, _size(text[start : start + length], layout.encoding)
     return [], 0
 
 
 def _rows(text: str, separator: str, *, limit: int, is_cut: bool) -> tuple[Rows, int]:
     """At most `limit` rows of a text, and how many characters they have; of a cut text the last row is left out."""
-    consumed = 0
+    position = 0
 
     def lines() -> Iterator[str]:
-        nonlocal consumed
+        nonlocal position
         for line in io.StringIO(text, newline=""):
-            consumed += len(line)
+            position += len(line)
             yield line
 
     rows: Rows = []
     end = 0
     for row in _reader(lines(), separator):
-        if is_cut and consumed == len(text):
+        if is_cut and position == len(text):
             break
-        end = consumed
+        end = position
         if row:
             rows.append(row)
         if len(rows) == limit:
@@ -432,10 +436,10 @@ def _sample_of_rows(
     if has_trailing_separator:
         rows = [row[:width] for row in rows]
         remarks = ("has a separator at the end of its rows, which was left out", *remarks)
-    uneven = sum(len(row) != width for row in rows)
-    if uneven:
-        said = f"has {uneven:,} rows, of {len(rows):,} sampled, with another number of fields than the header"
-        remarks = (*remarks, said)
+    uneven_count = sum(len(row) != width for row in rows)
+    if uneven_count:
+        remark = f"has {uneven_count:,} rows, of {len(rows):,} sampled, with another number of fields than the header"
+        remarks = (*remarks, remark)
     return Sample(
         format=TableFormat.CSV,
         header=layout.header,
@@ -485,7 +489,7 @@ def json_rows(file: IO[bytes], *, is_lines: bool) -> Iterator[tuple[int, list[st
         elif start == "{" and is_lines:
             yield from _rows_of_records(_records(text, end=""))
         elif start == "{":
-            yield from _rows_of_object(_loaded(text.whole()))
+            yield from _rows_of_object(_parse_object(text.whole()))
         elif start:
             raise UnreadableTableError("is not JSON with a row for each id")
     except UnicodeDecodeError as error:
@@ -512,12 +516,12 @@ def sample_json(file: BinaryIO, *, suffix: str, total: int, bounds: SampleBounds
     encoding = encoding_of(head)
     if encoding is None or not head.strip():
         raise UnreadableTableError("is empty" if not head.strip() else "is not text")
-    content = decoded(head, encoding).lstrip()
+    content = decode_piece(head, encoding).lstrip()
     is_array, is_object = content.startswith("["), content.startswith("{")
     if is_object and suffix == ".json" and not _is_lines(content):
         if not is_whole:
             raise UnreadableTableError(f"is one JSON object of {total // _MEGABYTE:,} MB and was not read")
-        columns = _sampled_columns(_loaded(content))
+        columns = _sampled_columns(_parse_object(content))
         rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
         return _sample_of_records(TableFormat.JSON, rows, bounds, encoding=encoding)
     if not is_array and not is_object:
@@ -525,7 +529,7 @@ def sample_json(file: BinaryIO, *, suffix: str, total: int, bounds: SampleBounds
     table_format = TableFormat.JSON if is_array else TableFormat.JSON_LINES
     text = JsonText(io.StringIO(content))
     text.skip(is_array)
-    records, is_damaged = _taken(text, end="]" if is_array else "")
+    records, is_damaged = _parse_records(text, end="]" if is_array else "")
     if not records and not is_damaged:
         raise NotATableError
     if not records:
@@ -533,12 +537,12 @@ def sample_json(file: BinaryIO, *, suffix: str, total: int, bounds: SampleBounds
     if is_whole:
         damage = ("is damaged or cut off; what comes before was read",) if is_damaged else ()
         return replace(_sample_of_records(table_format, records, bounds, encoding=encoding), remarks=damage)
-    counted = round(total * len(records) / len(content[: text.consumed].encode(encoding, "replace")))
-    known = frozenset(key for record in records for key in record)
-    records = drawn_in_blocks(records, wanted=bounds.rows // 2, count=_PIECES)
+    row_count = round(total * len(records) / len(content[: text.position].encode(encoding, "replace")))
+    names = frozenset(key for record in records for key in record)
+    records = drawn_in_blocks(records, size=bounds.rows // 2, count=_PIECES)
     for piece in _further_pieces(file, bounds, encoding, head):
-        records += _resynchronised_records(piece, _BOUNDARIES[table_format], known)
-    return _sample_of_records(table_format, records, bounds, encoding=encoding, total=counted)
+        records += _resynchronised_records(piece, _BOUNDARIES[table_format], names)
+    return _sample_of_records(table_format, records, bounds, encoding=encoding, total=row_count)
 
 
 def _records(text: JsonText, *, end: str) -> Iterator[Record]:
@@ -553,7 +557,7 @@ def _records(text: JsonText, *, end: str) -> Iterator[Record]:
         raise UnreadableTableError("is damaged: something stands behind its last row")
 
 
-def _taken(text: JsonText, *, end: str) -> tuple[list[Record], bool]:
+def _parse_records(text: JsonText, *, end: str) -> tuple[list[Record], bool]:
     """The objects up to the end, or up to what is damaged, and whether something is."""
     records: list[Record] = []
     try:
@@ -568,7 +572,7 @@ def _taken(text: JsonText, *, end: str) -> tuple[list[Record], bool]:
     return records, False
 
 
-def _loaded(text: str) -> Record:
+def _parse_object(text: str) -> Record:
     try:
         content: Record = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -595,8 +599,8 @@ def _rows_of_records(records: Iterator[Record]) -> Iterator[tuple[int, list[str]
             names = list(record)
             yield 0, names
         if record.keys() != set(names):
-            listed = ", ".join(quoted(name) for name in list(record)[:5])
-            raise UnreadableTableError(f"is uneven: row {number} has other names than the first: {listed}")
+            row_names = ", ".join(quote_text(name) for name in list(record)[:5])
+            raise UnreadableTableError(f"is uneven: row {number} has other names than the first: {row_names}")
         yield number, [_cell(record[name]) for name in names]
 
 
@@ -632,9 +636,11 @@ def _is_lines(text: str) -> bool:
 
 def _sampled_columns(content: Record) -> dict[str, list[Any]]:
     lists = {name: column for name, column in content.items() if isinstance(column, list)}
-    nested = [name for name, column in lists.items() if column and isinstance(column[0], dict)]
-    if nested and len(lists) == len(content):
-        raise UnreadableTableError(f'holds tables in itself, such as "{printable(nested[0][:80])}", and was not read')
+    table_names = [name for name, column in lists.items() if column and isinstance(column[0], dict)]
+    if table_names and len(lists) == len(content):
+        raise UnreadableTableError(
+            f'holds tables in itself, such as "{printable(table_names[0][:80])}", and was not read'
+        )
     columns = _columns(content)
     if columns is None:
         raise NotATableError
@@ -647,17 +653,17 @@ def _further_pieces(file: BinaryIO, bounds: SampleBounds, encoding: str, head: b
     first = min(len(head), max(available - size, 0))
     for offset in evenly_drawn(range(first, available - size + 1), _PIECES):
         file.seek(offset - offset % 4)
-        yield decoded(file.read(size), encoding, head=head)
+        yield decode_piece(file.read(size), encoding, head=head)
 
 
-def _resynchronised_records(text: str, boundary: re.Pattern[str], known: frozenset[str]) -> list[Record]:
+def _resynchronised_records(text: str, boundary: re.Pattern[str], names: frozenset[str]) -> list[Record]:
     """The objects of a piece from the middle of a file: those after the first boundary that has the known names.
 
     A boundary may also stand in a nested array or in a text; what follows there has other names.
     """
     for _, match in zip(range(_PLACES_TO_RESYNCHRONISE), boundary.finditer(text), strict=False):
-        records, _ = _taken(JsonText(io.StringIO(text[match.end() :])), end="")
-        if records and records[0] and all(known.issuperset(record) for record in records):
+        records, _ = _parse_records(JsonText(io.StringIO(text[match.end() :])), end="")
+        if records and records[0] and all(names.issuperset(record) for record in records):
             return records
     return []
 
@@ -675,8 +681,8 @@ def _sample_of_records(
         names.update(dict.fromkeys(_flat(record)))
         if len(names) > MOST_COLUMNS:
             raise UnreadableTableError(f"has more than {MOST_COLUMNS:,} fields in its objects and was not read")
-    kept = drawn_in_blocks(records, wanted=bounds.rows_of(len(names)), count=_PIECES)
-    rows = [_flat(record) for record in kept]
+    sampled_records = drawn_in_blocks(records, size=bounds.rows_of(len(names)), count=_PIECES)
+    rows = [_flat(record) for record in sampled_records]
     for row in rows:
         names.update(dict.fromkeys(row))
     return Sample(
@@ -716,16 +722,16 @@ def parquet_rows(file: IO[bytes]) -> Iterator[tuple[int, list[str]]]:
     Raises:
         UnreadableTableError: It is not a parquet file, or damaged, or pyarrow is not installed.
     """
-    with _opened(file, has_dictionaries=True) as opened:
-        groups = map(opened.metadata.row_group, range(opened.metadata.num_row_groups))
+    with _open_parquet(file, has_dictionaries=True) as parquet_file:
+        groups = map(parquet_file.metadata.row_group, range(parquet_file.metadata.num_row_groups))
         # One cell is read as a whole, and some KB of a file can hold one of a gigabyte.
         if any(group.total_byte_size > _LARGEST_ROW_GROUP for group in groups):
             raise UnreadableTableError(
                 f"has row groups of more than {_LARGEST_ROW_GROUP >> 20} MB; write it with a row_group_size"
             )
-        yield 0, list(opened.schema_arrow.names)
+        yield 0, list(parquet_file.schema_arrow.names)
         number = 0
-        for batch in opened.iter_batches(batch_size=_BATCH):
+        for batch in parquet_file.iter_batches(batch_size=_BATCH):
             for cells in zip(*map(_texts, batch.columns), strict=True):
                 number += 1
                 yield number, list(cells)
@@ -742,24 +748,28 @@ def sample_parquet(file: BinaryIO, bounds: SampleBounds) -> Sample:
         UnreadableTableError: It is damaged or too wide, or pyarrow is not installed.
         OSError: It cannot be read.
     """
-    with _opened(file) as opened:
-        schema, total, count = opened.schema_arrow, opened.metadata.num_rows, opened.metadata.num_row_groups
+    with _open_parquet(file) as parquet_file:
+        schema, total, count = (
+            parquet_file.schema_arrow,
+            parquet_file.metadata.num_rows,
+            parquet_file.metadata.num_row_groups,
+        )
         if len(schema.names) > MOST_COLUMNS:
             problem = f"has {len(schema.names):,} columns and was not read; {MOST_COLUMNS:,} are the most"
             raise UnreadableTableError(problem)
-        wanted = min(bounds.rows_of(len(schema.names)), total)
+        row_limit = min(bounds.rows_of(len(schema.names)), total)
         groups: list[int] = [
             group
             for group in evenly_drawn(range(count), _ROW_GROUPS)
-            if opened.metadata.row_group(group).total_byte_size <= bounds.row_group
+            if parquet_file.metadata.row_group(group).total_byte_size <= bounds.row_group
         ]
         remarks: tuple[str, ...] = ()
         if total and not groups:
             remarks = (f"has row groups of more than {bounds.row_group >> 20} MB; only its schema was read",)
-        if groups and total <= wanted:
+        if groups and total <= row_limit:
             groups = list(range(count))
-        each = wanted if total <= wanted else -(-wanted // max(1, len(groups)))
-        rows = [row for group in groups for row in _first_rows(opened, group, each)]
+        group_limit = row_limit if total <= row_limit else -(-row_limit // max(1, len(groups)))
+        rows = [row for group in groups for row in _first_rows(parquet_file, group, group_limit)]
         return Sample(
             format=TableFormat.PARQUET,
             header=tuple(schema.names),
@@ -772,7 +782,7 @@ def sample_parquet(file: BinaryIO, bounds: SampleBounds) -> Sample:
 
 
 @contextmanager
-def _opened(file: IO[bytes], *, has_dictionaries: bool = False) -> Iterator[Any]:
+def _open_parquet(file: IO[bytes], *, has_dictionaries: bool = False) -> Iterator[Any]:
     """Opens a file; what pyarrow raises then, or when it is read, is one kind of error."""
     try:
         # Imported by name, since pyarrow need not be installed and has no types.
@@ -782,8 +792,8 @@ def _opened(file: IO[bytes], *, has_dictionaries: bool = False) -> Iterator[Any]
         raise PyarrowMissingError(problem) from error
     try:
         texts = _text_columns(parquet, file) if has_dictionaries else None
-        with parquet.ParquetFile(file, buffer_size=1 << 16, read_dictionary=texts) as opened:
-            yield opened
+        with parquet.ParquetFile(file, buffer_size=1 << 16, read_dictionary=texts) as parquet_file:
+            yield parquet_file
     except OverflowError as error:
         problem = "has dates beyond the year 9999, or times without end, which Python cannot hold, and was not read"
         raise UnreadableTableError(problem) from error
@@ -803,13 +813,13 @@ def _text_columns(parquet: Any, file: IO[bytes]) -> list[str]:
 def _texts(column: Any) -> list[str]:
     """The cells of a column; a text is kept once, however many rows have it, or a small file could fill the memory."""
     if hasattr(column, "dictionary"):
-        known = ["" if value is None else str(value) for value in column.dictionary.to_pylist()]
-        return ["" if place is None else known[place] for place in column.indices.to_pylist()]
+        texts = ["" if value is None else str(value) for value in column.dictionary.to_pylist()]
+        return ["" if place is None else texts[place] for place in column.indices.to_pylist()]
     return ["" if value is None else str(value) for value in column.to_pylist()]
 
 
-def _first_rows(opened: Any, group: int, count: int) -> list[tuple[object, ...]]:
-    for batch in opened.iter_batches(batch_size=count, row_groups=[group]):
+def _first_rows(parquet_file: Any, group: int, count: int) -> list[tuple[object, ...]]:
+    for batch in parquet_file.iter_batches(batch_size=count, row_groups=[group]):
         return list(zip(*(map(_plain, column.to_pylist()) for column in batch.columns), strict=True))
     return []
 
@@ -852,14 +862,14 @@ def table_rows(path: Path, *, separator: str = "", encoding: str = UTF_8) -> Ite
         UnreadableTableError: It cannot be read as what its name says.
         OSError: It cannot be read at all.
     """
-    with opened(path) as (file, name):
-        promised = format_of(name)
-        if promised.format is TableFormat.PARQUET:
+    with open_unpacked(path) as (file, name):
+        named_format = table_format(name)
+        if named_format.format is TableFormat.PARQUET:
             yield from parquet_rows(file)
-        elif promised.format in (TableFormat.JSON, TableFormat.JSON_LINES):
-            yield from json_rows(file, is_lines=promised.format is TableFormat.JSON_LINES)
+        elif named_format.format in (TableFormat.JSON, TableFormat.JSON_LINES):
+            yield from json_rows(file, is_lines=named_format.format is TableFormat.JSON_LINES)
         else:
-            yield from delimited_rows(file, promised.separator or separator, encoding=encoding)
+            yield from delimited_rows(file, named_format.separator or separator, encoding=encoding)
 
 
 def layout_within(path: Path) -> tuple[str, str]:
@@ -870,14 +880,14 @@ def layout_within(path: Path) -> tuple[str, str]:
     """
     encoding, separator = UTF_8, ""
     with suppress(OSError, UnreadableTableError, ValueError, csv.Error):
-        with opened(path) as (file, name):
-            promised = format_of(name)
+        with open_unpacked(path) as (file, name):
+            named_format = table_format(name)
             pieces = iter(partial(file.read, _PIECE), b"")
-            if promised.format not in (TableFormat.CSV, None):
+            if named_format.format not in (TableFormat.CSV, None):
                 return encoding, separator
             encoding = encoding_of(next(pieces, b""), pieces) or UTF_8
-        if not promised.separator:
-            with opened(path) as (file, _):
+        if not named_format.separator:
+            with open_unpacked(path) as (file, _):
                 text = io.TextIOWrapper(file, encoding=encoding, newline="")
                 separator = separator_in(text.readline().removeprefix("\ufeff"))
     return encoding, separator

@@ -8,7 +8,7 @@ from pathlib import Path
 from generator import __version__
 from generator.accelerators import Accelerator, AcceleratorKind, Service, catalog
 from generator.competition import builtin
-from generator.competition.tables.formats import format_of
+from generator.competition.tables.formats import table_format
 from generator.kaggle.api_types import KernelPush
 from generator.kaggle.chain.errors import (
     ChainError,
@@ -23,12 +23,12 @@ from generator.kaggle.chain.errors import (
 from generator.kaggle.chain.execution import ChainExecution, Handoff, PushOptions, RunContext
 from generator.kaggle.chain.inputs import KernelHistory, PreparedKernel, check_fit, git_commit, owned_by, prepare
 from generator.kaggle.chain.journal import (
+    ChainState,
+    ChainStep,
+    EntryKind,
     EventKind,
     Journal,
     Journals,
-    Kind,
-    State,
-    Step,
     latest,
     newest_version,
     repair,
@@ -37,18 +37,18 @@ from generator.kaggle.chain.journal import (
 )
 from generator.kaggle.chain.steps import (
     MARKER,
+    KernelSession,
     KernelVersion,
-    Session,
     TaggedSubmission,
     TrainedElsewhere,
     check_accelerator,
     check_failed_session,
     check_handover,
-    checked,
-    described,
+    check_submission,
+    describe_accelerator,
     fetch_sample,
     file_digest,
-    summary,
+    handover_summary,
     way_to_continue,
     whole_handover,
     with_handover,
@@ -59,7 +59,7 @@ from generator.kaggle.errors import KaggleError
 from generator.kaggle.gateway import Kaggle
 from generator.pair.choices import PLACEHOLDER_OWNER
 from generator.pair.handover import FILE_NAME as HANDOVER
-from generator.pair.handover import DamagedError, HandOver, json_object
+from generator.pair.handover import DamagedError, HandOver, read_json_object
 from generator.pair.workspace import Role
 from generator.text import JsonObject, printable
 
@@ -82,8 +82,8 @@ class ChainPlan:
 
     pushes: tuple[Role, ...]
     journal: Journal | None = None
-    back_to: Step | None = None
-    state: State = field(default_factory=State)
+    back_to: ChainStep | None = None
+    state: ChainState = field(default_factory=ChainState)
     reason: str = ""
 
     @property
@@ -127,9 +127,9 @@ class LocalPair:
         back_to = self.options.back_to
         journal = None if self.options.restart else latest(journals, self.target)
         if journal is None:
-            if back_to not in (None, Step.TRAIN):
+            if back_to not in (None, ChainStep.TRAIN):
                 raise NoChainError(pair=self.options.pair, target=self.target, verb="repeat")
-            return ChainPlan(self._due(State()))
+            return ChainPlan(self._due(ChainState()))
         state = state_in(journal)
         is_changed = self._is_changed(state, Role.TRAIN)
         if is_changed and not self.options.may_train:
@@ -142,34 +142,36 @@ class LocalPair:
         elif state.failure is not None:
             back_to = self._changed_step(state)
         elif is_changed and state.is_at_rest:
-            what = "The training notebook was changed" if self.elsewhere is None else f"{self._name} was trained anew"
-            return ChainPlan(self._due(State()), reason=f"{what} since chain {journal.number}: a new chain begins.")
+            change = "The training notebook was changed" if self.elsewhere is None else f"{self._name} was trained anew"
+            return ChainPlan(
+                self._due(ChainState()), reason=f"{change} since chain {journal.number}: a new chain begins."
+            )
         else:
             self._check_unchanged(state)
         if back_to is not None:
             state = taken_back(state, back_to, handoff=self.handoff_behind(back_to))
         if self._is_other_handoff(state):
-            back_to = Step.INFER
+            back_to = ChainStep.INFER
             state = taken_back(state, back_to, handoff=self.handoff_behind(back_to))
         return ChainPlan(self._due(state), journal, back_to, state)
 
-    def handoff_behind(self, step: Step) -> str:
+    def handoff_behind(self, step: ChainStep) -> str:
         """How the weights travel when a step is taken again; empty for as before."""
-        return str(self.options.handoff or "") if step is not Step.SUBMIT else ""
+        return str(self.options.handoff or "") if step is not ChainStep.SUBMIT else ""
 
     @property
     def _name(self) -> str:
         return printable(self.options.pair)
 
-    def _due(self, state: State) -> tuple[Role, ...]:
+    def _due(self, state: ChainState) -> tuple[Role, ...]:
         roles = tuple(Role) if self.elsewhere is None else (Role.INFER,)
         return tuple(role for role in roles if (push := state.pushes.get(role)) is None or push.is_open)
 
-    def _check_inputs(self, state: State, step: Step) -> None:
+    def _check_inputs(self, state: ChainState, step: ChainStep) -> None:
         missing = ""
-        if step is Step.INFER and state.trained is None:
+        if step is ChainStep.INFER and state.training is None:
             missing = "a training that ended well"
-        if step is Step.SUBMIT and state.predicted is None:
+        if step is ChainStep.SUBMIT and state.prediction is None:
             missing = "a submission to submit"
         if missing:
             raise ChainError(
@@ -177,23 +179,23 @@ class LocalPair:
                 f"`tandem push {self._name}{to_target(self.target)}`."
             )
 
-    def _changed_step(self, state: State) -> Step:
+    def _changed_step(self, state: ChainState) -> ChainStep:
         """The step to take again after a failure: only if something is different now."""
         failure = state.failure
         assert failure is not None  # noqa: S101 - asked for by the caller, for mypy
         if self._is_changed(state, Role.TRAIN):
-            return Step.TRAIN
-        if failure.step is not Step.TRAIN and self._is_changed(state, Role.INFER):
-            return Step.INFER
+            return ChainStep.TRAIN
+        if failure.step is not ChainStep.TRAIN and self._is_changed(state, Role.INFER):
+            return ChainStep.INFER
         raise StepFailedError(pair=self.options.pair, target=self.target, step=failure.step, failure=failure.message)
 
-    def _is_changed(self, state: State, role: Role) -> bool:
+    def _is_changed(self, state: ChainState, role: Role) -> bool:
         if role is Role.TRAIN and self.elsewhere is not None:
-            return state.trained is not None and not self.elsewhere.is_in(state)
+            return state.training is not None and not self.elsewhere.is_in(state)
         push = state.pushes.get(role)
         return push is not None and push.source != self.kernels[role].source
 
-    def _check_unchanged(self, state: State) -> None:
+    def _check_unchanged(self, state: ChainState) -> None:
         if self.elsewhere is not None and self._is_changed(state, Role.TRAIN):
             if Role.INFER in state.pushes:
                 raise ChainError(
@@ -203,7 +205,7 @@ class LocalPair:
                 )
             return
         train = "`--from train` pushes it again"
-        if state.trained is not None and Role.TRAIN in state.pushes:
+        if state.training is not None and Role.TRAIN in state.pushes:
             train += f"; `--from infer` goes on with what version {state.pushes[Role.TRAIN].version} trained"
         infer = "`--from infer` pushes it again with the same training; `--restart` trains anew"
         for role, ways in ((Role.TRAIN, train), (Role.INFER, infer)):
@@ -214,17 +216,17 @@ class LocalPair:
                     f"what is meant: {ways}."
                 )
 
-    def _is_other_handoff(self, state: State) -> bool:
+    def _is_other_handoff(self, state: ChainState) -> bool:
         """True if the weights of a training that is done are to travel in another way than the chain began with."""
-        before, wanted = state.begun.handoff if state.begun else "", self.options.handoff
-        if wanted is None or before == wanted:
+        before, handoff = state.setup.handoff if state.setup else "", self.options.handoff
+        if handoff is None or before == handoff:
             return False
         if Role.INFER in state.pushes:
             raise ChainError(
                 f"The inference kernel of {self._name} was pushed with --handoff {before}; to push it again with "
-                f"--handoff {wanted}, add --from infer."
+                f"--handoff {handoff}, add --from infer."
             )
-        return state.trained is not None
+        return state.training is not None
 
 
 def accelerator_of(kernel: KernelPush) -> Accelerator | None:
@@ -232,8 +234,12 @@ def accelerator_of(kernel: KernelPush) -> Accelerator | None:
     shape = "" if kernel.machine_shape == "Gpu" else kernel.machine_shape
     if not shape and (kernel.enable_tpu or kernel.enable_gpu or kernel.machine_shape):
         return catalog().training if kernel.enable_tpu else catalog().inference
-    lent = {each.machine_shape: each for each in catalog().everything if each.service is Service.KAGGLE}
-    return catalog().retired.get(shape) or lent.get(shape)
+    accelerators = {
+        accelerator.machine_shape: accelerator
+        for accelerator in catalog().all_accelerators
+        if accelerator.service is Service.KAGGLE
+    }
+    return catalog().replacements.get(shape) or accelerators.get(shape)
 
 
 def cost(kernel: KernelPush, target: str) -> str:
@@ -269,7 +275,7 @@ def check_exists(options: PushOptions, target: str) -> None:
 
 
 @dataclass(frozen=True)
-class CheckedPair:
+class ChainPair:
     """A pair that is ready to be carried to a Kaggle."""
 
     kaggle: Kaggle
@@ -278,7 +284,7 @@ class CheckedPair:
     account: str
 
     @classmethod
-    def of(cls, kaggle: Kaggle, options: PushOptions) -> "CheckedPair":
+    def of(cls, kaggle: Kaggle, options: PushOptions) -> "ChainPair":
         """Checks everything that can be checked before anything is sent.
 
         Raises:
@@ -290,8 +296,10 @@ class CheckedPair:
         check_exists(options, target_of(kaggle))
         local = LocalPair.of(options, target_of(kaggle), kernels)
         account = kaggle.username()
-        owned = {role: _owned(kernel, account, kaggle, options.pair) for role, kernel in kernels.items()}
-        return cls(kaggle, local, owned, account)
+        account_kernels = {
+            role: _assign_owner(kernel, account, kaggle, options.pair) for role, kernel in kernels.items()
+        }
+        return cls(kaggle, local, account_kernels, account)
 
     @property
     def options(self) -> PushOptions:
@@ -303,7 +311,7 @@ class CheckedPair:
         """The training, if it did not run on Kaggle."""
         return self.local.elsewhere
 
-    def resumed(self, journals: Journals, context: RunContext) -> ChainExecution:
+    def resume(self, journals: Journals, context: RunContext) -> ChainExecution:
         """The chain to go on with: the last one on this Kaggle, taken back as asked for, or a new one.
 
         Raises:
@@ -319,9 +327,9 @@ class CheckedPair:
             chain = ChainExecution(self.kaggle, plan.journal, context)
         if plan.back_to is not None:
             handoff = self.local.handoff_behind(plan.back_to)
-            chain.write(Kind.BACK, to=str(plan.back_to), **({"handoff": handoff} if handoff else {}))
+            chain.write(EntryKind.BACK, to=str(plan.back_to), **({"handoff": handoff} if handoff else {}))
         if is_repair and not chain.state.is_repaired:
-            chain.write(Kind.REPAIRED)
+            chain.write(EntryKind.REPAIRED)
         if plan.reason:
             chain.tell(plan.pushes[0], plan.reason)
         for role in plan.pushes:
@@ -335,12 +343,12 @@ class CheckedPair:
         slug = spec.competition.slug
         facts = chain.read(slug, lambda: self.kaggle.competitions.facts(slug), url=chain.page(f"competitions/{slug}"))
         if facts.is_code_competition and self.options.verify:
-            inference = self.kernels[Role.INFER].checked
+            inference = self.kernels[Role.INFER].kernel_source
             if not inference.needs_internet_off:  # pair.toml does not know it
                 offline = replace(inference, needs_internet_off=True)
                 check_fit(offline, pair=self.options.pair, allow=self.options.allow)
         chain.write(
-            Kind.BEGUN,
+            EntryKind.BEGUN,
             pair=self.options.pair,
             pair_id=spec.pair_id,
             target=target_of(self.kaggle),
@@ -358,15 +366,15 @@ class CheckedPair:
         return chain
 
 
-def _owned(kernel: PreparedKernel, account: str, kaggle: Kaggle, pair: str) -> PreparedKernel:
+def _assign_owner(kernel: PreparedKernel, account: str, kaggle: Kaggle, pair: str) -> PreparedKernel:
     """The kernel under the account's name; only a local Kaggle takes kernels that are rendered for somebody else."""
     owner = kernel.push.ref.partition("/")[0]
     if owner == account:
         return kernel
     if not kaggle.is_local:
-        shown = "nobody yet" if owner == PLACEHOLDER_OWNER else owner
+        owner_name = "nobody yet" if owner == PLACEHOLDER_OWNER else owner
         raise ChainError(
-            f'The kernels of {printable(pair)} belong to "{printable(shown)}", and the credentials here to '
+            f'The kernels of {printable(pair)} belong to "{printable(owner_name)}", and the credentials here to '
             f'"{printable(account)}". Render them for yourself: '
             f"`tandem generate --competition … --name {printable(pair)} --owner {printable(account)}`."
         )
@@ -378,7 +386,7 @@ class ChainResult:
     """A chain as a command left it; `has_advanced` says whether there was anything to do."""
 
     journal: Journal
-    state: State
+    state: ChainState
     has_advanced: bool
 
 
@@ -398,10 +406,10 @@ def push_pair(kaggle: Kaggle, options: PushOptions, context: RunContext | None =
         KaggleError: Kaggle refuses.
         PairError: The pair cannot be read.
     """
-    pair = CheckedPair.of(kaggle, options)
+    pair = ChainPair.of(kaggle, options)
     journals = Journals(options.folder)
-    with journals.locked():
-        chain = pair.resumed(journals, context or RunContext())
+    with journals.lock():
+        chain = pair.resume(journals, context or RunContext())
         for role in Role:
             chain.folder(role)  # what cannot be written is said before anything is sent
         before = len(chain.journal.entries())
@@ -423,25 +431,25 @@ def submit_pair(kaggle: Kaggle, options: PushOptions, context: RunContext | None
 
 
 class _Story:
-    def __init__(self, pair: CheckedPair, chain: ChainExecution, journals: Journals) -> None:
+    def __init__(self, pair: ChainPair, chain: ChainExecution, journals: Journals) -> None:
         self._pair = pair
         self._chain = chain
         self._journals = journals
         self._options = pair.options
-        self._begun = chain.begun
-        self._sessions = {role: Session(chain, role, show_log=self._options.show_log) for role in Role}
+        self._setup = chain.setup
+        self._sessions = {role: KernelSession(chain, role, show_log=self._options.show_log) for role in Role}
 
     def carry(self) -> None:
         if not self._chain.state.quotas:
             self._note_quota()
         if self._pair.elsewhere is None:
             self._push(Role.TRAIN)
-            if self._chain.state.trained is None:
+            if self._chain.state.training is None:
                 self._check_training()
         elif not self._pair.elsewhere.is_in(self._chain.state):
             self._write_trained(self._pair.elsewhere.marker, self._pair.elsewhere.handover)
         self._push(Role.INFER)
-        if self._chain.state.predicted is None:
+        if self._chain.state.prediction is None:
             self._check_submission()
         if self._options.submit and self._chain.state.score is None:
             file = self._restored_submission()
@@ -449,32 +457,32 @@ class _Story:
             submission.wait(submission.execute())
         if self._chain.state.score is not None and not self._chain.state.is_finished:
             self._note_quota()
-            self._chain.write(Kind.FINISHED)
+            self._chain.write(EntryKind.FINISHED)
 
     def _push(self, role: Role) -> None:
         current = self._chain.state.pushes.get(role)
         if current is not None and not current.is_open:
             return
-        sent = self._pair.kernels[role].push
+        kernel = self._pair.kernels[role].push
         if role is Role.TRAIN and current is None and not self._options.over_edits:
             # Said before hours of training, not behind them.
             self._version(Role.INFER, self._pair.kernels[Role.INFER].push).check_unedited()
         if role is Role.INFER:
-            trained = self._pair.kernels[Role.TRAIN].push.ref
-            sent = with_handover(self._chain, sent, trained=trained, elsewhere=self._pair.elsewhere)
+            training_kernel = self._pair.kernels[Role.TRAIN].push.ref
+            kernel = with_handover(self._chain, kernel, training_kernel=training_kernel, elsewhere=self._pair.elsewhere)
             if self._options.offline_wheels:
-                sent = with_wheels(self._chain, sent)
-        if sent.ref in sent.kernel_sources and not newest_version(self._journals, self._begun, sent.ref):
-            sent = self._without_itself(sent)
-        self._version(role, sent).execute()
+                kernel = with_wheels(self._chain, kernel)
+        if kernel.ref in kernel.kernel_sources and not newest_version(self._journals, self._setup, kernel.ref):
+            kernel = self._without_itself(kernel)
+        self._version(role, kernel).execute()
 
-    def _version(self, role: Role, sent: KernelPush) -> KernelVersion:
+    def _version(self, role: Role, kernel: KernelPush) -> KernelVersion:
         return KernelVersion(
             self._chain,
             role,
-            sent,
+            kernel,
             source=self._pair.kernels[role].source,
-            known=newest_version(self._journals, self._begun, sent.ref),
+            known_version=newest_version(self._journals, self._setup, kernel.ref),
             history=KernelHistory(self._options.folder, self._journals),
             options=self._options,
         )
@@ -484,74 +492,76 @@ class _Story:
         url = self._chain.page(f"code/{kernel.ref}")
         if self._chain.read(f"the kernel {kernel.ref}", lambda: self._pair.kaggle.kernels.find(kernel.ref), url=url):
             return kernel
-        return replace(kernel, kernel_sources=tuple(each for each in kernel.kernel_sources if each != kernel.ref))
+        return replace(kernel, kernel_sources=tuple(source for source in kernel.kernel_sources if source != kernel.ref))
 
     def _check_training(self) -> None:
-        session, wanted = self._sessions[Role.TRAIN], self._pair.kernels[Role.TRAIN].wants
+        session, accelerator = self._sessions[Role.TRAIN], self._pair.kernels[Role.TRAIN].wants
         try:
             listing = {file.name: file for file in session.wait([MARKER, HANDOVER]).files}
         except SessionFailedError as error:
-            raise self._chain.fail(Step.TRAIN, self._why_training_failed(session, error, wanted)) from error
-        marker = session.fetch(MARKER, json_object)
+            raise self._chain.fail(ChainStep.TRAIN, self._why_training_failed(session, error, accelerator)) from error
+        marker = session.fetch(MARKER, read_json_object)
         handover = session.fetch(HANDOVER, whole_handover)
-        with self._failures_kept(Step.TRAIN):
-            check_accelerator(marker, wanted=wanted, is_local=self._pair.kaggle.is_local, url=session.push.url)
-            go_on = way_to_continue(self._options, target=self._begun.target)
-            check_handover(handover, pair_id=self._begun.pair_id, listing=listing, if_interrupted=go_on)
+        with self._failures_kept(ChainStep.TRAIN):
+            check_accelerator(
+                marker, accelerator=accelerator, is_local=self._pair.kaggle.is_local, url=session.push.url
+            )
+            go_on = way_to_continue(self._options, target=self._setup.target)
+            check_handover(handover, pair_id=self._setup.pair_id, listing=listing, if_interrupted=go_on)
         self._write_trained(marker, handover)
 
     def _write_trained(self, marker: JsonObject, handover: HandOver) -> None:
-        kept, accelerator, score = summary(handover), described(marker), handover.out_of_fold
-        self._chain.write(Kind.TRAINED, accelerator=marker, handover=kept)
-        shown = "" if score is None else f", out-of-fold {score.metric} {score.value:.4f}"
-        text = f"trained on {accelerator}{shown}; the hand-over is whole"
-        fields = {"accelerator": accelerator, "out_of_fold": kept["out_of_fold"]}
+        record, accelerator, score = handover_summary(handover), describe_accelerator(marker), handover.out_of_fold
+        self._chain.write(EntryKind.TRAINED, accelerator=marker, handover=record)
+        score_text = "" if score is None else f", out-of-fold {score.metric} {score.value:.4f}"
+        text = f"trained on {accelerator}{score_text}; the hand-over is whole"
+        fields = {"accelerator": accelerator, "out_of_fold": record["out_of_fold"]}
         self._chain.tell(Role.TRAIN, text, kind=EventKind.STEP, **fields)
 
-    def _why_training_failed(self, session: Session, error: SessionFailedError, wanted: str) -> StepError:
+    def _why_training_failed(self, session: KernelSession, error: SessionFailedError, accelerator: str) -> StepError:
         """The error of a session that failed; one that ended for want of its accelerator says so in its marker."""
         try:
-            listed = self._pair.kaggle.kernels.output(session.push.ref, session.push.version).files
-            if all(file.name != MARKER for file in listed):
+            files = self._pair.kaggle.kernels.output(session.push.ref, session.push.version).files
+            if all(file.name != MARKER for file in files):
                 return error
-            marker = session.fetch(MARKER, json_object)
-            return check_failed_session(marker, wanted=wanted, url=session.push.url) or error
+            marker = session.fetch(MARKER, read_json_object)
+            return check_failed_session(marker, accelerator=accelerator, url=session.push.url) or error
         except (KaggleError, StepError):
             return error
 
     def _check_submission(self) -> None:
-        session, name = self._sessions[Role.INFER], self._begun.submission_file
+        session, name = self._sessions[Role.INFER], self._setup.submission_file
         try:
             session.wait([name])
         except SessionFailedError as error:
-            raise self._chain.fail(Step.INFER, error) from error
+            raise self._chain.fail(ChainStep.INFER, error) from error
         sample = fetch_sample(self._chain, self._options)
-        with self._failures_kept(Step.INFER):
-            summary = session.fetch(
+        with self._failures_kept(ChainStep.INFER):
+            handover_summary = session.fetch(
                 name,
-                lambda path: checked(path, sample, self._options),
+                lambda path: check_submission(path, sample, self._options),
                 failure=lambda problem: SubmissionUnfitError(problem=problem),
             )
         digest, size = file_digest(session.file(name)), session.file(name).stat().st_size
-        self._chain.write(Kind.PREDICTED, file=name, rows=summary.rows, bytes=size, sha256=digest)
-        text = f"{name} has {summary.rows:,} rows, and is what the competition asks for"
-        if not summary.columns:
-            is_known = format_of(name).format is not None
-            why = "pyarrow is missing here" if is_known else "the kit does not read this format"
-            text = f"{name} has {size:,} bytes; its rows were not checked, since {why}"
-        self._chain.tell(Role.INFER, text, kind=EventKind.STEP, rows=summary.rows, sha256=digest)
+        self._chain.write(EntryKind.PREDICTED, file=name, rows=handover_summary.rows, bytes=size, sha256=digest)
+        text = f"{name} has {handover_summary.rows:,} rows, and is what the competition asks for"
+        if not handover_summary.columns:
+            is_known = table_format(name).format is not None
+            reason = "pyarrow is missing here" if is_known else "the kit does not read this format"
+            text = f"{name} has {size:,} bytes; its rows were not checked, since {reason}"
+        self._chain.tell(Role.INFER, text, kind=EventKind.STEP, rows=handover_summary.rows, sha256=digest)
 
     def _restored_submission(self) -> Path:
         """The file that was checked, fetched again if somebody removed or changed it since."""
-        session, name = self._sessions[Role.INFER], self._begun.submission_file
-        promised = self._chain.state.predicted.text("sha256") if self._chain.state.predicted is not None else ""
+        session, name = self._sessions[Role.INFER], self._setup.submission_file
+        digest = self._chain.state.prediction.text("sha256") if self._chain.state.prediction is not None else ""
 
         def check(path: Path) -> None:
-            if file_digest(path) != promised:
+            if file_digest(path) != digest:
                 raise DamagedError(f"it is not the file of version {session.push.version} that was checked")
 
         file = session.file(name)
-        if not file.is_file() or file_digest(file) != promised:
+        if not file.is_file() or file_digest(file) != digest:
             session.fetch(name, check)
         return file
 
@@ -563,12 +573,12 @@ class _Story:
             self._chain.tell("quota", f"The quota cannot be read: {error.message}")
             return
         gpu, tpu = quota.gpu_used.total_seconds(), quota.tpu_used.total_seconds()
-        self._chain.write(Kind.QUOTA, gpu=gpu, tpu=tpu)
+        self._chain.write(EntryKind.QUOTA, gpu=gpu, tpu=tpu)
         left = (quota.tpu_allowed - quota.tpu_used).total_seconds() / 3600
         self._chain.tell("quota", f"{left:.1f} hours of TPU are left this week", gpu_seconds=gpu, tpu_seconds=tpu)
 
     @contextmanager
-    def _failures_kept(self, step: Step) -> Iterator[None]:
+    def _failures_kept(self, step: ChainStep) -> Iterator[None]:
         """Writes down what goes wrong with a step, unless that was done already."""
         try:
             yield

@@ -25,7 +25,7 @@ ChainError
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
-from generator.check.findings import Finding, where
+from generator.check.findings import CheckFinding, describe_place
 from generator.errors import TandemError
 from generator.text import printable
 
@@ -48,10 +48,10 @@ class StepFailedError(ChainError):
     """Pushing the same thing again would fail the same way, and cost quota."""
 
     def __init__(self, *, pair: str, target: str, step: str, failure: str) -> None:
-        indented = "\n".join(f"  {printable(line)}" for line in failure.splitlines())
+        failure_text = "\n".join(f"  {printable(line)}" for line in failure.splitlines())
         super().__init__(
             f"The step {step} of {printable(pair)} failed, and the notebook has not changed since:\n"
-            f"{indented}\n"
+            f"{failure_text}\n"
             "Solve this problem, then repeat the step with "
             f"`tandem push {printable(pair)}{to_target(target)} --from {step}`."
         )
@@ -64,7 +64,7 @@ class KernelUnfitError(ChainError):
         super().__init__(f"{printable(str(path))} cannot be pushed: {printable(problem)}. {printable(remedy)}")
 
     @classmethod
-    def of_findings(cls, findings: Sequence[Finding], *, pair: str, always: Collection[str]) -> "KernelUnfitError":
+    def of_findings(cls, findings: Sequence[CheckFinding], *, pair: str, always: Collection[str]) -> "KernelUnfitError":
         """The error for what `tandem check` found: the first of it, how many more there are, and the way over them.
 
         Args:
@@ -72,13 +72,13 @@ class KernelUnfitError(ChainError):
             pair: The pair's name.
             always: Rules that there is no way over.
         """
-        first, more = findings[0], len(findings) - 1
-        problem = ": ".join(filter(None, (where(first.place), first.message.rstrip("."))))
-        listed = f" `tandem check {pair}` lists {more} more." if more else ""
-        named = " ".join(f"--allow {rule}" for rule in dict.fromkeys(each.rule for each in findings))
-        is_final = any(each.rule in always for each in findings)
-        way = "" if is_final else f" If it is meant to be so, add {named}."
-        return cls(path=first.place.path, problem=f"{problem} ({first.rule})", remedy=f"{first.remedy}{listed}{way}")
+        first, remainder = findings[0], len(findings) - 1
+        problem = ": ".join(filter(None, (describe_place(first.place), first.message.rstrip("."))))
+        hint = f" `tandem check {pair}` lists {remainder} more." if remainder else ""
+        flags = " ".join(f"--allow {rule}" for rule in dict.fromkeys(finding.rule for finding in findings))
+        is_final = any(finding.rule in always for finding in findings)
+        way = "" if is_final else f" If it is meant to be so, add {flags}."
+        return cls(path=first.place.path, problem=f"{problem} ({first.rule})", remedy=f"{first.remedy}{hint}{way}")
 
 
 class JournalError(ChainError):
@@ -101,9 +101,10 @@ class JournalDamagedError(JournalError):
 class EditedOnKaggleError(ChainError):
     """A push would go over what somebody wrote on Kaggle, or another program sent there."""
 
-    def __init__(self, *, what: str, edits: str, notebook: Path, page: str, command: str) -> None:
+    def __init__(self, *, subject: str, edits: str, notebook: Path, page: str, command: str) -> None:
         super().__init__(
-            f"{printable(what)} on Kaggle was not pushed from this pair, and a push would go over it ({edits}): look "
+            f"{printable(subject)} on Kaggle was not pushed from this pair, and a push would go over "
+            f"it ({edits}): look "
             f"at {printable(page)}, bring what is to be kept into {printable(str(notebook))}, and push with "
             f"`{command} --over-edits`."
         )
@@ -112,9 +113,9 @@ class EditedOnKaggleError(ChainError):
 class NotAcceptedError(ChainError):
     """Tried several times, each of them known not to have been taken."""
 
-    def __init__(self, *, what: str, attempts: int, last: str) -> None:
+    def __init__(self, *, subject: str, attempts: int, last: str) -> None:
         super().__init__(
-            f"Kaggle did not take {printable(what)} in {attempts} attempts; the last answer was: {printable(last)} "
+            f"Kaggle did not take {printable(subject)} in {attempts} attempts; the last answer was: {printable(last)} "
             f"Nothing is lost: the same command continues."
         )
 
@@ -122,9 +123,9 @@ class NotAcceptedError(ChainError):
 class WaitedInVainError(ChainError):
     """One sort of trouble has lasted too long; the kernel itself may go on."""
 
-    def __init__(self, *, what: str, trouble: str, url: str, remedy: str) -> None:
+    def __init__(self, *, subject: str, trouble: str, url: str, remedy: str) -> None:
         super().__init__(
-            f"Gave up on {printable(what)}: {printable(trouble)}. Look at {printable(url)}. {remedy} "
+            f"Gave up on {printable(subject)}: {printable(trouble)}. Look at {printable(url)}. {remedy} "
             "The same command continues to wait; nothing is pushed again."
         )
 
@@ -132,9 +133,10 @@ class WaitedInVainError(ChainError):
 class SubmitByHandError(ChainError):
     """The API refuses; the browser does not."""
 
-    def __init__(self, *, page: str, button: str, why: str, pair: str, target: str) -> None:
+    def __init__(self, *, page: str, button: str, reason: str, pair: str, target: str) -> None:
         super().__init__(
-            f"Kaggle does not take this submission from a program ({printable(why)}). Open {printable(page)} and press "
+            f"Kaggle does not take this submission from a program ({printable(reason)}). Open "
+            f"{printable(page)} and press "
             f'"{button}". `tandem receipt {printable(pair)}` has this on record; to let the kit try again: '
             f"`tandem submit {printable(pair)}{to_target(target)}`."
         )
@@ -160,9 +162,10 @@ class SessionFailedError(StepError):
 class WrongAcceleratorError(StepError):
     """Kaggle ran the notebook on something else, and said nothing of it."""
 
-    def __init__(self, *, wanted: str, obtained: str, url: str) -> None:
+    def __init__(self, *, accelerator: str, actual_accelerator: str, url: str) -> None:
         super().__init__(
-            f"Training asked for a {wanted.upper()} and got {printable(obtained)}. On Kaggle this has three causes: a "
+            f"Training asked for a {accelerator.upper()} and got {printable(actual_accelerator)}. On "
+            "Kaggle this has three causes: a "
             "docker_image pinned in kernel-metadata.json (remove it), an account whose identity is not verified "
             f"(https://www.kaggle.com/settings), or a retired machine shape. If none applies, open {printable(url)} in "
             "the editor, choose TPU v5e-8, Save & Run All."
@@ -208,8 +211,8 @@ class SubmissionUnfitError(StepError):
 class UploadFailedError(StepError):
     """Kaggle has the files, and could not make a version of them."""
 
-    def __init__(self, *, what: str) -> None:
-        super().__init__(f"The {printable(what)} could not be made ready: Kaggle could not process its files.")
+    def __init__(self, *, subject: str) -> None:
+        super().__init__(f"The {printable(subject)} could not be made ready: Kaggle could not process its files.")
 
 
 class ScoringFailedError(StepError):

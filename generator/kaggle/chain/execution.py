@@ -14,19 +14,19 @@ from generator.errors import TandemError
 from generator.files import writing
 from generator.kaggle.chain.errors import NotAcceptedError, StepError, WaitedInVainError
 from generator.kaggle.chain.journal import (
+    AnnouncedUpload,
     Begun,
+    ChainState,
+    ChainStep,
+    EntryKind,
     Event,
     EventKind,
     Journal,
-    Kind,
     Listener,
     Push,
-    State,
-    Step,
     Submitted,
-    Upload,
+    replay_journal,
     state_in,
-    state_of,
 )
 from generator.kaggle.errors import (
     CredentialsError,
@@ -83,7 +83,7 @@ class PushOptions:
     pair: str
     submit: bool = False
     may_train: bool = True
-    back_to: Step | None = None
+    back_to: ChainStep | None = None
     restart: bool = False
     repair: bool = False
     handoff: Handoff | None = None
@@ -110,9 +110,9 @@ class PushOptions:
         Raises:
             PairError: There is no pair of this name, or its choices cannot be used.
         """
-        from generator.pair.generation import read_pair
+        from generator.pair.generation import read_pair_spec
 
-        return read_pair(self.folder)
+        return read_pair_spec(self.folder)
 
 
 # Asking Kaggle again and again: how long the pauses are, what is tolerated for how long, and by which clocks.
@@ -128,7 +128,7 @@ _SILENCE = (UnreachableError, ServerFailedError, NotKaggleError, RateLimitedErro
 T = TypeVar("T")
 
 
-class Clock:
+class ChainClock:
     """This machine's clocks."""
 
     monotonic = staticmethod(time.monotonic)
@@ -148,13 +148,13 @@ class PollingPolicy:
         growth: How much longer each pause is than the one before.
         longest: The longest pause.
         missing: How long a kernel that was pushed may be answered with 404.
-        forbidden: How long it may be answered with 401 or 403.
+        forbidden_timeout: How long it may be answered with 401 or 403.
         silent: How long Kaggle may be out of reach, or answer nonsense.
         commit: How long a push or a submission whose answer was lost may take to appear.
         settle: How long a session may be over before its files are listed.
         confirm: How often a state that is final at the first look has to be seen; it may be that of an older version.
         attempts: How often something is tried whose answer says that it was not done.
-        crowded: How long to wait while as many sessions run as the account may have.
+        busy_timeout: How long to wait while as many sessions run as the account may have.
         ready: How long a dataset may take to be ready.
         queue: How long a session may take from its push to its end; Kaggle's queue for a TPU can take many hours.
     """
@@ -163,13 +163,13 @@ class PollingPolicy:
     growth: float = 1.4
     longest: float = 60.0
     missing: float = 300.0
-    forbidden: float = 600.0
+    forbidden_timeout: float = 600.0
     silent: float = 6 * 3600.0
     commit: float = 45.0
     settle: float = 300.0
     confirm: int = 3
     attempts: int = 3
-    crowded: float = 12 * 3600.0
+    busy_timeout: float = 12 * 3600.0
     ready: float = 3600.0
     queue: float = 72 * 3600.0
 
@@ -178,11 +178,11 @@ LOCAL_POLLING = PollingPolicy(
     first=0.1,
     longest=1.0,
     missing=20.0,
-    forbidden=20.0,
+    forbidden_timeout=20.0,
     silent=60.0,
     commit=2.0,
     settle=15.0,
-    crowded=600.0,
+    busy_timeout=600.0,
     ready=120.0,
 )
 """A local Kaggle answers at once, and whoever waits for it sits in front of it."""
@@ -196,29 +196,29 @@ class Poll:
         policy: How long to wait.
         clock: By which clocks.
         tell: Told of trouble, once for each sort.
-        what: What is asked about, for messages.
+        subject: What is asked about, for messages.
         url: The page where somebody can look at it.
         is_new: Whether Kaggle may not know of it yet.
     """
 
     policy: PollingPolicy
-    clock: Clock
+    clock: ChainClock
     tell: Callable[[str], None]
-    what: str
+    subject: str
     url: str
     is_new: bool = False
 
     def __post_init__(self) -> None:
-        self._started = self.clock.monotonic()
+        self._start_time = self.clock.monotonic()
         self._pause = self.policy.first
-        self._told = ""
+        self._reported_trouble = ""
         # The sort of trouble that there is at the moment, and since when.
         self._trouble: tuple[str, float] | None = None
 
     @property
     def seconds(self) -> float:
         """Seconds since the beginning, without those in which the machine was suspended."""
-        return self.clock.monotonic() - self._started
+        return self.clock.monotonic() - self._start_time
 
     def ask(self, question: Callable[[], T]) -> T:
         """Asks until there is an answer.
@@ -233,7 +233,7 @@ class Poll:
             except TandemError as error:
                 self.tolerate(error)
             else:
-                self._trouble, self._told = None, ""
+                self._trouble, self._reported_trouble = None, ""
                 return answer
 
     def tolerate(self, error: TandemError) -> None:
@@ -249,9 +249,9 @@ class Poll:
             self._trouble = trouble, now
         if now - self._trouble[1] >= limit:
             raise self._in_vain(error.message.rstrip("."), remedy) from error
-        if self._told != trouble:
+        if self._reported_trouble != trouble:
             self.tell(error.message)
-            self._told = trouble
+            self._reported_trouble = trouble
         self.pause()
 
     def pause(self) -> None:
@@ -279,19 +279,19 @@ class Poll:
             raise self._in_vain(trouble, remedy)
 
     def _in_vain(self, trouble: str, remedy: str) -> WaitedInVainError:
-        return WaitedInVainError(what=self.what, trouble=trouble, url=self.url, remedy=remedy)
+        return WaitedInVainError(subject=self.subject, trouble=trouble, url=self.url, remedy=remedy)
 
     def _tolerance(self, error: TandemError) -> tuple[str, float, str]:
         """The sort of trouble, how long it may last, and what helps behind that."""
         if isinstance(error, _SILENCE):
             return "silent", self.policy.silent, "Check the connection."
         if isinstance(error, SessionLimitError):
-            return "crowded", self.policy.crowded, "Sessions of this account have to end first."
+            return "crowded", self.policy.busy_timeout, "Sessions of this account have to end first."
         if self.is_new and isinstance(error, NotFoundError):
             return "missing", self.policy.missing, "If it is not there, push it again with --from."
         if self.is_new and isinstance(error, ForbiddenError | CredentialsError):
             remedy = "If that page does not open either, the kernel is wedged: delete it there, and use --restart."
-            return "forbidden", self.policy.forbidden, remedy
+            return "forbidden", self.policy.forbidden_timeout, remedy
         raise error
 
 
@@ -304,7 +304,7 @@ class RunContext:
 
     listener: Listener = lambda _: None
     polling: PollingPolicy = field(default_factory=PollingPolicy)
-    clock: Clock = field(default_factory=Clock)
+    clock: ChainClock = field(default_factory=ChainClock)
 
 
 class ChainExecution:
@@ -323,21 +323,21 @@ class ChainExecution:
         self.journal = journal
         self.polling, self.clock = context.polling, context.clock
         self._listener = context.listener
-        self.state: State = state_in(journal)
+        self.state: ChainState = state_in(journal)
         self._entries = list(journal.entries())
 
     @property
-    def begun(self) -> Begun:
+    def setup(self) -> Begun:
         """The decisions that the chain began with."""
-        assert self.state.begun is not None  # noqa: S101 - the first line of every journal
-        return self.state.begun
+        assert self.state.setup is not None  # noqa: S101 - the first line of every journal
+        return self.state.setup
 
     @property
-    def step(self) -> Step:
+    def step(self) -> ChainStep:
         """The step that the chain is at."""
-        if self.state.trained is None:
-            return Step.TRAIN
-        return Step.INFER if self.state.predicted is None else Step.SUBMIT
+        if self.state.training is None:
+            return ChainStep.TRAIN
+        return ChainStep.INFER if self.state.prediction is None else ChainStep.SUBMIT
 
     def page(self, path: str) -> str:
         """A page of this Kaggle for people, such as `code/owner/slug`."""
@@ -355,34 +355,34 @@ class ChainExecution:
             self.journal.files.make_folder(folder)
         return folder
 
-    def write(self, event: Kind, /, **fields: object) -> None:
+    def write(self, event: EntryKind, /, **fields: object) -> None:
         """Adds a line to the journal; what it announces may be done once this returns."""
         self._entries.append(self.journal.append(event, at=self.clock.now(), **fields))
-        self.state = state_of(self._entries)
+        self.state = replay_journal(self._entries)
 
     def tell(self, step: str, text: str, *, kind: EventKind = EventKind.NOTE, **fields: object) -> None:
         """Tells whoever listens."""
         self._listener(Event(kind, step, text, fields))
 
-    def fail(self, step: Step, error: E) -> E:
+    def fail(self, step: ChainStep, error: E) -> E:
         """Writes down that a step failed, and returns the error to be raised."""
-        self.write(Kind.FAILED, step=str(step), message=error.message, error=type(error).__name__)
+        self.write(EntryKind.FAILED, step=str(step), message=error.message, error=type(error).__name__)
         if isinstance(error, StepError):
             error.step = str(step)
         return error
 
-    def poll(self, what: str, *, url: str, is_new: bool = False) -> Poll:
+    def poll(self, subject: str, *, url: str, is_new: bool = False) -> Poll:
         """Asks about something for as long as it takes; `is_new` is what Kaggle may not know of yet."""
-        return Poll(self.polling, self.clock, lambda text: self.tell(self.step, text), what, url, is_new)
+        return Poll(self.polling, self.clock, lambda text: self.tell(self.step, text), subject, url, is_new)
 
-    def read(self, what: str, ask: Callable[[], T], *, url: str) -> T:
+    def read(self, subject: str, ask: Callable[[], T], *, url: str) -> T:
         """Asks Kaggle something that may be asked again, until there is an answer.
 
         Raises:
             WaitedInVainError: It was out of reach for longer than is tolerated.
             KaggleError: It answered, and that will not change by waiting.
         """
-        return self.poll(what, url=url).ask(ask)
+        return self.poll(subject, url=url).ask(ask)
 
 
 # The exactly-once protocol: announce, send, and look for it after a lost answer or a crash before sending again.
@@ -391,7 +391,7 @@ class ChainExecution:
 # what is needed to recognise it; only what Kaggle is known not to have is sent again.
 
 
-Announced = TypeVar("Announced", Push, Submitted, Upload)
+Announced = TypeVar("Announced", Push, Submitted, AnnouncedUpload)
 
 
 class ExactlyOnce(ABC, Generic[Announced]):
@@ -405,11 +405,11 @@ class ExactlyOnce(ABC, Generic[Announced]):
     """
 
     _noun: str
-    _withdrawn: Kind
+    _withdrawn: EntryKind
     """The line of the journal that says that what was announced was not made."""
 
-    def __init__(self, chain: ChainExecution, step: Step, *, what: str, poll: Poll) -> None:
-        self._chain, self._step, self._what, self._poll = chain, step, what, poll
+    def __init__(self, chain: ChainExecution, step: ChainStep, *, subject: str, poll: Poll) -> None:
+        self._chain, self._step, self._subject, self._poll = chain, step, subject, poll
         self._key: dict[str, str] = {}  # the fields by which that line says what was announced
         self._last = ""
 
@@ -428,10 +428,10 @@ class ExactlyOnce(ABC, Generic[Announced]):
             if current is not None and not current.is_open:
                 return current
             if current is not None:
-                self._look()
+                self._check_outcome()
             elif not self._attempt():
                 attempts += 1
-        raise NotAcceptedError(what=self._what, attempts=attempts, last=self._last)
+        raise NotAcceptedError(subject=self._subject, attempts=attempts, last=self._last)
 
     @property
     @abstractmethod
@@ -473,20 +473,20 @@ class ExactlyOnce(ABC, Generic[Announced]):
                 self._poll.tolerate(error)
                 return True
             self._chain.tell(self._step, f"{error.message} Looking whether the {self._noun} was taken.")
-            if self._look():
+            if self._check_outcome():
                 return True
             if not error.outcome_unknown:
                 raise
             return False
         return True
 
-    def _look(self) -> bool:
+    def _check_outcome(self) -> bool:
         """Finds out whether what was announced was made; it may take a while to show.
 
         The moment of the announcement does not count: the clock may have jumped since, and a push that was taken for
         one that had time enough to show would be made twice.
         """
-        poll = self._chain.poll(self._what, url="")
+        poll = self._chain.poll(self._subject, url="")
         while not self._find():
             if poll.seconds >= self._chain.polling.commit:
                 self._withdraw()

@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from generator.accelerators import AcceleratorKind
-from generator.check.checking import check, errors
+from generator.check.checking import check_kernels, errors
 from generator.check.code import read_code
-from generator.check.findings import Finding
+from generator.check.findings import CheckFinding
 from generator.check.rules import RULES
 from generator.check.source import KernelSource, read_role
 from generator.competition.facts import Value
@@ -27,10 +27,10 @@ from generator.errors import TandemError
 from generator.files import WorkspaceFiles, read_text, writing
 from generator.kaggle.api_types import KernelPush, RemoteKernel
 from generator.kaggle.chain.errors import ChainError, JournalError, KernelUnfitError
-from generator.kaggle.chain.journal import Journals, Kind, state_in
+from generator.kaggle.chain.journal import EntryKind, Journals, state_in
 from generator.kaggle.errors import SECRET_RULE
 from generator.pair.folder import Edits, base_of, cell_edits
-from generator.pair.notebook import ParameterError, digest_of_cells, has_parameters, joined, read_parameters
+from generator.pair.notebook import ParameterError, digest_of_cells, has_parameters, join_lines, read_parameters
 from generator.pair.workspace import PairFolder, Role
 from generator.text import JsonObject, printable, python_literal
 
@@ -44,9 +44,9 @@ def git_commit(folder: Path) -> str:
     missing objects. Whoever sent the workspace may have written them, so git looks without them.
     """
 
-    def asked(*arguments: str, **variables: str) -> str:
+    def run_git(*arguments: str, **variables: str) -> str:
         command = ["git", "-C", str(folder), *arguments]
-        done = subprocess.run(  # noqa: S603 - no shell
+        process = subprocess.run(  # noqa: S603 - no shell
             command,
             capture_output=True,
             text=True,
@@ -54,11 +54,11 @@ def git_commit(folder: Path) -> str:
             check=True,
             env={**os.environ, "GIT_OPTIONAL_LOCKS": "0", "GIT_NO_LAZY_FETCH": "1", **variables},
         )
-        return done.stdout.strip()
+        return process.stdout.strip()
 
     try:
-        commit = asked("rev-parse", "--verify", "HEAD")
-        top, *places = asked(
+        commit = run_git("rev-parse", "--verify", "HEAD")
+        top, *places = run_git(
             *("rev-parse", "--path-format=absolute", "--show-toplevel"),
             *("--git-path", "objects", "--git-path", "index"),
         ).splitlines()
@@ -68,8 +68,8 @@ def git_commit(folder: Path) -> str:
                 Path(clean, name).mkdir()
             Path(clean, "HEAD").write_text(f"{commit}\n", encoding="ascii")
             apart = {"GIT_DIR": clean, "GIT_WORK_TREE": top, "GIT_OBJECT_DIRECTORY": objects, "GIT_INDEX_FILE": index}
-            changed = asked("status", "--porcelain", "--ignore-submodules=all", "--", ".", **apart)
-        return commit[:12] + ("+" if changed else "")
+            changes = run_git("status", "--porcelain", "--ignore-submodules=all", "--", ".", **apart)
+        return commit[:12] + ("+" if changes else "")
     except (OSError, ValueError, subprocess.SubprocessError):
         return ""
 
@@ -111,29 +111,32 @@ class KernelHistory:
             sends: The notebook that is to be sent.
         """
         digest, path = digest_of_cells(remote.source), PairFolder(self._pair.path).notebook(role)
-        rendered = _text(self._pair.path / base_of(path.relative_to(self._pair.path)))
-        announced, last = self._announced(ref)
-        if digest in announced | {digest_of_cells(sends), digest_of_cells(rendered)} or self._kept(digest).is_file():
+        rendered_text = _text(self._pair.path / base_of(path.relative_to(self._pair.path)))
+        digests, last = self._collect_digests(ref)
+        if (
+            digest in digests | {digest_of_cells(sends), digest_of_cells(rendered_text)}
+            or self._notebook_path(digest).is_file()
+        ):
             return ""
-        base, what = _text(self._kept(last)), "what was pushed last"
+        base, base_label = _text(self._notebook_path(last)), "what was pushed last"
         if not base:
-            base, what = sends, "the notebook that is to be pushed"
-        return f"compared with {what}, {_shortened(cell_edits(remote.source, since=base))}"
+            base, base_label = sends, "the notebook that is to be pushed"
+        return f"compared with {base_label}, {_shorten(cell_edits(remote.source, since=base))}"
 
-    def _announced(self, ref: str) -> tuple[set[str], str]:
+    def _collect_digests(self, ref: str) -> tuple[set[str], str]:
         """The digests of all notebooks that were announced, and of the last one that a kernel was made of."""
-        announced, last = set[str](), ""
-        for journal in self._journals.all():
+        digests, last = set[str](), ""
+        for journal in self._journals.list_all():
             try:
                 state, entries = state_in(journal), journal.entries()
             except JournalError:
                 continue
-            announced |= {entry.fields.text("sent") for entry in entries if entry.kind is Kind.PUSHING}
+            digests |= {entry.fields.text("sent") for entry in entries if entry.kind is EntryKind.PUSHING}
             pushes = [push for push in (*state.earlier, *state.pushes.values()) if push.ref == ref and not push.is_open]
             last = pushes[-1].sent if pushes else last
-        return announced, last
+        return digests, last
 
-    def _kept(self, digest: str) -> Path:
+    def _notebook_path(self, digest: str) -> Path:
         return self._folder / f"{digest}.ipynb"
 
 
@@ -145,7 +148,7 @@ def _text(path: Path) -> str:
         return ""
 
 
-def _shortened(edits: Edits) -> str:
+def _shorten(edits: Edits) -> str:
     text = printable(str(edits))
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]} …"
 
@@ -234,13 +237,13 @@ def install_cell(wheels: Wheels, dataset: str) -> str:
 def _download_all(requirements: Iterable[str], python: str, folder: Path) -> list[Path]:
     """Fetches wheels one by one: what the image has already must not come along in another version."""
     wheels: list[Path] = []
-    preinstalled = image().distributions
-    waiting, done = list(requirements), set[str]()
+    image_packages = image().distributions
+    waiting, fetched_names = list(requirements), set[str]()
     while waiting:
         name = waiting.pop()
-        if name in done or name in preinstalled:
+        if name in fetched_names or name in image_packages:
             continue
-        done.add(name)
+        fetched_names.add(name)
         wheels.append(_download(name, python, folder))
         waiting += _dependencies(wheels[-1])
     return wheels
@@ -254,11 +257,11 @@ def _download(name: str, python: str, folder: Path) -> Path:
     command += [f"--platform={platform}" for platform in image().platforms]
     stem = re.compile(re.escape(name).replace(r"\-", "[-_.]") + "-", re.IGNORECASE)
     try:
-        done = subprocess.run(  # noqa: S603 - no shell; a name that an import statement can have
+        process = subprocess.run(  # noqa: S603 - no shell; a name that an import statement can have
             [*command, "--", name], capture_output=True, text=True, timeout=_TIMEOUT_SECONDS, check=False
         )
-        answer = (done.stderr.strip().splitlines() or ["nothing was downloaded."])[-1]
-        files = [path for path in folder.glob("*.whl") if stem.match(path.name) and not done.returncode]
+        answer = (process.stderr.strip().splitlines() or ["nothing was downloaded."])[-1]
+        files = [path for path in folder.glob("*.whl") if stem.match(path.name) and not process.returncode]
     except subprocess.TimeoutExpired:
         answer, files = "no answer in ten minutes.", []
     if not files:
@@ -275,8 +278,8 @@ def _dependencies(wheel: Path) -> list[str]:
         member = next(name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
         with archive.open(member) as file:
             text = file.read(_LARGEST_METADATA).decode("utf-8", "replace")
-    required = [str(each) for each in HeaderParser().parsestr(text).get_all("Requires-Dist", [])]
-    matches = [_REQUIREMENT.match(each) for each in required if not _ELSEWHERE.search(each)]
+    requirements = [str(requirement) for requirement in HeaderParser().parsestr(text).get_all("Requires-Dist", [])]
+    matches = [_REQUIREMENT.match(requirement) for requirement in requirements if not _ELSEWHERE.search(requirement)]
     return [name[0].lower().replace("_", "-") for name in matches if name]
 
 
@@ -298,7 +301,7 @@ class PreparedKernel:
         source: The digest of what its folder says.
         parameters: The constants of its parameters cell.
         wants: The accelerator that it is for.
-        checked: What its folder says.
+        kernel_source: What its folder says.
         doubts: What the check found in it, none of it an error.
     """
 
@@ -306,8 +309,8 @@ class PreparedKernel:
     source: str
     parameters: Mapping[str, Value]
     wants: str
-    checked: KernelSource
-    doubts: Sequence[Finding] = ()
+    kernel_source: KernelSource
+    doubts: Sequence[CheckFinding] = ()
 
 
 def prepare(folder: PairFolder, role: Role, *, verify: bool = True, allow: Collection[str] = ()) -> PreparedKernel:
@@ -341,7 +344,7 @@ def prepare(folder: PairFolder, role: Role, *, verify: bool = True, allow: Colle
 
 def check_fit(
     kernel: KernelSource, *, pair: str, verify: bool = True, allow: Collection[str] = ()
-) -> Sequence[Finding]:
+) -> Sequence[CheckFinding]:
     """Makes sure that `tandem check` finds no error in a kernel, but of the rules that are allowed.
 
     Returns:
@@ -352,31 +355,31 @@ def check_fit(
     """
     passed_by = set(allow) - ALWAYS
     rules = [rule for rule in RULES if (verify or rule.id in _UNSENDABLE) and rule.id not in passed_by]
-    findings = check([kernel], rules)
+    findings = check_kernels([kernel], rules)
     if faults := errors(findings):
         raise KernelUnfitError.of_findings(faults, pair=pair, always=ALWAYS)
     return findings
 
 
-def owned_by(prepared: PreparedKernel, owner: str, *, instead_of: str) -> PreparedKernel:
+def owned_by(kernel: PreparedKernel, owner: str, *, instead_of: str) -> PreparedKernel:
     """The same kernel under another owner, with the sources that belonged to the former one."""
 
-    def moved(ref: str) -> str:
+    def change_owner(ref: str) -> str:
         return f"{owner}/{ref.partition('/')[2]}" if ref.partition("/")[0] == instead_of else ref
 
-    push = prepared.push
-    kernels = tuple(map(moved, push.kernel_sources))
-    return replace(prepared, push=replace(push, ref=moved(push.ref), kernel_sources=kernels))
+    push = kernel.push
+    kernels = tuple(map(change_owner, push.kernel_sources))
+    return replace(kernel, push=replace(push, ref=change_owner(push.ref), kernel_sources=kernels))
 
 
 def _clean(notebook: dict[str, Any]) -> str:
     """The notebook as it is sent: sources as text, no outputs, nothing that the editor of Kaggle left in it."""
     cells = []
     for cell in notebook["cells"]:
-        sent = {**cell, "source": joined(cell.get("source", ""))}
+        clean_cell = {**cell, "source": join_lines(cell.get("source", ""))}
         if cell["cell_type"] == "code":
-            sent.update(outputs=[], execution_count=None)
-        cells.append(sent)
+            clean_cell.update(outputs=[], execution_count=None)
+        cells.append(clean_cell)
     # The editor's block names an image and an accelerator of its own, which can win over what is asked for.
     metadata = {name: value for name, value in JsonObject.of(notebook.get("metadata")).items() if name != "kaggle"}
     return json.dumps({**notebook, "cells": cells, "metadata": metadata}, ensure_ascii=False, indent=1)
@@ -386,7 +389,7 @@ def _parameters(notebook: Mapping[str, Any], path: Path) -> dict[str, Value]:
     for cell in notebook["cells"]:
         if has_parameters(cell):
             try:
-                return read_parameters(joined(cell["source"]))
+                return read_parameters(join_lines(cell["source"]))
             except ParameterError as error:
                 raise KernelUnfitError(path=path, problem=error.message.rstrip(".")) from error
     return {}

@@ -54,7 +54,7 @@ Listener = Callable[[Event], None]
 # The state of a chain: what it pushed, saw, checked and submitted; `replay` computes it from the journal.
 
 
-class Step(StrEnum):
+class ChainStep(StrEnum):
     """The steps of a chain, to which it can be taken back."""
 
     TRAIN = "train"
@@ -114,11 +114,11 @@ class Push:
     sent: str
     baseline: int
     machine_shape: str
-    announced: datetime
+    announce_time: datetime
     version: int = 0
     url: str = ""
-    pushed: datetime | None = None
-    seen: tuple[SeenState, ...] = ()
+    push_time: datetime | None = None
+    observations: tuple[SeenState, ...] = ()
 
     @property
     def is_open(self) -> bool:
@@ -128,32 +128,32 @@ class Push:
     @property
     def last(self) -> SessionState | None:
         """The state the session was last seen in."""
-        return self.seen[-1].state if self.seen else None
+        return self.observations[-1].state if self.observations else None
 
     def first_seen(self, *states: SessionState) -> datetime | None:
         """When the session was first seen in one of these states."""
-        return next((seen.at for seen in self.seen if seen.state in states), None)
+        return next((observation.at for observation in self.observations if observation.state in states), None)
 
     @property
-    def queued(self) -> timedelta | None:
+    def queue_time(self) -> timedelta | None:
         """The time that the session waited for a machine, as far as it was watched."""
-        started = self.first_seen(SessionState.RUNNING) or self.ended
-        return max(started - self.pushed, timedelta()) if started and self.pushed else None
+        start_time = self.first_seen(SessionState.RUNNING) or self.end_time
+        return max(start_time - self.push_time, timedelta()) if start_time and self.push_time else None
 
     @property
     def ran(self) -> timedelta | None:
         """The time that the session ran, as far as it was watched."""
-        started = self.first_seen(SessionState.RUNNING)
-        return max(self.ended - started, timedelta()) if started and self.ended else None
+        start_time = self.first_seen(SessionState.RUNNING)
+        return max(self.end_time - start_time, timedelta()) if start_time and self.end_time else None
 
     @property
-    def ended(self) -> datetime | None:
+    def end_time(self) -> datetime | None:
         """When the session was seen to be over."""
         return self.first_seen(SessionState.COMPLETE, SessionState.ERROR, SessionState.CANCELLED)
 
 
 @dataclass(frozen=True)
-class Upload:
+class AnnouncedUpload:
     """A dataset or model version that was announced; `version` is 0 as long as it is not known to be made."""
 
     what: str
@@ -161,7 +161,7 @@ class Upload:
     ref: str
     digest: str
     baseline: int
-    announced: datetime
+    announce_time: datetime
     version: int = 0
 
     @property
@@ -175,7 +175,7 @@ class Submitted:
     """A submission that was announced; `reference` is 0 as long as it is not known to be made."""
 
     tag: str
-    announced: datetime
+    announce_time: datetime
     reference: int = 0
 
     @property
@@ -205,7 +205,7 @@ class LeaderboardScore:
 class Failure:
     """A step that failed, in the words of its error."""
 
-    step: Step
+    step: ChainStep
     message: str
     error: str
     at: datetime
@@ -221,16 +221,16 @@ class QuotaSeen:
 
 
 @dataclass(frozen=True)
-class State:
+class ChainState:
     """A chain, as far as it has come; with `is_repaired` it may have come further than its journal knows."""
 
-    begun: Begun | None = None
+    setup: Begun | None = None
     pushes: Mapping[Role, Push] = field(default_factory=dict)
     earlier: tuple[Push, ...] = ()
-    trained: JsonObject | None = None
-    uploads: Mapping[str, Upload] = field(default_factory=dict)
-    predicted: JsonObject | None = None
-    submitted: Submitted | None = None
+    training: JsonObject | None = None
+    uploads: Mapping[str, AnnouncedUpload] = field(default_factory=dict)
+    prediction: JsonObject | None = None
+    submission: Submitted | None = None
     by_hand: ByHand | None = None
     score: LeaderboardScore | None = None
     failure: Failure | None = None
@@ -248,7 +248,7 @@ class State:
             return Outcome.SCORED
         if self.by_hand is not None:
             return Outcome.BY_HAND
-        return Outcome.READY if self.predicted is not None and self.submitted is None else Outcome.UNFINISHED
+        return Outcome.READY if self.prediction is not None and self.submission is None else Outcome.UNFINISHED
 
     @property
     def is_at_rest(self) -> bool:
@@ -263,7 +263,7 @@ _NUMBER = re.compile(r"[0-9]+")
 _YEARS = range(2000, 9000)  # of a clock that may be wrong; moments are added to
 
 
-class Kind(StrEnum):
+class EntryKind(StrEnum):
     """The kinds of lines: something happened, or is about to."""
 
     BEGUN = "begun"
@@ -292,7 +292,7 @@ class Kind(StrEnum):
 class Entry:
     """One line; `fields` are the JSON values that this kind has."""
 
-    kind: Kind
+    kind: EntryKind
     at: datetime
     fields: JsonObject = field(default_factory=JsonObject)
 
@@ -337,10 +337,10 @@ class Journal:
         lines, rest = self._content()
         entries = tuple(self._entry(lines, index) for index in range(len(lines)))
         if not _is_torn(rest):
-            raise self.damaged(len(lines) + 1, "it is not what was written")
+            raise self.damage_error(len(lines) + 1, "it is not what was written")
         return entries
 
-    def append(self, event: Kind, /, *, at: datetime, **fields: object) -> Entry:
+    def append(self, event: EntryKind, /, *, at: datetime, **fields: object) -> Entry:
         """Adds a line, and returns once it is on the disk.
 
         Raises:
@@ -353,8 +353,10 @@ class Journal:
             entry["before"] = _link(whole, len(whole))
         with writing(self.path):
             # What a crash cut off goes.
-            kept = sum(len(line) + 1 for line in whole)
-            self.files.append(self.path, _checked(json.dumps(entry, ensure_ascii=False).encode("utf-8")), behind=kept)
+            size = sum(len(line) + 1 for line in whole)
+            self.files.append(
+                self.path, _add_digest(json.dumps(entry, ensure_ascii=False).encode("utf-8")), behind=size
+            )
         return Entry(event, at, JsonObject(fields))
 
     def cut(self, line: int) -> None:
@@ -367,21 +369,21 @@ class Journal:
         lines, rest = self._content()
         number = 1 + sum(1 for _ in self.path.parent.glob(f"{self.path.stem}.damaged-*"))
         self.files.write(self.path.with_name(f"{self.path.stem}.damaged-{number}"), b"\n".join([*lines, rest]))
-        self.files.write(self.path, b"".join(kept + b"\n" for kept in lines[: line - 1]))
+        self.files.write(self.path, b"".join(kept_line + b"\n" for kept_line in lines[: line - 1]))
 
-    def damaged(self, line: int, problem: str) -> JournalDamagedError:
+    def damage_error(self, line: int, problem: str) -> JournalDamagedError:
         """The error for a line that cannot be gone by."""
         return JournalDamagedError(path=self.path, pair=self.path.parents[2].name, line=line, problem=problem)
 
     def _entry(self, lines: list[bytes], index: int) -> Entry:
         """Reads a line, if it is what was written behind the ones before it."""
         line = lines[index]
-        checked = _CHECKED.fullmatch(line)
-        if checked is not None and _digest(checked[1]) != checked[2]:
-            raise self.damaged(index + 1, "it is not what was written")
+        checksum_match = _CHECKED.fullmatch(line)
+        if checksum_match is not None and _digest(checksum_match[1]) != checksum_match[2]:
+            raise self.damage_error(index + 1, "it is not what was written")
         # Journals of before there were checks are gone on with; behind a line with one there is none without.
-        if checked is None and index and _CHECKED.fullmatch(lines[index - 1]):
-            raise self.damaged(index + 1, "it has no checksum")
+        if checksum_match is None and index and _CHECKED.fullmatch(lines[index - 1]):
+            raise self.damage_error(index + 1, "it has no checksum")
         try:
             fields = json.loads(line)
             fields.pop("check", None)
@@ -389,19 +391,19 @@ class Journal:
             at = datetime.fromisoformat(fields.pop("at"))
             event = str(fields.pop("event"))
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-            raise self.damaged(index + 1, "it is no line of a journal") from error
-        if checked is not None and link != (_link(lines, index) if index else None):
-            raise self.damaged(index + 1, "it does not follow the line before it")
+            raise self.damage_error(index + 1, "it is no line of a journal") from error
+        if checksum_match is not None and link != (_link(lines, index) if index else None):
+            raise self.damage_error(index + 1, "it does not follow the line before it")
         if at.tzinfo is None or at.year not in _YEARS:
-            raise self.damaged(index + 1, "it is of a time that cannot be")
-        if event in set(Kind):
-            return Entry(Kind(event), at, JsonObject(fields))
-        if checked is not None:
+            raise self.damage_error(index + 1, "it is of a time that cannot be")
+        if event in set(EntryKind):
+            return Entry(EntryKind(event), at, JsonObject(fields))
+        if checksum_match is not None:
             raise JournalError(
                 f"Line {index + 1} of {printable(str(self.path))} was written by a newer version of the kit, which is "
                 "needed to go on with this chain; --restart begins a new one."
             )
-        raise self.damaged(index + 1, "it says what no version of the kit writes")
+        raise self.damage_error(index + 1, "it says what no version of the kit writes")
 
     def _content(self) -> tuple[list[bytes], bytes]:
         """The whole lines, and what is behind the last of them."""
@@ -422,7 +424,7 @@ class Journals:
         self._pair = pair
         self.folder = pair.state / "chains"
 
-    def all(self) -> list[Journal]:
+    def list_all(self) -> list[Journal]:
         """The journals that have begun, the oldest first."""
         paths = [path for path in self.folder.glob("*.jsonl") if _NUMBER.fullmatch(path.stem)]
         journals = [Journal(path, self._pair.files) for path in sorted(paths, key=lambda path: int(path.stem))]
@@ -430,11 +432,11 @@ class Journals:
 
     def next(self) -> Journal:
         """The journal of a chain that is to begin."""
-        last = max((journal.number for journal in self.all()), default=0)
+        last = max((journal.number for journal in self.list_all()), default=0)
         return Journal(self.folder / f"{last + 1:04}.jsonl", self._pair.files)
 
     @contextmanager
-    def locked(self) -> Iterator[None]:
+    def lock(self) -> Iterator[None]:
         """Keeps other chains of the pair away; the lock ends with the process, however that ends.
 
         Raises:
@@ -463,7 +465,7 @@ class Journals:
             os.close(handle)
 
 
-def _checked(line: bytes) -> bytes:
+def _add_digest(line: bytes) -> bytes:
     """A line with its own digest."""
     return line[:-1] + b', "check": "' + _digest(line[:-1]) + b'"}\n'
 
@@ -505,13 +507,13 @@ class ContradictionError(ValueError):
         self.line = line
 
 
-def state_of(entries: Iterable[Entry]) -> State:
+def replay_journal(entries: Iterable[Entry]) -> ChainState:
     """The state that the lines of a journal amount to. Pure; nothing here looks at the world.
 
     Raises:
         ContradictionError: A line contradicts those before it.
     """
-    state = State()
+    state = ChainState()
     for number, entry in enumerate(entries, start=1):
         try:
             state = replace(_CHANGES[entry.kind](state, entry), last=entry.at)
@@ -520,7 +522,7 @@ def state_of(entries: Iterable[Entry]) -> State:
     return state
 
 
-def state_in(journal: Journal) -> State:
+def state_in(journal: Journal) -> ChainState:
     """The state that a journal amounts to.
 
     Raises:
@@ -529,9 +531,9 @@ def state_in(journal: Journal) -> State:
         JournalError: One of them is of a newer version of the kit.
     """
     try:
-        return state_of(journal.entries())
+        return replay_journal(journal.entries())
     except ContradictionError as error:
-        raise journal.damaged(error.line, "it contradicts the lines before it") from error
+        raise journal.damage_error(error.line, "it contradicts the lines before it") from error
 
 
 def latest(journals: Journals, target: str) -> Journal | None:
@@ -540,9 +542,9 @@ def latest(journals: Journals, target: str) -> Journal | None:
     Raises:
         JournalError: Which one that is cannot be said, or how far it has come.
     """
-    for journal in reversed(journals.all()):
-        begun = state_in(journal).begun
-        if begun is not None and begun.target == target:
+    for journal in reversed(journals.list_all()):
+        setup = state_in(journal).setup
+        if setup is not None and setup.target == target:
             return journal
     return None
 
@@ -557,28 +559,28 @@ def has_chain(journals: Journals, target: str) -> bool:
 
 def repair(journals: Journals, now: datetime) -> None:
     """Cuts damaged journals down to the lines before the damage, and notes that Kaggle knows more than they do."""
-    for journal in journals.all():
+    for journal in journals.list_all():
         try:
             state_in(journal)
         except JournalDamagedError as error:
             journal.cut(error.line)
             if journal.has_begun:
-                journal.append(Kind.REPAIRED, at=now, line=error.line)
+                journal.append(EntryKind.REPAIRED, at=now, line=error.line)
 
 
-def newest_version(journals: Journals, begun: Begun, ref: str) -> int:
+def newest_version(journals: Journals, setup: Begun, ref: str) -> int:
     """The newest version of a kernel that any chain of the pair made on the Kaggle of this one; 0 if none did.
 
     A journal of an earlier chain that cannot be gone by does not count: what Kaggle has is asked for as well.
     """
     newest = 0
-    for journal in journals.all():
+    for journal in journals.list_all():
         try:
             state = state_in(journal)
         except JournalError:
             continue
         # A local Kaggle may be another one each time, with nothing in it.
-        if state.begun is not None and (state.begun.target, state.begun.address) == (begun.target, begun.address):
+        if state.setup is not None and (state.setup.target, state.setup.address) == (setup.target, setup.address):
             pushes = (*state.pushes.values(), *state.earlier)
             newest = max([newest, *(push.version for push in pushes if push.ref == ref)])
     return newest
@@ -587,23 +589,23 @@ def newest_version(journals: Journals, begun: Begun, ref: str) -> int:
 def _read(kind: type[T], entry: Entry) -> T:
     """A part of the state, from the fields of a line by the same names; what has a default is not known yet."""
     values: dict[str, Any] = {}
-    for each in fields(kind):  # type: ignore[arg-type] # a dataclass
-        if each.default is not MISSING:
+    for attribute in fields(kind):  # type: ignore[arg-type] # a dataclass
+        if attribute.default is not MISSING:
             continue
-        if each.type is datetime:
-            values[each.name] = entry.at
-        elif each.type in _READERS:
-            values[each.name] = _READERS[each.type](entry.fields, each.name)
-        elif isinstance(each.type, type) and issubclass(each.type, StrEnum):
-            values[each.name] = each.type(entry.fields.text(each.name))
+        if attribute.type is datetime:
+            values[attribute.name] = entry.at
+        elif attribute.type in _READERS:
+            values[attribute.name] = _READERS[attribute.type](entry.fields, attribute.name)
+        elif isinstance(attribute.type, type) and issubclass(attribute.type, StrEnum):
+            values[attribute.name] = attribute.type(entry.fields.text(attribute.name))
     return kind(**values)
 
 
-def _with_push(state: State, push: Push) -> State:
+def _with_push(state: ChainState, push: Push) -> ChainState:
     return replace(state, pushes={**state.pushes, push.role: push})
 
 
-def _with_upload(state: State, upload: Upload) -> State:
+def _with_upload(state: ChainState, upload: AnnouncedUpload) -> ChainState:
     return replace(state, uploads={**state.uploads, upload.what: upload})
 
 
@@ -611,35 +613,35 @@ def _role(entry: Entry) -> Role:
     return Role(entry.fields.text("role"))
 
 
-def _without(known: Mapping[Any, T], key: str) -> dict[Any, T]:
-    return {name: value for name, value in known.items() if name != key}
+def _without(mapping: Mapping[Any, T], key: str) -> dict[Any, T]:
+    return {name: value for name, value in mapping.items() if name != key}
 
 
-def _pushed(state: State, entry: Entry) -> State:
+def _apply_push(state: ChainState, entry: Entry) -> ChainState:
     ref, version, url = entry.fields.text("ref"), entry.fields.count("version"), entry.fields.text("url")
-    return _with_push(state, replace(state.pushes[_role(entry)], ref=ref, version=version, url=url, pushed=entry.at))
+    return _with_push(state, replace(state.pushes[_role(entry)], ref=ref, version=version, url=url, push_time=entry.at))
 
 
-def _session(state: State, entry: Entry) -> State:
+def _session(state: ChainState, entry: Entry) -> ChainState:
     push = state.pushes[_role(entry)]
-    seen = SeenState(SessionState(entry.fields.text("state")), entry.at)
-    return _with_push(state, replace(push, seen=(*push.seen, seen)))
+    observation = SeenState(SessionState(entry.fields.text("state")), entry.at)
+    return _with_push(state, replace(push, observations=(*push.observations, observation)))
 
 
-def _uploaded(state: State, entry: Entry) -> State:
+def _apply_upload(state: ChainState, entry: Entry) -> ChainState:
     upload = state.uploads[entry.fields.text("what")]
     return _with_upload(state, replace(upload, version=entry.fields.count("version")))
 
 
-def _submitted(state: State, entry: Entry) -> State:
-    return replace(state, submitted=replace(_read(Submitted, entry), reference=entry.fields.count("reference")))
+def _apply_submission(state: ChainState, entry: Entry) -> ChainState:
+    return replace(state, submission=replace(_read(Submitted, entry), reference=entry.fields.count("reference")))
 
 
-def _back(state: State, entry: Entry) -> State:
-    return taken_back(state, Step(entry.fields.text("to")), handoff=entry.fields.text("handoff"))
+def _back(state: ChainState, entry: Entry) -> ChainState:
+    return taken_back(state, ChainStep(entry.fields.text("to")), handoff=entry.fields.text("handoff"))
 
 
-def taken_back(state: State, step: Step, *, handoff: str = "") -> State:
+def taken_back(state: ChainState, step: ChainStep, *, handoff: str = "") -> ChainState:
     """Forgets what a step and those behind it made; a submission that was made stays made, but is no longer ours.
 
     Args:
@@ -647,40 +649,44 @@ def taken_back(state: State, step: Step, *, handoff: str = "") -> State:
         step: The step that is to be taken again.
         handoff: How the weights travel then; empty for as before.
     """
-    state = replace(state, submitted=None, by_hand=None, score=None, failure=None, is_finished=False, is_repaired=False)
-    if step is Step.SUBMIT:
+    state = replace(
+        state, submission=None, by_hand=None, score=None, failure=None, is_finished=False, is_repaired=False
+    )
+    if step is ChainStep.SUBMIT:
         return state
-    gone = (Role.TRAIN, Role.INFER) if step is Step.TRAIN else (Role.INFER,)
-    earlier = tuple(push for role in gone if (push := state.pushes.get(role)) is not None and not push.is_open)
+    roles = (Role.TRAIN, Role.INFER) if step is ChainStep.TRAIN else (Role.INFER,)
+    earlier = tuple(push for role in roles if (push := state.pushes.get(role)) is not None and not push.is_open)
     return replace(
         state,
-        begun=replace(state.begun, handoff=handoff) if handoff and state.begun is not None else state.begun,
-        pushes={role: push for role, push in state.pushes.items() if role not in gone},
+        setup=replace(state.setup, handoff=handoff) if handoff and state.setup is not None else state.setup,
+        pushes={role: push for role, push in state.pushes.items() if role not in roles},
         earlier=state.earlier + earlier,
-        trained=None if step is Step.TRAIN else state.trained,
-        predicted=None,
+        training=None if step is ChainStep.TRAIN else state.training,
+        prediction=None,
     )
 
 
-_CHANGES: dict[Kind, Callable[[State, Entry], State]] = {
-    Kind.BEGUN: lambda state, entry: replace(state, begun=_read(Begun, entry)),
-    Kind.PUSHING: lambda state, entry: _with_push(state, _read(Push, entry)),
-    Kind.PUSHED: _pushed,
-    Kind.NOT_PUSHED: lambda state, entry: replace(state, pushes=_without(state.pushes, _role(entry))),
-    Kind.SESSION: _session,
-    Kind.TRAINED: lambda state, entry: replace(state, trained=entry.fields),
-    Kind.UPLOADING: lambda state, entry: _with_upload(state, _read(Upload, entry)),
-    Kind.UPLOADED: _uploaded,
-    Kind.NOT_UPLOADED: lambda state, entry: replace(state, uploads=_without(state.uploads, entry.fields.text("what"))),
-    Kind.PREDICTED: lambda state, entry: replace(state, predicted=entry.fields),
-    Kind.SUBMITTING: lambda state, entry: replace(state, submitted=_read(Submitted, entry), by_hand=None),
-    Kind.SUBMITTED: _submitted,
-    Kind.NOT_SUBMITTED: lambda state, _: replace(state, submitted=None),
-    Kind.BY_HAND: lambda state, entry: replace(state, submitted=None, by_hand=_read(ByHand, entry)),
-    Kind.SCORED: lambda state, entry: replace(state, score=_read(LeaderboardScore, entry)),
-    Kind.FAILED: lambda state, entry: replace(state, failure=_read(Failure, entry)),
-    Kind.BACK: _back,
-    Kind.QUOTA: lambda state, entry: replace(state, quotas=(*state.quotas, _read(QuotaSeen, entry))),
-    Kind.FINISHED: lambda state, _: replace(state, is_finished=True),
-    Kind.REPAIRED: lambda state, _: replace(state, is_repaired=True),
+_CHANGES: dict[EntryKind, Callable[[ChainState, Entry], ChainState]] = {
+    EntryKind.BEGUN: lambda state, entry: replace(state, setup=_read(Begun, entry)),
+    EntryKind.PUSHING: lambda state, entry: _with_push(state, _read(Push, entry)),
+    EntryKind.PUSHED: _apply_push,
+    EntryKind.NOT_PUSHED: lambda state, entry: replace(state, pushes=_without(state.pushes, _role(entry))),
+    EntryKind.SESSION: _session,
+    EntryKind.TRAINED: lambda state, entry: replace(state, training=entry.fields),
+    EntryKind.UPLOADING: lambda state, entry: _with_upload(state, _read(AnnouncedUpload, entry)),
+    EntryKind.UPLOADED: _apply_upload,
+    EntryKind.NOT_UPLOADED: lambda state, entry: replace(
+        state, uploads=_without(state.uploads, entry.fields.text("what"))
+    ),
+    EntryKind.PREDICTED: lambda state, entry: replace(state, prediction=entry.fields),
+    EntryKind.SUBMITTING: lambda state, entry: replace(state, submission=_read(Submitted, entry), by_hand=None),
+    EntryKind.SUBMITTED: _apply_submission,
+    EntryKind.NOT_SUBMITTED: lambda state, _: replace(state, submission=None),
+    EntryKind.BY_HAND: lambda state, entry: replace(state, submission=None, by_hand=_read(ByHand, entry)),
+    EntryKind.SCORED: lambda state, entry: replace(state, score=_read(LeaderboardScore, entry)),
+    EntryKind.FAILED: lambda state, entry: replace(state, failure=_read(Failure, entry)),
+    EntryKind.BACK: _back,
+    EntryKind.QUOTA: lambda state, entry: replace(state, quotas=(*state.quotas, _read(QuotaSeen, entry))),
+    EntryKind.FINISHED: lambda state, _: replace(state, is_finished=True),
+    EntryKind.REPAIRED: lambda state, _: replace(state, is_repaired=True),
 }

@@ -19,9 +19,10 @@ from generator.competition.submission import (
     tolerance_of,
     validate,
 )
-from generator.competition.tables.formats import format_of
+from generator.competition.tables.formats import table_format
 from generator.errors import TandemError
 from generator.kaggle.api_types import (
+    ApiSubmission,
     DatasetState,
     KernelOutput,
     KernelPush,
@@ -30,10 +31,9 @@ from generator.kaggle.api_types import (
     RemoteKernel,
     SessionState,
     SessionStatus,
-    Submission,
     SubmissionStatus,
 )
-from generator.kaggle.api_types import Upload as Files
+from generator.kaggle.api_types import DatasetUpload as Files
 from generator.kaggle.chain.errors import (
     ChainError,
     EditedOnKaggleError,
@@ -52,7 +52,7 @@ from generator.kaggle.chain.errors import (
 )
 from generator.kaggle.chain.execution import ChainExecution, ExactlyOnce, Handoff, Poll, PushOptions
 from generator.kaggle.chain.inputs import KernelHistory, install_cell, wheels_for
-from generator.kaggle.chain.journal import EventKind, Kind, Push, State, Step, Submitted, Upload
+from generator.kaggle.chain.journal import AnnouncedUpload, ChainState, ChainStep, EntryKind, EventKind, Push, Submitted
 from generator.kaggle.errors import (
     ForbiddenError,
     KaggleError,
@@ -61,7 +61,7 @@ from generator.kaggle.errors import (
     UnsafeAnswerError,
 )
 from generator.kaggle.gateway import DatasetApi, ModelApi
-from generator.pair.handover import FILE_NAME, DamagedError, HandOver, accelerator_in_words, json_object
+from generator.pair.handover import FILE_NAME, DamagedError, HandOver, accelerator_in_words, read_json_object
 from generator.pair.notebook import digest_of_cells, with_first_cell, with_parameters
 from generator.pair.workspace import Role, dataset_beside
 from generator.text import JsonObject, printable
@@ -81,13 +81,13 @@ def whole_handover(path: Path) -> HandOver:
     Raises:
         DamagedError: It is no JSON object, or not as training wrote it.
     """
-    handover = HandOver(json_object(path))
+    handover = HandOver(read_json_object(path))
     if not handover.is_whole:
         raise DamagedError("its hash is not the one that stands in it")
     return handover
 
 
-def summary(handover: HandOver) -> dict[str, Any]:
+def handover_summary(handover: HandOver) -> dict[str, Any]:
     """The parts of a hand-over that the journal keeps, as JSON."""
     fold, score = handover.fields.section("out_of_fold"), handover.out_of_fold
     return {
@@ -97,33 +97,35 @@ def summary(handover: HandOver) -> dict[str, Any]:
         "versions": dict(handover.versions),
         "out_of_fold": {"metric": fold.text("metric") or "score", "score": score.value if score else None},
         "sha256": handover.fields.text("sha256"),
-        "files": [{"file": each.file, "bytes": each.size, "sha256": each.sha256} for each in handover.files],
+        "files": [
+            {"file": promise.file, "bytes": promise.size, "sha256": promise.sha256} for promise in handover.files
+        ],
     }
 
 
-def check_accelerator(marker: JsonObject, *, wanted: str, is_local: bool, url: str) -> None:
+def check_accelerator(marker: JsonObject, *, accelerator: str, is_local: bool, url: str) -> None:
     """Makes sure that training ran on what it asked for; a local Kaggle may emulate it.
 
     Raises:
         WrongAcceleratorError: It ran on something else.
     """
-    if not marker.flag("emulated") and marker.get("platform") == wanted:
+    if not marker.flag("emulated") and marker.get("platform") == accelerator:
         return
-    if is_local and _is_emulation(marker, wanted):
+    if is_local and _is_emulation(marker, accelerator):
         return
-    raise WrongAcceleratorError(wanted=wanted, obtained=described(marker), url=url)
+    raise WrongAcceleratorError(accelerator=accelerator, actual_accelerator=describe_accelerator(marker), url=url)
 
 
-def check_failed_session(marker: JsonObject, *, wanted: str, url: str) -> WrongAcceleratorError | None:
+def check_failed_session(marker: JsonObject, *, accelerator: str, url: str) -> WrongAcceleratorError | None:
     """The error of a training session that failed for want of its accelerator; None if it had that."""
-    if marker.get("platform") == wanted or _is_emulation(marker, wanted):
+    if marker.get("platform") == accelerator or _is_emulation(marker, accelerator):
         return None
     # The notebook calls everything emulated that it did not ask for; here nobody meant to.
-    obtained = described(JsonObject(marker, emulated=False))
-    return WrongAcceleratorError(wanted=wanted, obtained=obtained, url=url)
+    actual_accelerator = describe_accelerator(JsonObject(marker, emulated=False))
+    return WrongAcceleratorError(accelerator=accelerator, actual_accelerator=actual_accelerator, url=url)
 
 
-def described(marker: JsonObject) -> str:
+def describe_accelerator(marker: JsonObject) -> str:
     """An accelerator in words: how many of what, and whether it was emulated."""
     words = printable(accelerator_in_words(marker)) or "something unknown"
     return f"{words} (emulated)" if marker.flag("emulated") else words
@@ -178,9 +180,9 @@ def check_handover(handover: HandOver, *, pair_id: str, listing: Mapping[str, Re
             raise HandOverUnfitError(problem=problem, remedy=_TRAIN_AGAIN)
 
 
-def _is_emulation(marker: JsonObject, wanted: str) -> bool:
+def _is_emulation(marker: JsonObject, accelerator: str) -> bool:
     """True if a local Kaggle stood in for the accelerator: a TPU has as many devices then as it really has."""
-    devices = catalog().training.devices if wanted == AcceleratorKind.TPU else 1
+    devices = catalog().training.devices if accelerator == AcceleratorKind.TPU else 1
     return marker.flag("emulated") and marker.get("device_count") == devices
 
 
@@ -195,8 +197,8 @@ def fetch_sample(chain: ChainExecution, options: PushOptions) -> Path | None:
     slug, name = options.spec.competition.slug, options.spec.task.sample_submission
     if not name:
         return None
-    archive, zipped, member = name.partition(".zip/")
-    file = archive + zipped.removesuffix("/")
+    archive, separator, member = name.partition(".zip/")
+    file = archive + separator.removesuffix("/")
     copy = chain.folder("sample") / Path(file).name
     if not copy.is_file():
         url = chain.page(f"competitions/{slug}/data")
@@ -204,12 +206,12 @@ def fetch_sample(chain: ChainExecution, options: PushOptions) -> Path | None:
             chain.read(f"the sample submission of {slug}", lambda: _fetch(chain, slug, file, copy), url=url)
         except KaggleError as error:
             chain.tell("infer", f"The sample submission cannot be fetched: {error.message}")
-    here = options.workspace.competition_data(slug) / file
-    sample = next((path for path in (copy, here) if path.is_file()), None)
+    workspace_file = options.workspace.competition_data(slug) / file
+    sample = next((path for path in (copy, workspace_file) if path.is_file()), None)
     return sample / member if sample is not None and member else sample
 
 
-def checked(path: Path, sample: Path | None, options: PushOptions) -> SubmissionSummary:
+def check_submission(path: Path, sample: Path | None, options: PushOptions) -> SubmissionSummary:
     """The summary of a submission that is what the competition asks for; without columns where nothing here reads it.
 
     Raises:
@@ -217,7 +219,7 @@ def checked(path: Path, sample: Path | None, options: PushOptions) -> Submission
         SubmissionUnfitError: It is empty.
     """
     unread = SubmissionSummary(path=path, rows=0, columns=())
-    if format_of(path.name).format is None:
+    if table_format(path.name).format is None:
         if not path.stat().st_size:
             raise SubmissionUnfitError(problem=f"{path.name} is empty.")
         return unread
@@ -235,10 +237,10 @@ def checked(path: Path, sample: Path | None, options: PushOptions) -> Submission
 
 
 def _fetch(chain: ChainExecution, slug: str, name: str, copy: Path) -> None:
-    listed = {file.name: file for file in chain.kaggle.competitions.list_files(slug)}
-    if name not in listed or listed[name].size > _LARGEST:
+    files = {file.name: file for file in chain.kaggle.competitions.list_files(slug)}
+    if name not in files or files[name].size > _LARGEST:
         return
-    for _ in chain.kaggle.files.download(chain.kaggle.competitions.file_url(slug, name), copy, size=listed[name].size):
+    for _ in chain.kaggle.files.download(chain.kaggle.competitions.file_url(slug, name), copy, size=files[name].size):
         pass
 
 
@@ -250,7 +252,7 @@ _TAIL_LINES, _TAIL_LETTERS = 8, 2000
 T = TypeVar("T")
 
 
-class Session:
+class KernelSession:
     """The session of a kernel's version, seen from here."""
 
     def __init__(self, chain: ChainExecution, role: Role, *, show_log: bool = False) -> None:
@@ -265,7 +267,7 @@ class Session:
         return self._chain.state.pushes[self._role]
 
     @property
-    def what(self) -> str:
+    def label(self) -> str:
         """The version in words."""
         return f"{self.push.ref}, version {self.push.version}"
 
@@ -273,11 +275,11 @@ class Session:
         """The place of a fetched file in the chain's folder."""
         return self._chain.folder(self._role) / PurePosixPath(name).name
 
-    def wait(self, needed: Collection[str]) -> KernelOutput:
+    def wait(self, required_names: Collection[str]) -> KernelOutput:
         """Waits until the session is over, and has what it should have written.
 
         Args:
-            needed: Names that have to be in the output.
+            required_names: Names that have to be in the output.
 
         Raises:
             SessionFailedError: It ended otherwise than well.
@@ -286,7 +288,7 @@ class Session:
         """
         if self._show_log and not self._is_over:
             self._follow_log()
-        poll = self._chain.poll(self.what, url=self.push.url, is_new=True)
+        poll = self._chain.poll(self.label, url=self.push.url, is_new=True)
         policy, over = self._chain.polling, poll.seconds
         while True:
             status = self._status(poll)
@@ -295,47 +297,47 @@ class Session:
                 raise self._failure(status)
             if is_believed:
                 output = poll.ask(self._output)
-                missing = set(needed) - {file.name for file in output.files}
+                missing = set(required_names) - {file.name for file in output.files}
                 if not missing or poll.seconds - over >= policy.settle:
                     self._write_state(SessionState.COMPLETE)
                     if not missing:
                         return output
                     names = ", ".join(sorted(missing))
                     error = OutputMissingError(role=self._role, names=names, url=self.push.url)
-                    raise self._chain.fail(Step(self._role), error)
+                    raise self._chain.fail(ChainStep(self._role), error)
             else:
                 over = poll.seconds
             trouble = f"it has been {status.state} for {policy.queue / 3600:.0f} hours"
             poll.give_up_after(policy.queue, trouble=trouble, remedy="It may be stuck.")
             poll.pause()
 
-    def fetch(self, name: str, read: Callable[[Path], T], *, failure: Callable[[str], StepError] | None = None) -> T:
+    def fetch(self, name: str, reader: Callable[[Path], T], *, failure: Callable[[str], StepError] | None = None) -> T:
         """Fetches a file of the output into the chain's folder, and again if it arrives otherwise than it was written.
 
         Args:
             name: Which file.
-            read: Makes something of the file; raises `DamagedError` if it is not whole.
+            reader: Makes something of the file; raises `DamagedError` if it is not whole.
             failure: Makes another error of what was wrong each time.
 
         Raises:
             OutputDamagedError: It never arrived whole.
         """
         destination = self.file(name)
-        poll = self._chain.poll(f"{name} of {self.what}", url=self.push.url)
-        problem, damaged = "", 0
-        while damaged < self._chain.polling.attempts:
+        poll = self._chain.poll(f"{name} of {self.label}", url=self.push.url)
+        problem, damage_count = "", 0
+        while damage_count < self._chain.polling.attempts:
             try:
-                self._chain.kaggle.files.fetch_output(self._listed(name), destination)
-                return read(destination)
+                self._chain.kaggle.files.fetch_output(self._find_file(name), destination)
+                return reader(destination)
             except (DamagedError, UnsafeAnswerError) as error:
-                problem, damaged = str(error), damaged + 1
+                problem, damage_count = str(error), damage_count + 1
                 poll.pause()
             except TandemError as error:
                 poll.tolerate(error)
         unfit = failure(problem) if failure else OutputDamagedError(role=self._role, name=name, problem=problem)
-        raise self._chain.fail(Step(self._role), unfit)
+        raise self._chain.fail(ChainStep(self._role), unfit)
 
-    def _listed(self, name: str) -> RemoteFile:
+    def _find_file(self, name: str) -> RemoteFile:
         """The file as it is listed now: the addresses of a listing are valid for a while only."""
         for file in self._output().files:
             if file.name == name:
@@ -367,7 +369,7 @@ class Session:
     def _write_state(self, state: SessionState) -> bool:
         if self.push.last is state:
             return False
-        self._chain.write(Kind.SESSION, role=str(self._role), version=self.push.version, state=str(state))
+        self._chain.write(EntryKind.SESSION, role=str(self._role), version=self.push.version, state=str(state))
         self._chain.tell(self._role, _WORDS.get(state, str(state)), kind=EventKind.STATE, state=str(state))
         return True
 
@@ -423,7 +425,7 @@ class KernelVersion(ExactlyOnce[Push]):
         options: What is asked for.
     """
 
-    _noun, _withdrawn = "push", Kind.NOT_PUSHED
+    _noun, _withdrawn = "push", EntryKind.NOT_PUSHED
 
     def __init__(  # noqa: PLR0913 - a version is all of these
         self,
@@ -432,13 +434,13 @@ class KernelVersion(ExactlyOnce[Push]):
         kernel: KernelPush,
         *,
         source: str,
-        known: int,
+        known_version: int,
         history: KernelHistory,
         options: PushOptions,
     ) -> None:
         poll = chain.poll(f"the {role} push", url=chain.page("code"))
-        super().__init__(chain, Step(role), what=f"the {role} kernel {kernel.ref}", poll=poll)
-        self._role, self._kernel, self._source, self._known = role, kernel, source, known
+        super().__init__(chain, ChainStep(role), subject=f"the {role} kernel {kernel.ref}", poll=poll)
+        self._role, self._kernel, self._source, self._known_version = role, kernel, source, known_version
         self._history, self._options = history, options
         self._key, self._digest = {"role": str(role)}, digest_of_cells(kernel.text)
 
@@ -451,13 +453,13 @@ class KernelVersion(ExactlyOnce[Push]):
         newest = self._newest(self._kernel.ref)
         if newest is None:
             return None
-        what = f"Version {newest.version} of {self._kernel.ref}"
+        subject = f"Version {newest.version} of {self._kernel.ref}"
         edits = self._history.edits(self._role, self._kernel.ref, newest, sends=self._kernel.text)
         if edits and self._options.over_edits:
-            self._chain.tell(self._role, f"{what} was not pushed from this pair, and is pushed over ({edits}).")
+            self._chain.tell(self._role, f"{subject} was not pushed from this pair, and is pushed over ({edits}).")
         elif edits:
             raise EditedOnKaggleError(
-                what=what,
+                subject=subject,
                 edits=edits,
                 notebook=self._options.folder.notebook(self._role),
                 page=self._page(self._kernel.ref),
@@ -472,7 +474,7 @@ class KernelVersion(ExactlyOnce[Push]):
     def _announce(self) -> None:
         before = self.check_unedited()
         self._history.keep(self._kernel.text)
-        self._write_announced(baseline=max(before.version if before else 0, self._known))
+        self._write_announced(baseline=max(before.version if before else 0, self._known_version))
 
     def _send(self) -> None:
         self._write_made(self._chain.kaggle.kernels.push(self._kernel))
@@ -485,13 +487,17 @@ class KernelVersion(ExactlyOnce[Push]):
             self._write_found(push.ref, version)
             return True
         if version > push.baseline + 1:
-            why = f"it has version {version} now, which says something else, and there were versions before it"
-            raise self._undecided(push, why)
+            reason = f"it has version {version} now, which says something else, and there were versions before it"
+            raise self._outcome_error(push, reason)
         return False
 
     def _adopt(self) -> None:
         newest = self._newest(self._kernel.ref)
-        if newest is not None and newest.version > self._known and digest_of_cells(newest.source) == self._digest:
+        if (
+            newest is not None
+            and newest.version > self._known_version
+            and digest_of_cells(newest.source) == self._digest
+        ):
             self._write_announced(baseline=newest.version - 1)
             self._write_found(self._kernel.ref, newest.version)
 
@@ -512,11 +518,11 @@ class KernelVersion(ExactlyOnce[Push]):
         except ForbiddenError as error:
             if self._current is None:
                 raise
-            raise self._undecided(self._current, error.message) from error
+            raise self._outcome_error(self._current, error.message) from error
 
     def _write_announced(self, *, baseline: int) -> None:
         self._chain.write(
-            Kind.PUSHING,
+            EntryKind.PUSHING,
             role=str(self._role),
             ref=self._kernel.ref,
             source=self._source,
@@ -528,12 +534,12 @@ class KernelVersion(ExactlyOnce[Push]):
     def _write_found(self, ref: str, version: int) -> None:
         self._write_made(Pushed(ref, version, self._page(ref)))
 
-    def _write_made(self, pushed: Pushed) -> None:
-        ref, fields = self._chain.state.pushes[self._role].ref, vars(pushed)
-        self._chain.write(Kind.PUSHED, role=str(self._role), **fields)
-        if pushed.ref != ref:
-            self._chain.tell(self._role, f"Kaggle saved {ref} as {pushed.ref}; following it there.")
-        text = f"pushed {pushed.ref} as version {pushed.version}: {pushed.url}"
+    def _write_made(self, push: Pushed) -> None:
+        ref, fields = self._chain.state.pushes[self._role].ref, vars(push)
+        self._chain.write(EntryKind.PUSHED, role=str(self._role), **fields)
+        if push.ref != ref:
+            self._chain.tell(self._role, f"Kaggle saved {ref} as {push.ref}; following it there.")
+        text = f"pushed {push.ref} as version {push.version}: {push.url}"
         self._chain.tell(self._role, text, kind=EventKind.STEP, **fields)
 
     def _page(self, ref: str) -> str:
@@ -541,12 +547,12 @@ class KernelVersion(ExactlyOnce[Push]):
 
     @property
     def _command(self) -> str:
-        return f"tandem push {printable(self._chain.begun.pair)}{to_target(self._chain.begun.target)}"
+        return f"tandem push {printable(self._chain.setup.pair)}{to_target(self._chain.setup.target)}"
 
-    def _undecided(self, push: Push, why: str) -> ChainError:
+    def _outcome_error(self, push: Push, reason: str) -> ChainError:
         command = self._command
         return ChainError(
-            f"Whether the push of {printable(push.ref)} was taken cannot be found out: {printable(why)}. Look at "
+            f"Whether the push of {printable(push.ref)} was taken cannot be found out: {printable(reason)}. Look at "
             f"{printable(self._page(push.ref))}: if it is there, `{command}` finds it later; if it is not, take the "
             f"step again with `{command} --from {self._role}`."
         )
@@ -555,10 +561,10 @@ class KernelVersion(ExactlyOnce[Push]):
 # Uploading a version of a dataset or a model exactly once, and waiting until it can be mounted.
 
 
-_UPLOAD_STEP = Step.INFER
+_UPLOAD_STEP = ChainStep.INFER
 
 
-class UploadedVersion(ExactlyOnce[Upload]):
+class UploadedVersion(ExactlyOnce[AnnouncedUpload]):
     """One version of a dataset or a model.
 
     Args:
@@ -570,14 +576,14 @@ class UploadedVersion(ExactlyOnce[Upload]):
         files: Where the files are, by their names in it.
     """
 
-    _noun, _withdrawn = "upload", Kind.NOT_UPLOADED
+    _noun, _withdrawn = "upload", EntryKind.NOT_UPLOADED
 
     def __init__(  # noqa: PLR0913 - a version is all of these
         self, chain: ChainExecution, name: str, kind: Handoff, *, ref: str, title: str, files: Mapping[str, Path]
     ) -> None:
         self._url = chain.page(f"{kind}s/{ref}")
         super().__init__(
-            chain, _UPLOAD_STEP, what=f"the {kind} {ref}", poll=chain.poll(f"the upload of {ref}", url=self._url)
+            chain, _UPLOAD_STEP, subject=f"the {kind} {ref}", poll=chain.poll(f"the upload of {ref}", url=self._url)
         )
         self._key = {"what": name}
         self._name, self._kind, self._ref, self._title, self._files = name, kind, ref, title, files
@@ -586,7 +592,7 @@ class UploadedVersion(ExactlyOnce[Upload]):
             digest.update(f"\n{file} {file_digest(path)}".encode())
         self._digest = digest.hexdigest()
 
-    def execute(self) -> Upload:
+    def execute(self) -> AnnouncedUpload:
         """Makes the version, or finds what an earlier attempt made, and waits until it can be mounted.
 
         Raises:
@@ -604,13 +610,13 @@ class UploadedVersion(ExactlyOnce[Upload]):
         return self._chain.kaggle.datasets if self._kind is Handoff.DATASET else self._chain.kaggle.models
 
     @property
-    def _current(self) -> Upload | None:
+    def _current(self) -> AnnouncedUpload | None:
         upload = self._chain.state.uploads.get(self._name)
         return upload if upload is not None and (upload.is_open or upload.digest == self._digest) else None
 
     def _announce(self) -> None:
         fields = {"what": self._name, "kind": str(self._kind), "ref": self._ref, "digest": self._digest}
-        self._chain.write(Kind.UPLOADING, baseline=self._newest(), **fields)
+        self._chain.write(EntryKind.UPLOADING, baseline=self._newest(), **fields)
         size = sum(path.stat().st_size for path in self._files.values())
         self._chain.tell(_UPLOAD_STEP, f"uploading {self._ref}: {len(self._files)} files, {size:,} bytes")
 
@@ -625,10 +631,10 @@ class UploadedVersion(ExactlyOnce[Upload]):
         return is_there
 
     def _newest(self) -> int:
-        return self._chain.read(self._what, lambda: self._api.version(self._ref), url=self._url)
+        return self._chain.read(self._subject, lambda: self._api.version(self._ref), url=self._url)
 
     def _write_made(self, version: int) -> None:
-        self._chain.write(Kind.UPLOADED, what=self._name, version=version)
+        self._chain.write(EntryKind.UPLOADED, what=self._name, version=version)
         text = f"{self._ref}, version {version}, is uploaded: {self._url}"
         self._chain.tell(_UPLOAD_STEP, text, kind=EventKind.STEP, ref=self._ref, version=version)
 
@@ -642,7 +648,7 @@ class UploadedVersion(ExactlyOnce[Upload]):
             if state is DatasetState.FAILED:
                 self._last = "processing failed"
                 self._withdraw()
-                raise self._chain.fail(_UPLOAD_STEP, UploadFailedError(what=f"dataset {self._ref}"))
+                raise self._chain.fail(_UPLOAD_STEP, UploadFailedError(subject=f"dataset {self._ref}"))
             poll.give_up_after(self._chain.polling.ready, trouble=f"it is still {state}", remedy="Kaggle may be slow.")
             poll.pause()
 
@@ -683,7 +689,7 @@ class TrainedElsewhere:
         options.workspace.files.check(folder / FILE_NAME)
         training = None
         with suppress(FileNotFoundError, DamagedError):
-            training = cls(folder, whole_handover(folder / FILE_NAME), json_object(folder / MARKER))
+            training = cls(folder, whole_handover(folder / FILE_NAME), read_json_object(folder / MARKER))
         if training is None or not training.handover.is_complete:
             resume = "" if training is None else " --resume"
             raise ChainError(
@@ -698,9 +704,9 @@ class TrainedElsewhere:
         """The hash by which the hand-over names itself."""
         return self.handover.fields.text("sha256")
 
-    def is_in(self, state: State) -> bool:
+    def is_in(self, state: ChainState) -> bool:
         """True if it is the training that a chain knows."""
-        return state.trained is not None and state.trained.section("handover").text("sha256") == self.sha256
+        return state.training is not None and state.training.section("handover").text("sha256") == self.sha256
 
     @property
     def files(self) -> dict[str, Path]:
@@ -716,9 +722,9 @@ class TrainedElsewhere:
         """
         for path in self.files.values():
             options.workspace.files.check(path)
-        there = {name: RemoteFile(name, path.stat().st_size) for name, path in self.files.items() if path.is_file()}
+        listing = {name: RemoteFile(name, path.stat().st_size) for name, path in self.files.items() if path.is_file()}
         go_on = f"`{_training(options)} --resume` goes on with it."
-        check_handover(self.handover, pair_id=options.spec.pair_id, listing=there, if_interrupted=go_on)
+        check_handover(self.handover, pair_id=options.spec.pair_id, listing=listing, if_interrupted=go_on)
         for promise in self.handover.files:
             if file_digest(self.files[PurePosixPath(promise.file).name]) != promise.sha256:
                 problem = f"the SHA-256 of {promise.file} is not the one in it"
@@ -736,33 +742,33 @@ _FRAMEWORKS = {"keras": "keras", "tensorflow": "tensorFlow2", "jax": "jax", "tor
 
 
 def with_handover(
-    chain: ChainExecution, push: KernelPush, *, trained: str, elsewhere: TrainedElsewhere | None = None
+    chain: ChainExecution, push: KernelPush, *, training_kernel: str, elsewhere: TrainedElsewhere | None = None
 ) -> KernelPush:
     """The inference kernel with what training handed over among its sources.
 
     Args:
         chain: The chain; its training has ended well.
         push: The kernel as its folder says.
-        trained: The training kernel that the folder says it reads.
+        training_kernel: The training kernel that the folder says it reads.
         elsewhere: The training, if it did not run on Kaggle.
     """
-    handoff = Handoff(chain.begun.handoff)
-    ref = trained if elsewhere else chain.state.pushes[Role.TRAIN].ref
-    others = tuple(each for each in push.kernel_sources if each not in (trained, ref))
+    handoff = Handoff(chain.setup.handoff)
+    ref = training_kernel if elsewhere else chain.state.pushes[Role.TRAIN].ref
+    other_kernels = tuple(source for source in push.kernel_sources if source not in (training_kernel, ref))
     if handoff is Handoff.KERNEL:
         text = with_parameters(push.text, {"TRAIN_KERNEL": ref})
-        return replace(push, text=text, kernel_sources=(ref, *others))
+        return replace(push, text=text, kernel_sources=(ref, *other_kernels))
     dataset = dataset_beside(ref, "-handover")
     # Of a pair that trains elsewhere the folder has it already, in the name of whom it was rendered for.
-    datasets = tuple(each for each in push.dataset_sources if each.partition("/")[2] != dataset.partition("/")[2])
-    push = replace(push, kernel_sources=others, dataset_sources=datasets)
+    datasets = tuple(source for source in push.dataset_sources if source.partition("/")[2] != dataset.partition("/")[2])
+    push = replace(push, kernel_sources=other_kernels, dataset_sources=datasets)
     files = elsewhere.files if elsewhere else _fetch_promised(chain)
     if handoff is Handoff.DATASET:
         _dataset(chain, "handover", dataset, files)
         mounts = [f"datasets/{dataset}", dataset.partition("/")[2]]
         push = replace(push, dataset_sources=(*push.dataset_sources, dataset))
     else:
-        trained_with = (chain.state.trained or JsonObject()).section("handover").text("framework")
+        trained_with = (chain.state.training or JsonObject()).section("handover").text("framework")
         model = f"{dataset_beside(ref, '')}/{_FRAMEWORKS.get(trained_with, 'other')}/handover"
         title = ref.partition("/")[2]
         upload = UploadedVersion(chain, "handover", handoff, ref=model, title=title, files=files).execute()
@@ -791,14 +797,14 @@ def _dataset(chain: ChainExecution, name: str, ref: str, files: Mapping[str, Pat
 
 def _fetch_promised(chain: ChainExecution) -> dict[str, Path]:
     """Every file of the hand-over, each with the hash that training gave it."""
-    session = Session(chain, Role.TRAIN)
+    session = KernelSession(chain, Role.TRAIN)
     whole = session.fetch(FILE_NAME, whole_handover)
     files = {FILE_NAME: session.file(FILE_NAME)}
     for promise in whole.files:
         target = session.file(promise.file)
 
-        def check(path: Path, promised: str = promise.sha256) -> None:
-            if file_digest(path) != promised:
+        def check(path: Path, digest: str = promise.sha256) -> None:
+            if file_digest(path) != digest:
                 raise DamagedError("its SHA-256 is not the one in the hand-over")
 
         if not target.is_file() or file_digest(target) != promise.sha256:
@@ -812,7 +818,7 @@ def _fetch_promised(chain: ChainExecution) -> dict[str, Path]:
 # Every submission carries a tag in its message, by which it is found again after a lost answer or a crash.
 
 
-_SUBMIT_STEP = Step.SUBMIT
+_SUBMIT_STEP = ChainStep.SUBMIT
 _TAG_BYTES = 4
 
 
@@ -825,25 +831,25 @@ class TaggedSubmission(ExactlyOnce[Submitted]):
         message: What the submission says of itself before its tag.
     """
 
-    _noun, _withdrawn = "submission", Kind.NOT_SUBMITTED
+    _noun, _withdrawn = "submission", EntryKind.NOT_SUBMITTED
 
     def __init__(self, chain: ChainExecution, *, file: Path, message: str) -> None:
-        begun = chain.begun
-        self._competition_page = chain.page(f"competitions/{begun.competition}")
+        setup = chain.setup
+        self._competition_page = chain.page(f"competitions/{setup.competition}")
         self._url = f"{self._competition_page}/submissions"
         poll = chain.poll("the submission", url=self._url)
-        super().__init__(chain, _SUBMIT_STEP, what=f"the submission to {begun.competition}", poll=poll)
-        self._begun, self._push, self._file, self._message = begun, chain.state.pushes[Role.INFER], file, message
-        self._beginning_of_tag = f"tandem {begun.pair} {chain.journal.number:04}-"
+        super().__init__(chain, _SUBMIT_STEP, subject=f"the submission to {setup.competition}", poll=poll)
+        self._setup, self._push, self._file, self._message = setup, chain.state.pushes[Role.INFER], file, message
+        self._beginning_of_tag = f"tandem {setup.pair} {chain.journal.number:04}-"
 
-    def wait(self, submitted: Submitted) -> None:
+    def wait(self, announcement: Submitted) -> None:
         """Waits until the submission has its score.
 
         Raises:
             ScoringFailedError: It has none.
             WaitedInVainError: Nothing was to be learned of it for too long.
         """
-        competition, reference = self._begun.competition, submitted.reference
+        competition, reference = self._setup.competition, announcement.reference
         poll = self._chain.poll(f"submission {reference}", url=self._url, is_new=True)
         self._chain.tell(_SUBMIT_STEP, "waiting for the score", kind=EventKind.STATE, state="pending")
         while True:
@@ -856,16 +862,18 @@ class TaggedSubmission(ExactlyOnce[Submitted]):
             poll.give_up_after(self._chain.polling.queue, trouble=f"it is still {submission.status}")
             poll.pause()
         fields = {"public": submission.public_score, "private": submission.private_score}
-        self._chain.write(Kind.SCORED, **fields)
-        shown = "no score shown" if submission.public_score is None else f"public score {submission.public_score:.5f}"
-        self._chain.tell(_SUBMIT_STEP, f"{competition}: {shown}", kind=EventKind.STEP, **fields)
+        self._chain.write(EntryKind.SCORED, **fields)
+        score_text = (
+            "no score shown" if submission.public_score is None else f"public score {submission.public_score:.5f}"
+        )
+        self._chain.tell(_SUBMIT_STEP, f"{competition}: {score_text}", kind=EventKind.STEP, **fields)
 
     @property
     def _current(self) -> Submitted | None:
-        return self._chain.state.submitted
+        return self._chain.state.submission
 
     def _announce(self) -> None:
-        competition = self._begun.competition
+        competition = self._setup.competition
         left = self._chain.read(
             "the submission limits",
             lambda: self._chain.kaggle.competitions.submissions_left(competition),
@@ -875,19 +883,19 @@ class TaggedSubmission(ExactlyOnce[Submitted]):
             raise ChainError(
                 f"No submission to {printable(competition)} is left today; the count begins anew at 00:00 UTC. "
                 "Everything is ready: "
-                f"`tandem submit {printable(self._begun.pair)}{to_target(self._begun.target)}` goes on from here."
+                f"`tandem submit {printable(self._setup.pair)}{to_target(self._setup.target)}` goes on from here."
             )
-        self._chain.write(Kind.SUBMITTING, tag=f"{self._beginning_of_tag}{secrets.token_hex(_TAG_BYTES)}")
+        self._chain.write(EntryKind.SUBMITTING, tag=f"{self._beginning_of_tag}{secrets.token_hex(_TAG_BYTES)}")
 
     def _send(self) -> None:
-        kaggle, competition = self._chain.kaggle, self._begun.competition
+        kaggle, competition = self._chain.kaggle, self._setup.competition
         message = f"{self._message} [{self._tag}]".strip()
-        if self._begun.is_code_competition:
+        if self._setup.is_code_competition:
             reference = kaggle.competitions.submit_kernel(
                 competition,
                 kernel=self._push.ref,
                 version=self._push.version,
-                file_name=self._begun.submission_file,
+                file_name=self._setup.submission_file,
                 message=message,
             )
         else:
@@ -895,7 +903,7 @@ class TaggedSubmission(ExactlyOnce[Submitted]):
         self._write_made(self._tag, reference)
 
     def _find(self) -> bool:
-        ours = next((each for each in self._submissions() if self._tag in each.description), None)
+        ours = next((submission for submission in self._submissions() if self._tag in submission.description), None)
         if ours is not None:
             self._write_made(self._tag, ours.ref)
         return ours is not None
@@ -905,7 +913,7 @@ class TaggedSubmission(ExactlyOnce[Submitted]):
             _, beginning, rest = submission.description.rpartition(self._beginning_of_tag)
             if beginning:
                 tag = beginning + rest[: 2 * _TAG_BYTES]
-                self._chain.write(Kind.SUBMITTING, tag=tag)
+                self._chain.write(EntryKind.SUBMITTING, tag=tag)
                 self._write_made(tag, submission.ref)
                 return
 
@@ -913,27 +921,29 @@ class TaggedSubmission(ExactlyOnce[Submitted]):
         """Names the page and the button, where Kaggle wants the submission to be made in a browser."""
         if not isinstance(error, SubmitForbiddenError):
             return
-        begun, push, why = self._begun, self._push, error.words or "it gives no reason"
+        setup, push, reason = self._setup, self._push, error.words or "it gives no reason"
         page, button = f"{self._competition_page}/submit", f"Submit Prediction, with {self._file}"
-        if begun.is_code_competition:
-            page, button = push.url, f"Submit to competition (version {push.version}, {begun.submission_file})"
-        self._chain.write(Kind.BY_HAND, page=page, button=button, why=why)
-        raise SubmitByHandError(page=page, button=button, why=why, pair=begun.pair, target=begun.target) from error
+        if setup.is_code_competition:
+            page, button = push.url, f"Submit to competition (version {push.version}, {setup.submission_file})"
+        self._chain.write(EntryKind.BY_HAND, page=page, button=button, why=reason)
+        raise SubmitByHandError(
+            page=page, button=button, reason=reason, pair=setup.pair, target=setup.target
+        ) from error
 
     @property
     def _tag(self) -> str:
-        submitted = self._chain.state.submitted
-        return submitted.tag if submitted is not None else ""
+        submission = self._chain.state.submission
+        return submission.tag if submission is not None else ""
 
-    def _submissions(self) -> tuple[Submission, ...]:
-        competition = self._begun.competition
+    def _submissions(self) -> tuple[ApiSubmission, ...]:
+        competition = self._setup.competition
         return self._chain.read(
             "the list of submissions", lambda: self._chain.kaggle.competitions.submissions(competition), url=self._url
         )
 
     def _write_made(self, tag: str, reference: int) -> None:
-        self._chain.write(Kind.SUBMITTED, tag=tag, reference=reference)
-        is_kernel, push = self._begun.is_code_competition, self._push
-        what = f"version {push.version} of {push.ref}" if is_kernel else self._begun.submission_file
-        text = f"submitted {what} to {self._begun.competition}: submission {reference}"
+        self._chain.write(EntryKind.SUBMITTED, tag=tag, reference=reference)
+        is_kernel, push = self._setup.is_code_competition, self._push
+        subject = f"version {push.version} of {push.ref}" if is_kernel else self._setup.submission_file
+        text = f"submitted {subject} to {self._setup.competition}: submission {reference}"
         self._chain.tell(_SUBMIT_STEP, text, kind=EventKind.STEP, reference=reference)

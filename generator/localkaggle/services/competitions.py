@@ -17,13 +17,13 @@ from pathlib import Path, PurePosixPath
 from typing import BinaryIO, ClassVar
 
 from generator.accelerators import AcceleratorKind
-from generator.competition.metrics import parsed
+from generator.competition.metrics import parse_metric
 from generator.competition.scoring import LARGEST_SUBMISSION
 from generator.competition.submission import SubmissionError
-from generator.files import PathOutsideError, contained, open_below, open_file
-from generator.localkaggle.hosting import Hosted, HostedFacts, files_below, fingerprint, metric_wording
-from generator.localkaggle.rpc import ApiError, Call, Content, Fields, Methods, Redirect, Stored, as_wire, page
-from generator.localkaggle.services.files import ServiceContext, has_room, pack_zip, summary, tree
+from generator.files import PathOutsideError, open_below, open_file, resolve_inside
+from generator.localkaggle.hosting import Hosted, HostedFacts, files_below, files_fingerprint, metric_wording
+from generator.localkaggle.rpc import ApiCall, ApiError, Content, Fields, Methods, Redirect, Stored, as_wire, page
+from generator.localkaggle.services.files import ServiceContext, has_room, listing_summary, pack_zip, tree
 from generator.localkaggle.services.kernel_records import SessionRecord
 from generator.localkaggle.services.kernels import Kernels
 from generator.localkaggle.storage import Database, ListedFile, checked_name, insert
@@ -52,7 +52,7 @@ CREATE INDEX IF NOT EXISTS submissions_of_a_team ON submissions (competition, ow
 """
 
 
-class Stage(StrEnum):
+class SubmissionStage(StrEnum):
     """The stage of a submission on its way to a score."""
 
     RECEIVING = "receiving"  # its file is on the way here
@@ -65,11 +65,11 @@ class Stage(StrEnum):
     @property
     def status(self) -> str:
         """The name that the API has for it."""
-        return self.name if self in (Stage.COMPLETE, Stage.ERROR) else "PENDING"
+        return self.name if self in (SubmissionStage.COMPLETE, SubmissionStage.ERROR) else "PENDING"
 
 
 @dataclass(frozen=True)
-class Submission:
+class SubmissionRecord:
     """One submission; `kernel` is the slug of the notebook that was submitted, or empty."""
 
     ref: int
@@ -80,7 +80,7 @@ class Submission:
     file_name: str
     kernel: str
     kernel_version: int
-    stage: Stage
+    stage: SubmissionStage
     size: int = 0
     public: float | None = None
     private: float | None = None
@@ -97,42 +97,42 @@ class Submissions:
         self._database = database
         self._folder = folder
 
-    def file(self, submission: Submission) -> Path:
+    def file(self, submission: SubmissionRecord) -> Path:
         """The path of the submitted file, which may not be there yet."""
         return self._folder / str(submission.ref) / submission.file_name.rpartition("/")[2]
 
-    def add(self, new: Submission, *, daily_limit: int) -> int | None:
+    def add(self, new: SubmissionRecord, *, daily_limit: int) -> int | None:
         """Keeps a new submission, and returns its number; None if the day's allowance is used up.
 
         Counting and adding are one transaction, so that two requests at once cannot both be the last.
         """
         with self._database.transaction() as connection:
-            used = connection.execute(_TODAY, (new.competition, new.owner, _day(new.moment))).fetchone()[0]
-            if used >= daily_limit:
+            count = connection.execute(_TODAY, (new.competition, new.owner, _day(new.moment))).fetchone()[0]
+            if count >= daily_limit:
                 return None
             values = {name: getattr(new, name) for name in _GIVEN}
             return insert(connection, "submissions", moment=new.moment.timestamp(), **values)
 
-    def find(self, ref: int) -> Submission | None:
+    def find(self, ref: int) -> SubmissionRecord | None:
         """The submission of this number, if there is one."""
-        return next(iter(self._where("ref = ?", ref)), None)
+        return next(iter(self._select("ref = ?", ref)), None)
 
-    def of_team(self, competition: str, owner: str) -> list[Submission]:
+    def of_team(self, competition: str, owner: str) -> list[SubmissionRecord]:
         """A team's submissions, the newest first."""
-        return self._where("competition = ? AND owner = ? ORDER BY ref DESC", competition, owner)
+        return self._select("competition = ? AND owner = ? ORDER BY ref DESC", competition, owner)
 
-    def scored(self, competition: str) -> list[Submission]:
+    def list_scored(self, competition: str) -> list[SubmissionRecord]:
         """Every team's submissions that have a score, the oldest first."""
-        return self._where("competition = ? AND stage = ? ORDER BY ref", competition, Stage.COMPLETE)
+        return self._select("competition = ? AND stage = ? ORDER BY ref", competition, SubmissionStage.COMPLETE)
 
-    def at(self, stage: Stage) -> list[Submission]:
+    def at(self, stage: SubmissionStage) -> list[SubmissionRecord]:
         """All submissions at a stage, the oldest first."""
-        return self._where("stage = ? ORDER BY ref", stage)
+        return self._select("stage = ? ORDER BY ref", stage)
 
     def counts(self, competition: str, owner: str, now: datetime) -> tuple[int, int]:
         """The number of a team's submissions that count for today, and of all."""
-        today = self._database.one(_TODAY, (competition, owner, _day(now)))
-        total = self._database.one(
+        today = self._database.fetch_one(_TODAY, (competition, owner, _day(now)))
+        total = self._database.fetch_one(
             "SELECT count(*) FROM submissions WHERE competition = ? AND owner = ?", (competition, owner)
         )
         return (today[0] if today else 0), (total[0] if total else 0)
@@ -140,28 +140,29 @@ class Submissions:
     def rerunning(self, ref: int) -> None:
         """Notes that the rerun is queued for certain, unless it has come further already."""
         self._database.run(
-            "UPDATE submissions SET stage = ? WHERE ref = ? AND stage = ?", (Stage.RERUNNING, ref, Stage.ASKED)
+            "UPDATE submissions SET stage = ? WHERE ref = ? AND stage = ?",
+            (SubmissionStage.RERUNNING, ref, SubmissionStage.ASKED),
         )
 
-    def received(self, ref: int, size: int) -> None:
+    def mark_received(self, ref: int, size: int) -> None:
         """Notes that the file of a submission is here and can be scored."""
-        self._move(ref, Stage.WAITING, size=size)
+        self._move(ref, SubmissionStage.WAITING, size=size)
 
     def complete(self, ref: int, *, public: float, private: float) -> None:
         """Notes the scores."""
-        self._move(ref, Stage.COMPLETE, public=public, private=private)
+        self._move(ref, SubmissionStage.COMPLETE, public=public, private=private)
 
     def fail(self, ref: int, error: str) -> None:
         """Notes why there is no score, unless there is one."""
-        self._move(ref, Stage.ERROR, error=error)
+        self._move(ref, SubmissionStage.ERROR, error=error)
 
-    def _where(self, condition: str, *values: object) -> list[Submission]:
-        return self._database.records(Submission, f"SELECT * FROM submissions WHERE {condition}", values)  # noqa: S608 - names only
+    def _select(self, condition: str, *values: object) -> list[SubmissionRecord]:
+        return self._database.records(SubmissionRecord, f"SELECT * FROM submissions WHERE {condition}", values)  # noqa: S608 - names only
 
-    def _move(self, ref: int, stage: Stage, **values: object) -> None:
+    def _move(self, ref: int, stage: SubmissionStage, **values: object) -> None:
         columns = ", ".join(f"{name} = ?" for name in ("stage", *values))
         statement = f"UPDATE submissions SET {columns} WHERE ref = ? AND stage NOT IN (?, ?)"  # noqa: S608 - names only
-        self._database.run(statement, (stage, *values.values(), ref, Stage.COMPLETE, Stage.ERROR))
+        self._database.run(statement, (stage, *values.values(), ref, SubmissionStage.COMPLETE, SubmissionStage.ERROR))
 
 
 _GIVEN = ("competition", "owner", "description", "file_name", "kernel", "kernel_version", "stage")
@@ -185,64 +186,67 @@ _BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
 _NEVER = datetime(2099, 12, 31, 23, 59, tzinfo=UTC)
 
 
-class Catalog:
+class CompetitionCatalog:
     """Finds competitions."""
 
-    def __init__(self, site: ServiceContext, hosted: Mapping[str, Hosted], submissions: Submissions) -> None:
+    def __init__(self, site: ServiceContext, competitions: Mapping[str, Hosted], submissions: Submissions) -> None:
         self._site = site
         self._submissions = submissions
-        self._hosted = hosted
+        self._competitions = competitions
 
     def find(self, slug: str) -> Hosted | None:
         """The competition of this name, if it is hosted here."""
-        return self._hosted.get(slug)
+        return self._competitions.get(slug)
 
-    def named(self, call: Call) -> Hosted:
+    def require(self, call: ApiCall) -> Hosted:
         """The competition that a request names.
 
         Raises:
             ApiError: 404, there is none of that name.
         """
-        hosted = self._hosted.get(call.text("competitionName"))
-        if hosted is None:
+        competition = self._competitions.get(call.text("competitionName"))
+        if competition is None:
             raise ApiError(404, "Competition not found")
-        return hosted
+        return competition
 
-    def get(self, call: Call) -> Fields:
+    def get(self, call: ApiCall) -> Fields:
         """`GetCompetition`."""
-        return self._fields(call, self.named(call).facts)
+        return self._fields(call, self.require(call).facts)
 
-    def list(self, call: Call) -> Fields:
+    def list(self, call: ApiCall) -> Fields:
         """`ListCompetitions`, those that have the searched words in their name or title."""
         words = call.text("search").lower().split()
-        found = [
-            each.facts
-            for each in self._hosted.values()
-            if all(word in f"{each.facts.slug} {each.facts.title}".lower() for word in words)
+        matches = [
+            competition.facts
+            for competition in self._competitions.values()
+            if all(word in f"{competition.facts.slug} {competition.facts.title}".lower() for word in words)
         ]
-        found.sort(key=lambda facts: facts.slug)
-        return page([self._fields(call, facts) for facts in found], call, key="competitions")
+        matches.sort(key=lambda facts: facts.slug)
+        return page([self._fields(call, facts) for facts in matches], call, key="competitions")
 
-    def pages(self, call: Call) -> Fields:
+    def pages(self, call: ApiCall) -> Fields:
         """`ListCompetitionPages`, all or the one named."""
         name = call.text("pageName")
         return {
             "pages": [
                 {
-                    "name": each.name,
-                    "postTitle": each.title,
-                    "content": each.content,
+                    "name": hosted_page.name,
+                    "postTitle": hosted_page.title,
+                    "content": hosted_page.content,
                     "mimeType": "text/markdown",
                     "isPublished": True,
                 }
-                for each in self.named(call).facts.pages
-                if name in ("", each.name)
+                for hosted_page in self.require(call).facts.pages
+                if name in ("", hosted_page.name)
             ]
         }
 
-    def _fields(self, call: Call, facts: HostedFacts) -> Fields:
+    def _fields(self, call: ApiCall, facts: HostedFacts) -> Fields:
         is_private = is_private_now(facts, self._site.clock.now())
-        teams = [each.owner for each in ranking(facts, self._submissions.scored(facts.slug), is_private=is_private)]
+        teams = [
+            submission.owner
+            for submission in ranking(facts, self._submissions.list_scored(facts.slug), is_private=is_private)
+        ]
         has_entered = not self._site.faults.strikes("rules-not-accepted", at=call.method, also=facts.slug)
         return {
             # The same for a name after every start.
@@ -270,7 +274,7 @@ class Catalog:
         }
 
 
-def page_of(call: Call, slug: str) -> str:
+def page_of(call: ApiCall, slug: str) -> str:
     """The address of a competition's page, at the origin that the client knows this server by."""
     return f"{call.base}/competitions/{slug}"
 
@@ -280,25 +284,25 @@ def is_private_now(facts: HostedFacts, now: datetime) -> bool:
     return facts.deadline is not None and facts.deadline <= now
 
 
-def ranking(facts: HostedFacts, scored: Iterable[Submission], *, is_private: bool) -> list[Submission]:
+def ranking(facts: HostedFacts, submissions: Iterable[SubmissionRecord], *, is_private: bool) -> list[SubmissionRecord]:
     """The leaderboard of a competition.
 
     Args:
         facts: The competition; its metric says which way is better.
-        scored: All submissions that have scores.
+        submissions: All submissions that have scores.
         is_private: Whether they are ranked on the private part of the test.
 
     Returns:
         One submission for each team; of equal ones the earlier is better.
     """
-    sign = -1 if parsed(facts.question.metric)[0].higher_is_better else 1
+    sign = -1 if parse_metric(facts.question.metric)[0].higher_is_better else 1
 
-    def place(submission: Submission) -> tuple[float, int]:
+    def place(submission: SubmissionRecord) -> tuple[float, int]:
         score = submission.private if is_private else submission.public
         return sign * (score if score is not None else 0.0), submission.ref
 
-    best: dict[str, Submission] = {}
-    for submission in sorted(scored, key=place):
+    best: dict[str, SubmissionRecord] = {}
+    for submission in sorted(submissions, key=place):
         best.setdefault(submission.owner, submission)
     return list(best.values())
 
@@ -309,72 +313,72 @@ def ranking(facts: HostedFacts, scored: Iterable[Submission], *, is_private: boo
 class CompetitionData:
     """Answers everything about the files of competitions; a listing is read once while the server runs."""
 
-    def __init__(self, site: ServiceContext, catalog: Catalog) -> None:
+    def __init__(self, site: ServiceContext, catalog: CompetitionCatalog) -> None:
         self._site = site
         self._catalog = catalog
         self._packing = threading.Lock()
         self._listings: dict[str, Sequence[ListedFile]] = {}
 
-    def list(self, call: Call) -> Fields:
+    def list(self, call: ApiCall) -> Fields:
         """`ListDataFiles`."""
-        hosted = self._open(call)
+        competition = self._open(call)
         files: list[Fields] = [
             {
                 "ref": file.name,
                 "name": file.name,
                 "totalBytes": file.size,
-                "creationDate": as_wire(file.written),
-                "url": f"{page_of(call, hosted.facts.slug)}/data",
+                "creationDate": as_wire(file.write_time),
+                "url": f"{page_of(call, competition.facts.slug)}/data",
             }
-            for file in self._files(hosted)
+            for file in self._files(competition)
         ]
         return page(files, call, key="files")
 
-    def tree(self, call: Call) -> Fields:
+    def tree(self, call: ApiCall) -> Fields:
         """`ListDataTreeFiles`, one folder at a time."""
         files = self._files(self._open(call))
-        created = as_wire(max(file.written for file in files)) if files else as_wire(self._site.clock.now())
-        return tree(files, call, created=created)
+        creation_date = as_wire(max(file.write_time for file in files)) if files else as_wire(self._site.clock.now())
+        return tree(files, call, creation_date=creation_date)
 
-    def summary(self, call: Call) -> Fields:
+    def summary(self, call: ApiCall) -> Fields:
         """`GetCompetitionDataFilesSummary`."""
-        return summary(self._files(self._open(call)))
+        return listing_summary(self._files(self._open(call)))
 
-    def download_file(self, call: Call) -> Redirect:
+    def download_file(self, call: ApiCall) -> Redirect:
         """`DownloadDataFile`."""
-        hosted = self._open(call)
+        competition = self._open(call)
         name = call.text("fileName")
-        if not any(file.name == name for file in self._files(hosted)):
+        if not any(file.name == name for file in self._files(competition)):
             raise ApiError(404, "File not found")
         try:
-            path = contained(hosted.data() / name, root=hosted.data())
+            path = resolve_inside(competition.data() / name, root=competition.data())
         except PathOutsideError as error:
             raise ApiError(404, "File not found") from error
         return Redirect(self._site.tickets.download(call, Stored(path, name)))
 
-    def download_all(self, call: Call) -> Redirect:
+    def download_all(self, call: ApiCall) -> Redirect:
         """`DownloadDataFiles`: a zip that is made once."""
-        hosted = self._open(call)
-        stored = Stored(self._archive(hosted), f"{hosted.facts.slug}.zip", "application/zip")
-        return Redirect(self._site.tickets.download(call, stored))
+        competition = self._open(call)
+        stored_file = Stored(self._archive(competition), f"{competition.facts.slug}.zip", "application/zip")
+        return Redirect(self._site.tickets.download(call, stored_file))
 
-    def _open(self, call: Call) -> Hosted:
-        hosted = self._catalog.named(call)
-        if self._site.faults.strikes("rules-not-accepted", at=call.method, also=hosted.facts.slug):
+    def _open(self, call: ApiCall) -> Hosted:
+        competition = self._catalog.require(call)
+        if self._site.faults.strikes("rules-not-accepted", at=call.method, also=competition.facts.slug):
             raise ApiError(403, "You must accept this competition's rules before you'll be able to download files.")
-        return hosted
+        return competition
 
-    def _files(self, hosted: Hosted) -> Sequence[ListedFile]:
-        found = self._listings.get(hosted.facts.slug)
-        if found is None:
+    def _files(self, competition: Hosted) -> Sequence[ListedFile]:
+        listing = self._listings.get(competition.facts.slug)
+        if listing is None:
             # Data may have to be written first, which holds up nobody who asks for another competition.
-            found = self._listings[hosted.facts.slug] = files_below(hosted.data())
-        return found
+            listing = self._listings[competition.facts.slug] = files_below(competition.data())
+        return listing
 
-    def _archive(self, hosted: Hosted) -> Path:
-        files = self._files(hosted)
-        folder = self._site.root / "competitions" / hosted.facts.slug
-        archive = folder / f"archive-{fingerprint(files)}.zip"
+    def _archive(self, competition: Hosted) -> Path:
+        files = self._files(competition)
+        folder = self._site.root / "competitions" / competition.facts.slug
+        archive = folder / f"archive-{files_fingerprint(files)}.zip"
         with self._packing:
             if not archive.is_file():
                 folder.mkdir(parents=True, exist_ok=True)
@@ -409,7 +413,9 @@ _SCORING_FAILED = "Submission Scoring Error: Something went wrong while your sub
 class ScoringQueue:
     """Takes submissions from their arrival to their score."""
 
-    def __init__(self, site: ServiceContext, catalog: Catalog, submissions: Submissions, kernels: Kernels) -> None:
+    def __init__(
+        self, site: ServiceContext, catalog: CompetitionCatalog, submissions: Submissions, kernels: Kernels
+    ) -> None:
         self._site = site
         self._catalog = catalog
         self._submissions = submissions
@@ -418,15 +424,15 @@ class ScoringQueue:
 
     def start(self) -> None:
         """Takes up what a stop of the server left unscored, and gives up what it cut off on its way here."""
-        for submission in self._submissions.at(Stage.RECEIVING):
+        for submission in self._submissions.at(SubmissionStage.RECEIVING):
             self._submissions.fail(submission.ref, _CUT_OFF)
-        for submission in self._submissions.at(Stage.WAITING):
+        for submission in self._submissions.at(SubmissionStage.WAITING):
             self.queue(submission.ref)
         self.kernels.sessions.when_rerun_ended.append(self._rerun_ended)
-        for submission in self._submissions.at(Stage.ASKED):
+        for submission in self._submissions.at(SubmissionStage.ASKED):
             self.rerun(submission)
 
-    def rerun(self, submission: Submission) -> None:
+    def rerun(self, submission: SubmissionRecord) -> None:
         """Runs a submitted notebook on the hidden test; what it writes is scored when it has ended."""
         try:
             self.kernels.rerun(
@@ -441,21 +447,21 @@ class ScoringQueue:
             return
         self._submissions.rerunning(submission.ref)
 
-    def receive(self, submission: Submission, file: BinaryIO) -> None:
+    def receive(self, submission: SubmissionRecord, file: BinaryIO) -> None:
         """Keeps a copy of the submitted file, which is open, and has it scored."""
         size = os.fstat(file.fileno()).st_size
         if size > LARGEST_SUBMISSION:
             self._submissions.fail(submission.ref, "Submission Scoring Error: The submission file is too large.")
             return
-        kept = self._submissions.file(submission)
-        kept.parent.mkdir(parents=True, exist_ok=True)
-        if not has_room(kept.parent, size):
+        path = self._submissions.file(submission)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if not has_room(path.parent, size):
             failure = "Kaggle Error: There is no room for the submission on the disk of this server."
             self._submissions.fail(submission.ref, failure)
             return
-        with kept.open("wb") as copy:
+        with path.open("wb") as copy:
             shutil.copyfileobj(file, copy)
-        self._submissions.received(submission.ref, kept.stat().st_size)
+        self._submissions.mark_received(submission.ref, path.stat().st_size)
         self.queue(submission.ref)
 
     def queue(self, ref: int) -> None:
@@ -470,58 +476,58 @@ class ScoringQueue:
     def _rerun_ended(self, rerun: SessionRecord) -> None:
         """Takes over what a rerun wrote; when this returns, the rerun may be forgotten."""
         submission = self._submissions.find(rerun.submission or 0)
-        if submission is None or submission.stage not in (Stage.ASKED, Stage.RERUNNING):
+        if submission is None or submission.stage not in (SubmissionStage.ASKED, SubmissionStage.RERUNNING):
             return
         if rerun.failure.startswith(THREW):
             self._submissions.fail(submission.ref, _THREW)
             return
         if rerun.failure:
-            failed = (said for words, said in _FAILURES if any(word in rerun.failure.lower() for word in words))
-            self._submissions.fail(submission.ref, next(failed, _THREW))
+            messages = (message for words, message in _FAILURES if any(word in rerun.failure.lower() for word in words))
+            self._submissions.fail(submission.ref, next(messages, _THREW))
             return
         try:
-            written = open_below(self.kernels.sessions.folder(rerun.id).working, submission.file_name)
+            output_file = open_below(self.kernels.sessions.folder(rerun.id).working, submission.file_name)
         except OSError:
             missing = "Your notebook did not output the expected submission file when it was run again."
             self._submissions.fail(submission.ref, f"Submission CSV Not Found: {missing}")
             return
-        with written:
-            self.receive(submission, written)
+        with output_file:
+            self.receive(submission, output_file)
 
     def _score(self, ref: int) -> None:
         submission = self._submissions.find(ref)
-        if submission is None or submission.stage is not Stage.WAITING:
+        if submission is None or submission.stage is not SubmissionStage.WAITING:
             return
-        hosted = self._catalog.find(submission.competition)
-        if hosted is None:
+        competition = self._catalog.find(submission.competition)
+        if competition is None:
             self._submissions.fail(ref, "Kaggle Error: The competition is not hosted here any more.")
             return
         try:
-            self._score_by(hosted, submission)
+            self._score_by(competition, submission)
         except Exception:  # noqa: BLE001 - the next submission is to be scored whatever is wrong with this one
             _LOG.exception("submission %d could not be scored", ref)
             self._submissions.fail(ref, _SCORING_FAILED)
 
-    def _score_by(self, hosted: Hosted, submission: Submission) -> None:
+    def _score_by(self, competition: Hosted, submission: SubmissionRecord) -> None:
         if self._site.faults.strikes("score-fails", at=f"score/{submission.competition}"):
             self._submissions.fail(submission.ref, _SCORING_FAILED)
             return
         file = self._submissions.file(submission)
         try:
-            scores = hosted.score(file)
+            scores = competition.score(file)
         except SubmissionError as error:
             problem = error.message.replace(str(file), submission.file_name)
-            self._submissions.fail(submission.ref, _told(hosted, submission, problem))
+            self._submissions.fail(submission.ref, _public_error(competition, submission, problem))
             return
         self._submissions.complete(submission.ref, public=scores.public, private=scores.private)
 
 
-def _told(hosted: Hosted, submission: Submission, problem: str) -> str:
+def _public_error(competition: Hosted, submission: SubmissionRecord, problem: str) -> str:
     """The error of a submission that cannot be scored, as the team is told it."""
-    if not hosted.facts.is_code_competition:
+    if not competition.facts.is_code_competition:
         return f"Evaluation Exception: {problem}"
     # A notebook can write the hidden test into its submission, to read it in what is quoted of it; the host may see it.
-    _LOG.warning("submission %d to %s cannot be scored: %s", submission.ref, hosted.facts.slug, problem)
+    _LOG.warning("submission %d to %s cannot be scored: %s", submission.ref, competition.facts.slug, problem)
     return (
         "Submission Scoring Error: Your notebook generated a submission file with incorrect format. Some examples "
         "causing this are: wrong number of rows or columns, empty values, an incorrect data type for a value, or "
@@ -540,15 +546,17 @@ _ONLY_NOTEBOOKS = "Submission not allowed: This competition only accepts Submiss
 class Submitting:
     """Answers everything about submissions."""
 
-    def __init__(self, site: ServiceContext, catalog: Catalog, submissions: Submissions, scoring: ScoringQueue) -> None:
+    def __init__(
+        self, site: ServiceContext, catalog: CompetitionCatalog, submissions: Submissions, scoring: ScoringQueue
+    ) -> None:
         self._site = site
         self._catalog = catalog
         self._submissions = submissions
         self._scoring = scoring
 
-    def start_upload(self, call: Call) -> Fields:
+    def start_upload(self, call: ApiCall) -> Fields:
         """`StartSubmissionUpload`."""
-        facts = self._catalog.named(call).facts
+        facts = self._catalog.require(call).facts
         self._require_entered(call)
         if facts.is_code_competition:
             raise ApiError(400, _ONLY_NOTEBOOKS)
@@ -558,66 +566,66 @@ class Submitting:
         name = checked_name(call.text("fileName") or "submission.csv")
         return self._site.uploads.start(call, name=name, size=size)
 
-    def submit_file(self, call: Call) -> Fields:
+    def submit_file(self, call: ApiCall) -> Fields:
         """`CreateSubmission`."""
-        hosted = self._catalog.named(call)
+        competition = self._catalog.require(call)
         self._require_allowed(call)
-        if hosted.facts.is_code_competition:
+        if competition.facts.is_code_competition:
             raise ApiError(400, _ONLY_NOTEBOOKS)
         blob = self._site.uploads.take(call.text("blobFileTokens"), owner=call.caller)
-        submission = self._added(call, hosted.facts, file_name=blob.name)
+        submission = self._add(call, competition.facts, file_name=blob.name)
         with open_file(blob.path) as file:
             self._scoring.receive(submission, file)
-        return _submitted(hosted, submission)
+        return _confirm_submission(competition, submission)
 
-    def submit_notebook(self, call: Call) -> Fields:
+    def submit_notebook(self, call: ApiCall) -> Fields:
         """`CreateCodeSubmission`: the version is run again on the hidden test, or else what it wrote is taken."""
-        hosted = self._catalog.named(call)
+        competition = self._catalog.require(call)
         self._require_allowed(call)
-        file_name = checked_name(call.text("fileName") or hosted.facts.submission_file)
-        written = self._written(call, hosted.facts, file_name)
-        if hosted.facts.is_code_competition:
-            submission = self._added(call, hosted.facts, file_name=file_name)
+        file_name = checked_name(call.text("fileName") or competition.facts.submission_file)
+        folder = self._output_folder(call, competition.facts, file_name)
+        if competition.facts.is_code_competition:
+            submission = self._add(call, competition.facts, file_name=file_name)
             self._scoring.rerun(submission)
-            return _submitted(hosted, submission)
+            return _confirm_submission(competition, submission)
         try:
-            file = open_below(written, file_name)
+            file = open_below(folder, file_name)
         except OSError as error:
             raise ApiError(400, _NO_OUTPUT_FILE) from error
         with file:
-            submission = self._added(call, hosted.facts, file_name=file_name)
+            submission = self._add(call, competition.facts, file_name=file_name)
             self._scoring.receive(submission, file)
-        return _submitted(hosted, submission)
+        return _confirm_submission(competition, submission)
 
-    def list(self, call: Call) -> Fields:
+    def list(self, call: ApiCall) -> Fields:
         """`ListSubmissions`, the newest first."""
-        facts = self._catalog.named(call).facts
-        found = self._submissions.of_team(facts.slug, call.caller)
+        facts = self._catalog.require(call).facts
+        submissions = self._submissions.of_team(facts.slug, call.caller)
         if call.text("group") == "SUBMISSION_GROUP_SUCCESSFUL":
-            found = [each for each in found if each.stage is Stage.COMPLETE]
+            submissions = [submission for submission in submissions if submission.stage is SubmissionStage.COMPLETE]
         if call.text("sortBy") == "SUBMISSION_SORT_BY_PUBLIC_SCORE":
-            sign = -1 if parsed(facts.question.metric)[0].higher_is_better else 1
-            found.sort(key=lambda each: (each.public is None, sign * (each.public or 0)))
-        return page([self._fields(call, each) for each in found], call, key="submissions")
+            sign = -1 if parse_metric(facts.question.metric)[0].higher_is_better else 1
+            submissions.sort(key=lambda submission: (submission.public is None, sign * (submission.public or 0)))
+        return page([self._fields(call, submission) for submission in submissions], call, key="submissions")
 
-    def get(self, call: Call) -> Fields:
+    def get(self, call: ApiCall) -> Fields:
         """`GetSubmission`."""
-        return self._fields(call, self._own(call, "ref"))
+        return self._fields(call, self._require_own(call, "ref"))
 
-    def download(self, call: Call) -> Redirect:
+    def download(self, call: ApiCall) -> Redirect:
         """`DownloadSubmission`; what a notebook wrote on the hidden test stays hidden."""
-        submission = self._own(call, "submissionId")
-        hosted = self._catalog.find(submission.competition)
-        if hosted is None or hosted.facts.is_code_competition:
+        submission = self._require_own(call, "submissionId")
+        competition = self._catalog.find(submission.competition)
+        if competition is None or competition.facts.is_code_competition:
             raise ApiError(403, "The submission of a code competition cannot be downloaded.")
         file = self._submissions.file(submission)
         if not file.is_file():
             raise ApiError(404, "Submission not found")
         return Redirect(self._site.tickets.download(call, Stored(file, file.name)))
 
-    def limits(self, call: Call) -> Fields:
+    def limits(self, call: ApiCall) -> Fields:
         """`GetSubmissionLimits`."""
-        facts = self._catalog.named(call).facts
+        facts = self._catalog.require(call).facts
         today, total = self._submissions.counts(facts.slug, call.caller, self._site.clock.now())
         return {
             "numToday": today,
@@ -626,17 +634,17 @@ class Submitting:
             "limitedByTotal": False,
         }
 
-    def _require_entered(self, call: Call) -> None:
+    def _require_entered(self, call: ApiCall) -> None:
         if self._site.faults.strikes("rules-not-accepted", at=call.method, also=call.text("competitionName")):
             raise ApiError(403, "You must accept this competition's rules before you can submit.")
 
-    def _require_allowed(self, call: Call) -> None:
+    def _require_allowed(self, call: ApiCall) -> None:
         slug = call.text("competitionName")
         self._require_entered(call)
         if self._site.faults.strikes("submit-403", at=call.method, also=slug):
             raise ApiError(403, "Permission 'competitions.submit' was denied")
         if self._site.faults.strikes("submit-limit", at=call.method, also=slug):
-            raise self._limit_reached(self._catalog.named(call).facts)
+            raise self._limit_reached(self._catalog.require(call).facts)
 
     def _limit_reached(self, facts: HostedFacts) -> ApiError:
         now = self._site.clock.now()
@@ -648,7 +656,7 @@ class Submitting:
             f"please try again tomorrow UTC ({hours:.1f} hours from now).",
         )
 
-    def _written(self, call: Call, facts: HostedFacts, file_name: str) -> Path:
+    def _output_folder(self, call: ApiCall, facts: HostedFacts, file_name: str) -> Path:
         """The folder of what the submitted version wrote, with such a file in it, if it may be submitted at all."""
         owner, slug, number = call.text("kernelOwner"), call.text("kernelSlug"), call.integer("kernelVersion")
         # A team submits what it made itself: somebody else's notebook has to be forked first.
@@ -673,9 +681,9 @@ class Submitting:
             raise ApiError(400, _NO_OUTPUT_FILE)
         return output[file_name].parents[len(PurePosixPath(file_name).parts) - 1]
 
-    def _added(self, call: Call, facts: HostedFacts, *, file_name: str) -> Submission:
+    def _add(self, call: ApiCall, facts: HostedFacts, *, file_name: str) -> SubmissionRecord:
         is_rerun = facts.is_code_competition
-        new = Submission(
+        new = SubmissionRecord(
             ref=0,
             competition=facts.slug,
             owner=call.caller,
@@ -684,25 +692,25 @@ class Submitting:
             file_name=file_name,
             kernel=call.text("kernelSlug"),
             kernel_version=call.integer("kernelVersion"),
-            stage=Stage.ASKED if is_rerun else Stage.RECEIVING,
+            stage=SubmissionStage.ASKED if is_rerun else SubmissionStage.RECEIVING,
         )
         ref = self._submissions.add(new, daily_limit=facts.daily_limit)
         if ref is None:
             raise self._limit_reached(facts)
         return replace(new, ref=ref)
 
-    def _own(self, call: Call, key: str) -> Submission:
+    def _require_own(self, call: ApiCall, key: str) -> SubmissionRecord:
         submission = self._submissions.find(call.integer(key))
         if submission is None or submission.owner != call.caller:
             raise ApiError(404, "Submission not found")
         return submission
 
-    def _fields(self, call: Call, submission: Submission) -> Fields:
-        hosted = self._catalog.find(submission.competition)
+    def _fields(self, call: ApiCall, submission: SubmissionRecord) -> Fields:
+        competition = self._catalog.find(submission.competition)
         # Until a competition is over, its private scores are hidden; one without an end has nothing to hide.
-        ends = hosted.facts.deadline if hosted is not None else None
-        is_rerun = bool(submission.kernel) and (hosted is None or hosted.facts.is_code_competition)
-        shows_private = hosted is not None and (ends is None or ends <= self._site.clock.now())
+        ends = competition.facts.deadline if competition is not None else None
+        is_rerun = bool(submission.kernel) and (competition is None or competition.facts.is_code_competition)
+        shows_private = competition is not None and (ends is None or ends <= self._site.clock.now())
         return {
             "ref": submission.ref,
             "fileName": submission.file_name,
@@ -726,8 +734,8 @@ def score_text(score: float | None) -> str:
     return "" if score is None else f"{score:.5f}"
 
 
-def _submitted(hosted: Hosted, submission: Submission) -> Fields:
-    return {"message": f"Successfully submitted to {hosted.facts.title}", "ref": submission.ref}
+def _confirm_submission(competition: Hosted, submission: SubmissionRecord) -> Fields:
+    return {"message": f"Successfully submitted to {competition.facts.title}", "ref": submission.ref}
 
 
 # The leaderboard: each team's best submission, on the public or on the private part of the test.
@@ -736,14 +744,14 @@ def _submitted(hosted: Hosted, submission: Submission) -> Fields:
 class Leaderboard:
     """Answers everything about ranks: public ones while a competition runs, private ones when it is over."""
 
-    def __init__(self, site: ServiceContext, catalog: Catalog, submissions: Submissions) -> None:
+    def __init__(self, site: ServiceContext, catalog: CompetitionCatalog, submissions: Submissions) -> None:
         self._site = site
         self._catalog = catalog
         self._submissions = submissions
 
-    def get(self, call: Call) -> Fields:
+    def get(self, call: ApiCall) -> Fields:
         """`GetLeaderboard`."""
-        facts = self._catalog.named(call).facts
+        facts = self._catalog.require(call).facts
         is_private = is_private_now(facts, self._site.clock.now()) and not call.flag("overridePublic")
         rows: list[Fields] = [
             {
@@ -756,9 +764,9 @@ class Leaderboard:
         ]
         return page(rows, call, key="submissions")
 
-    def download(self, call: Call) -> Content:
+    def download(self, call: ApiCall) -> Content:
         """`DownloadLeaderboard`: the public one as a table in a zip, as Kaggle has it."""
-        facts = self._catalog.named(call).facts
+        facts = self._catalog.require(call).facts
         table = io.StringIO()
         writer = csv.writer(table, lineterminator="\n")
         writer.writerow(("Rank", "TeamId", "TeamName", "LastSubmissionDate", "Score", "SubmissionCount"))
@@ -766,14 +774,14 @@ class Leaderboard:
             count = self._submissions.counts(facts.slug, best.owner, self._site.clock.now())[1]
             moment = f"{best.moment:%Y-%m-%d %H:%M:%S}"
             writer.writerow((rank, rank, best.owner, moment, score_text(best.public), count))
-        packed = io.BytesIO()
-        with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        buffer = io.BytesIO()
+        with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
             entry = zipfile.ZipInfo(f"{facts.slug}-publicleaderboard.csv", self._site.clock.now().timetuple()[:6])
             archive.writestr(entry, table.getvalue())
-        return Content(packed.getvalue(), "application/zip")
+        return Content(buffer.getvalue(), "application/zip")
 
-    def _best(self, facts: HostedFacts, *, is_private: bool) -> list[Submission]:
-        return ranking(facts, self._submissions.scored(facts.slug), is_private=is_private)
+    def _best(self, facts: HostedFacts, *, is_private: bool) -> list[SubmissionRecord]:
+        return ranking(facts, self._submissions.list_scored(facts.slug), is_private=is_private)
 
 
 # The competitions as a service of the API.
@@ -793,9 +801,9 @@ class Competitions:
 
     SCHEMA: ClassVar[str] = SCHEMA
 
-    def __init__(self, site: ServiceContext, hosted: Mapping[str, Hosted], kernels: Kernels) -> None:
+    def __init__(self, site: ServiceContext, competitions: Mapping[str, Hosted], kernels: Kernels) -> None:
         submissions = Submissions(site.database, site.root / "submissions")
-        self._catalog = Catalog(site, hosted, submissions)
+        self._catalog = CompetitionCatalog(site, competitions, submissions)
         self._data = CompetitionData(site, self._catalog)
         self.scoring = ScoringQueue(site, self._catalog, submissions, kernels)
         self._submitting = Submitting(site, self._catalog, submissions, self.scoring)

@@ -23,7 +23,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO, Any, ClassVar
 
 from generator.competition.tables.formats import TOO_MANY, XzFile, require_no_lzma, tar_members
-from generator.localkaggle.rpc import ApiError, Call, Clock, Faults, Fields, Methods, page
+from generator.localkaggle.rpc import ApiCall, ApiError, Faults, Fields, Methods, ServerClock, page
 from generator.localkaggle.storage import Database, InvalidFileError, ListedFile, Tickets, checked_name
 
 # The free space of the disk, asked for before each piece that is written: others write meanwhile as well.
@@ -55,12 +55,12 @@ _UNDER_WAY = timedelta(hours=1)
 
 @dataclass(frozen=True)
 class Blob:
-    """An upload: `name` is a relative POSIX path that was checked; `received` of `size` bytes are there, in `path`."""
+    """An upload: `name` is a checked, relative POSIX path; `received_size` of `size` bytes are in `path`."""
 
     name: str
     path: Path
     size: int
-    received: int
+    received_size: int
 
 
 class Blobs:
@@ -72,7 +72,7 @@ class Blobs:
         );
     """
 
-    def __init__(self, folder: Path, database: Database, clock: Clock) -> None:
+    def __init__(self, folder: Path, database: Database, clock: ServerClock) -> None:
         self._folder = folder
         self._database = database
         self._clock = clock
@@ -84,7 +84,7 @@ class Blobs:
         """The method by which the upload of a file for a dataset or a model begins."""
         return {"blobs.BlobApiService/StartBlobUpload": self._start}
 
-    def start(self, call: Call, *, name: str, size: int) -> Fields:
+    def start(self, call: ApiCall, *, name: str, size: int) -> Fields:
         """Begins an upload by the caller, who sends the bytes to `createUrl` and later names the blob by its `token`.
 
         Raises:
@@ -109,17 +109,19 @@ class Blobs:
         Raises:
             ApiError: 400; it is unknown, somebody else's, or not all there.
         """
-        row = self._database.one("SELECT owner FROM blobs WHERE token = ?", (token,))
+        row = self._database.fetch_one("SELECT owner FROM blobs WHERE token = ?", (token,))
         upload = self.find(token) if row is not None and row["owner"] == owner else None
         if upload is None:
             raise ApiError(400, "There is no upload of yours with this token.")
-        if upload.received != upload.size:
-            raise ApiError(400, f"{upload.name} was not sent to its end: {upload.received:,} of {upload.size:,} bytes.")
+        if upload.received_size != upload.size:
+            raise ApiError(
+                400, f"{upload.name} was not sent to its end: {upload.received_size:,} of {upload.size:,} bytes."
+            )
         return upload
 
     def find(self, token: str) -> Blob | None:
         """The upload behind a token, however much of it is there."""
-        row = self._database.one("SELECT name, size FROM blobs WHERE token = ?", (token,))
+        row = self._database.fetch_one("SELECT name, size FROM blobs WHERE token = ?", (token,))
         path = self._folder / token
         if row is None or not path.is_file():
             return None
@@ -134,16 +136,16 @@ class Blobs:
             ApiError: 400; the piece leaves a gap, reaches beyond the end that was announced, or finds no room.
         """
         with self._lock:
-            received = upload.path.stat().st_size
-            if offset > received or offset + len(piece) > upload.size:
-                raise ApiError(400, f"{upload.name} continues at {received:,} and ends at {upload.size:,}.")
+            received_size = upload.path.stat().st_size
+            if offset > received_size or offset + len(piece) > upload.size:
+                raise ApiError(400, f"{upload.name} continues at {received_size:,} and ends at {upload.size:,}.")
             self._require_room(len(piece))
             with upload.path.open("r+b") as file:
                 file.seek(0, os.SEEK_END)
-                file.write(piece[received - offset :])
+                file.write(piece[received_size - offset :])
             return upload.path.stat().st_size
 
-    def _start(self, call: Call) -> Fields:
+    def _start(self, call: ApiCall) -> Fields:
         return self.start(call, name=call.text("name"), size=call.integer("contentLength"))
 
     def _require_room(self, count: int) -> None:
@@ -153,13 +155,13 @@ class Blobs:
     def _still_to_come(self) -> int:
         """The bytes that the uploads of the last hour have yet to send: another one has to leave them their room."""
         since = (self._clock.now() - _UNDER_WAY).timestamp()
-        rows = self._database.all("SELECT token, size FROM blobs WHERE begun > ?", (since,))
+        rows = self._database.fetch_all("SELECT token, size FROM blobs WHERE begun > ?", (since,))
         paths = ((self._folder / row["token"], row["size"]) for row in rows)
         return sum(size - path.stat().st_size for path, size in paths if path.is_file())
 
     def _remove_old(self) -> None:
         before = (self._clock.now() - _KEPT).timestamp()
-        for row in self._database.all("SELECT token FROM blobs WHERE begun < ?", (before,)):
+        for row in self._database.fetch_all("SELECT token FROM blobs WHERE begun < ?", (before,)):
             (self._folder / row["token"]).unlink(missing_ok=True)
         self._database.run("DELETE FROM blobs WHERE begun < ?", (before,))
 
@@ -212,7 +214,7 @@ def stem_of_archive(name: str) -> str | None:
     return None
 
 
-def unpack(archive: Path, name: str, folder: Path, limits: ExtractionLimits) -> bool:
+def unpack_upload(archive: Path, name: str, folder: Path, limits: ExtractionLimits) -> bool:
     """Unpacks an archive into a folder of its own, which is not there yet.
 
     Args:
@@ -231,7 +233,7 @@ def unpack(archive: Path, name: str, folder: Path, limits: ExtractionLimits) -> 
     entries = _zip_entries if name.lower().endswith(".zip") else _tar_entries
     try:
         folder.mkdir(parents=True)
-        _write_entries(entries(archive, name, limits), folder, Budget(name, limits, folder))
+        _write_entries(entries(archive, name, limits), folder, ExtractionBudget(name, limits, folder))
     except (*_NOT_AN_ARCHIVE, OSError) as error:
         # Damaged streams, and offsets that lead nowhere, are errors of the system too; a full disk is another one.
         if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):
@@ -243,15 +245,15 @@ def unpack(archive: Path, name: str, folder: Path, limits: ExtractionLimits) -> 
 
 def pack_zip(files: Iterable[ListedFile], target: Path, *, compression: int = zipfile.ZIP_STORED) -> None:
     """Writes files into a zip; the name appears when it is whole."""
-    with _whole(target) as part, zipfile.ZipFile(part, "w", compression) as packed:
+    with _whole(target) as part, zipfile.ZipFile(part, "w", compression) as zip_file:
         for file in files:
-            entry = zipfile.ZipInfo(file.name, date_time=file.written.timetuple()[:6])
+            entry = zipfile.ZipInfo(file.name, date_time=file.write_time.timetuple()[:6])
             entry.compress_type = compression
             entry.external_attr = 0o644 << 16
             with file.open() as source:
                 entry.file_size = os.fstat(source.fileno()).st_size
                 _require_room(target.parent, entry.file_size)
-                with packed.open(entry, "w") as sink:
+                with zip_file.open(entry, "w") as sink:
                     shutil.copyfileobj(source, sink, _CHUNK)
 
 
@@ -260,15 +262,15 @@ def pack_tar_gz(files: Iterable[ListedFile], target: Path) -> None:
     with (
         _whole(target) as part,
         part.open("wb") as raw,
-        gzip.GzipFile("", "wb", compresslevel=1, fileobj=raw, mtime=0) as pressed,
-        tarfile.open(fileobj=pressed, mode="w") as packed,
+        gzip.GzipFile("", "wb", compresslevel=1, fileobj=raw, mtime=0) as gzip_file,
+        tarfile.open(fileobj=gzip_file, mode="w") as tar_file,
     ):
         for file in files:
             entry = tarfile.TarInfo(file.name)
             with file.open() as source:
-                entry.size, entry.mtime = os.fstat(source.fileno()).st_size, int(file.written.timestamp())
+                entry.size, entry.mtime = os.fstat(source.fileno()).st_size, int(file.write_time.timestamp())
                 _require_room(target.parent, entry.size)
-                packed.addfile(entry, source)
+                tar_file.addfile(entry, source)
 
 
 def _require_room(folder: Path, size: int) -> None:
@@ -286,7 +288,7 @@ def _whole(target: Path) -> Iterator[Path]:
         part.unlink(missing_ok=True)
 
 
-class Budget:
+class ExtractionBudget:
     """Counts what becomes of an upload, whatever its headers promise, and leaves the disk of its folder some room."""
 
     def __init__(self, name: str, limits: ExtractionLimits, folder: Path) -> None:
@@ -300,18 +302,18 @@ class Budget:
         """One file more; `InvalidFileError` if that is one too many."""
         self._files -= 1
         if self._files < 0:
-            raise InvalidFileError(name=self._name, why=TOO_MANY)
+            raise InvalidFileError(name=self._name, reason=TOO_MANY)
 
     def copy(self, source: IO[bytes], sink: IO[bytes]) -> None:
         """Copies a file piece by piece; `InvalidFileError` where it becomes larger than there is room for."""
         while chunk := source.read(_CHUNK):
             self._bytes -= len(chunk)
             if self._bytes < 0 or not has_room(self._folder, len(chunk), spare=self._limits.spare):
-                raise InvalidFileError(name=self._name, why="becomes larger than there is room for; make it smaller")
+                raise InvalidFileError(name=self._name, reason="becomes larger than there is room for; make it smaller")
             sink.write(chunk)
 
 
-def _write_entries(entries: _Entries, folder: Path, budget: Budget) -> None:
+def _write_entries(entries: _Entries, folder: Path, budget: ExtractionBudget) -> None:
     with closing(entries):
         for name, stream in entries:
             budget.take_file()
@@ -320,19 +322,19 @@ def _write_entries(entries: _Entries, folder: Path, budget: Budget) -> None:
                 path.parent.mkdir(parents=True, exist_ok=True)
                 sink = path.open("xb")
             except (FileExistsError, NotADirectoryError) as error:
-                raise InvalidFileError(name=name, why="is in the archive twice; pack it again") from error
+                raise InvalidFileError(name=name, reason="is in the archive twice; pack it again") from error
             with sink, stream:
                 budget.copy(stream, sink)
 
 
 def _zip_entries(archive: Path, name: str, limits: ExtractionLimits) -> _Entries:
-    with _ZipFile(archive, name, limits) as stream, zipfile.ZipFile(stream) as packed:
-        for entry in packed.infolist():
+    with _ZipFile(archive, name, limits) as stream, zipfile.ZipFile(stream) as zip_file:
+        for entry in zip_file.infolist():
             if stat.S_IFMT(entry.external_attr >> 16) not in (0, stat.S_IFREG, stat.S_IFDIR):
-                raise InvalidFileError(name=entry.filename, why=_LINK)
+                raise InvalidFileError(name=entry.filename, reason=_LINK)
             if not entry.is_dir():
                 require_no_lzma(entry)
-                yield entry.filename, packed.open(entry)
+                yield entry.filename, zip_file.open(entry)
 
 
 class _ZipFile(FileIO):
@@ -345,7 +347,7 @@ class _ZipFile(FileIO):
 
     def read(self, size: int | None = -1, /) -> bytes:
         if size is not None and size > self._most:
-            raise InvalidFileError(name=self._archive_name, why=TOO_MANY)
+            raise InvalidFileError(name=self._archive_name, reason=TOO_MANY)
         return super().read(-1 if size is None else size)
 
 
@@ -356,7 +358,7 @@ def _tar_entries(archive: Path, name: str, limits: ExtractionLimits) -> _Entries
             stream,
             most_files=limits.files,
             most_bytes=limits.size,
-            refusal=lambda why: InvalidFileError(name=name, why=why),
+            refusal=lambda reason: InvalidFileError(name=name, reason=reason),
         )
         for member, content in members:
             if not member.isdir():
@@ -365,17 +367,17 @@ def _tar_entries(archive: Path, name: str, limits: ExtractionLimits) -> _Entries
 
 def _content(member: tarfile.TarInfo, content: IO[bytes] | None) -> IO[bytes]:
     if content is None:
-        raise InvalidFileError(name=member.name, why=_LINK)
+        raise InvalidFileError(name=member.name, reason=_LINK)
     if member.issparse():
         # A header of a few bytes could stand for gigabytes of nothing.
-        raise InvalidFileError(name=member.name, why="is a sparse file; pack it without --sparse")
+        raise InvalidFileError(name=member.name, reason="is a sparse file; pack it without --sparse")
     return content
 
 
 # Listings of files as Kaggle shows them: as a tree, one folder at a time, and as a summary by kind.
 
 
-def tree(files: Sequence[ListedFile], call: Call, *, created: str) -> Fields:
+def tree(files: Sequence[ListedFile], call: ApiCall, *, creation_date: str) -> Fields:
     """One page of what is directly in the folder `path` of the request: its folders, then its files."""
     path = call.text("path").strip("/")
     prefix = f"{path}/" if path else ""
@@ -384,22 +386,22 @@ def tree(files: Sequence[ListedFile], call: Call, *, created: str) -> Fields:
     names = sorted({name.split("/")[0] for name in rest if "/" in name})
     directories = [_directory(name, rest, prefix) for name in names]
     plain = [
-        {"name": name, "creationDate": created, "totalBytes": file.size, "relativeUrl": file.name}
+        {"name": name, "creationDate": creation_date, "totalBytes": file.size, "relativeUrl": file.name}
         for name, file in zip(rest, inside, strict=True)
         if "/" not in name
     ]
-    shown = page([*directories, *plain], call, key="items")
+    listing = page([*directories, *plain], call, key="items")
     return {
-        "directories": [item for item in shown["items"] if "totalChildren" in item],
-        "files": [item for item in shown["items"] if "totalChildren" not in item],
+        "directories": [item for item in listing["items"] if "totalChildren" in item],
+        "files": [item for item in listing["items"] if "totalChildren" not in item],
         "totalChildren": len(directories) + len(plain),
         "totalDirectories": len(directories),
         "totalFiles": len(plain),
-        "nextPageToken": shown["nextPageToken"],
+        "nextPageToken": listing["nextPageToken"],
     }
 
 
-def summary(files: Sequence[ListedFile]) -> Fields:
+def listing_summary(files: Sequence[ListedFile]) -> Fields:
     """The number and the size of files by extension; nothing is said of the columns of tables."""
     counts: Counter[str] = Counter()
     sizes: Counter[str] = Counter()
@@ -415,9 +417,9 @@ def summary(files: Sequence[ListedFile]) -> Fields:
 
 
 def _directory(name: str, rest: Sequence[str], prefix: str) -> Fields:
-    below = [other.removeprefix(f"{name}/") for other in rest if other.startswith(f"{name}/")]
-    folders = {other.split("/")[0] for other in below if "/" in other}
-    plain = sum("/" not in other for other in below)
+    below = [path.removeprefix(f"{name}/") for path in rest if path.startswith(f"{name}/")]
+    folders = {path.split("/")[0] for path in below if "/" in path}
+    plain = sum("/" not in path for path in below)
     return {
         "name": name,
         "relativeUrl": prefix + name,
@@ -437,7 +439,7 @@ class ServiceContext:
     root: Path
     account: str
     database: Database
-    clock: Clock
+    clock: ServerClock
     faults: Faults
     tickets: Tickets
     uploads: Blobs

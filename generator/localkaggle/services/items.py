@@ -7,11 +7,11 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from generator.localkaggle.rpc import Answer, ApiError, Call, Fields, Methods, as_wire, page
+from generator.localkaggle.rpc import Answer, ApiCall, ApiError, Fields, Methods, as_wire, page
 from generator.localkaggle.services import files as file_listing
-from generator.localkaggle.services.versions import Item, Library, Processing, Variation, Version, uploaded_files
+from generator.localkaggle.services.versions import Item, Library, ModelVariation, Processing, Version, uploaded_files
 from generator.localkaggle.storage import InvalidFileError
-from generator.text import quoted
+from generator.text import quote_text
 
 # The API of datasets: created, versioned, listed, downloaded, deleted; and mounted into sessions.
 
@@ -30,13 +30,13 @@ class Datasets(Library):
         """The methods of Kaggle's service of datasets."""
         table: Methods = {
             "CreateDataset": self._create,
-            "CreateDatasetVersion": lambda call: self._add_version(call, self._named(call)),
+            "CreateDatasetVersion": lambda call: self._add_version(call, self._require_item(call)),
             "CreateDatasetVersionById": self._create_version_by_id,
             "DeleteDataset": self._delete,
             "DownloadDataset": self._download,
             "DownloadDatasetRaw": self._download,
             "GetDataset": self._get,
-            "GetDatasetFilesSummary": lambda call: file_listing.summary(self._version(call).files),
+            "GetDatasetFilesSummary": lambda call: file_listing.listing_summary(self._version(call).files),
             "GetDatasetMetadata": self._metadata,
             "GetDatasetStatus": self._status,
             "ListDatasetFiles": self._files,
@@ -57,7 +57,7 @@ class Datasets(Library):
     def _find(self, owner: str, slug: str) -> Item | None:
         return super()._find(owner, slug.lower())
 
-    def _create(self, call: Call) -> Answer:
+    def _create(self, call: ApiCall) -> Answer:
         owner = call.text("ownerSlug") or call.caller
         title = call.text("title")
         slug = (call.text("slug") or re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")).lower()
@@ -78,55 +78,57 @@ class Datasets(Library):
         dataset = self._store.new_item(owner, slug, facts)
         try:
             files = uploaded_files(call, self._site.uploads)
-            made = self._store.add(
-                Variation(0, dataset), files, notes="Initial release", processing=self._processing(call)
+            new_version = self._store.add(
+                ModelVariation(0, dataset), files, notes="Initial release", processing=self._processing(call)
             )
         except InvalidFileError as error:
             return _dataset_refusal(error.message)
         return (
             _dataset_reference(dataset.ref)
-            if made
+            if new_version
             else _dataset_refusal(f'The slug "{slug}" is already in use by a dataset.')
         )
 
-    def _create_version_by_id(self, call: Call) -> Answer:
+    def _create_version_by_id(self, call: ApiCall) -> Answer:
         dataset = self._store.find(id=call.integer("id"))
         if dataset is None:
             raise ApiError(404, "There is no dataset of this number.")
         return self._add_version(call, self._visible(call, dataset))
 
-    def _add_version(self, call: Call, dataset: Item) -> Answer:
+    def _add_version(self, call: ApiCall, dataset: Item) -> Answer:
         self._require_owner(call, dataset.owner, doing="add versions to datasets of")
         body = call.part("body")
         changes: dict[str, Any] = {name: body.text(name) for name in ("subtitle", "description") if body.text(name)}
         try:
             files, notes = uploaded_files(body, self._site.uploads), body.text("versionNotes")
-            made = self._store.add(self._contents(dataset), files, notes=notes, processing=self._processing(call))
+            new_version = self._store.add(
+                self._contents(dataset), files, notes=notes, processing=self._processing(call)
+            )
         except InvalidFileError as error:
             return _dataset_refusal(error.message)
         if body.texts("categoryIds"):
             changes["keywords"] = body.texts("categoryIds")
         self._store.change(dataset, changes)
-        if made is not None and body.flag("deleteOldVersions"):
+        if new_version is not None and body.flag("deleteOldVersions"):
             for version in self._versions(dataset):
-                if version.number < made.number:
+                if version.number < new_version.number:
                     self._store.delete(version)
         return _dataset_reference(dataset.ref)
 
-    def _delete(self, call: Call) -> Answer:
-        dataset = self._named(call)
+    def _delete(self, call: ApiCall) -> Answer:
+        dataset = self._require_item(call)
         self._require_owner(call, dataset.owner, doing="delete datasets of")
         self._store.delete(dataset)
         return {}
 
-    def _status(self, call: Call) -> Answer:
-        contents = self._contents(self._named(call))
+    def _status(self, call: ApiCall) -> Answer:
+        contents = self._contents(self._require_item(call))
         state = self._store.versions(contents)[0].state
         self._store.count_poll(contents)
         return {"status": state.value}
 
-    def _get(self, call: Call) -> Answer:
-        dataset = self._named(call)
+    def _get(self, call: ApiCall) -> Answer:
+        dataset = self._require_item(call)
         versions = [
             {
                 "versionNumber": version.number,
@@ -138,10 +140,10 @@ class Datasets(Library):
             }
             for version in self._versions(dataset)
         ]
-        return {**self._described(dataset), "versions": versions}
+        return {**self._describe(dataset), "versions": versions}
 
-    def _metadata(self, call: Call) -> Answer:
-        dataset = self._named(call)
+    def _metadata(self, call: ApiCall) -> Answer:
+        dataset = self._require_item(call)
         info = {
             **{name: value for name, value in dataset.facts.items() if name != "licenseName"},
             "datasetId": dataset.id,
@@ -156,8 +158,8 @@ class Datasets(Library):
         }
         return {"info": info}
 
-    def _update(self, call: Call) -> Answer:
-        dataset = self._named(call)
+    def _update(self, call: ApiCall) -> Answer:
+        dataset = self._require_item(call)
         self._require_owner(call, dataset.owner, doing="change datasets of")
         settings = call.part("settings")
         changes: dict[str, Any] = {name: settings.text(name) for name in ("subtitle", "description")}
@@ -174,48 +176,54 @@ class Datasets(Library):
         self._store.change(dataset, changes)
         return {"errors": []}
 
-    def _list(self, call: Call) -> Answer:
+    def _list(self, call: ApiCall) -> Answer:
         group = call.text("group")
-        found = [
-            self._described(dataset)
-            for dataset in self._searched(call, owner=call.text("user"))
+        datasets = [
+            self._describe(dataset)
+            for dataset in self._search(call, owner=call.text("user"))
             if not (group.endswith("_MY_PUBLIC") and dataset.facts["isPrivate"])
             and not (group.endswith("_MY_PRIVATE") and not dataset.facts["isPrivate"])
         ]
-        return page(found, call, key="datasets")
+        return page(datasets, call, key="datasets")
 
-    def _files(self, call: Call) -> Answer:
+    def _files(self, call: ApiCall) -> Answer:
         version = self._version(call)
-        created = as_wire(version.created)
-        shown: list[Fields] = [
-            {"ref": file.name, "name": file.name, "totalBytes": file.size, "creationDate": created, "fileType": ""}
+        creation_date = as_wire(version.created)
+        rows: list[Fields] = [
+            {
+                "ref": file.name,
+                "name": file.name,
+                "totalBytes": file.size,
+                "creationDate": creation_date,
+                "fileType": "",
+            }
             for file in version.files
         ]
-        return page(shown, call, key="datasetFiles")
+        return page(rows, call, key="datasetFiles")
 
-    def _tree(self, call: Call) -> Answer:
+    def _tree(self, call: ApiCall) -> Answer:
         version = self._version(call)
-        return file_listing.tree(version.files, call, created=as_wire(version.created))
+        return file_listing.tree(version.files, call, creation_date=as_wire(version.created))
 
-    def _download(self, call: Call) -> Answer:
+    def _download(self, call: ApiCall) -> Answer:
         return self._download_of(call, self._version(call), call.text("fileName"))
 
-    def _contents(self, dataset: Item) -> Variation:
+    def _contents(self, dataset: Item) -> ModelVariation:
         """The one variation of a dataset, which has its versions."""
         return self._store.variations(dataset)[0]
 
     def _versions(self, dataset: Item) -> list[Version]:
         return self._store.versions(self._contents(dataset))
 
-    def _version(self, call: Call) -> Version:
-        dataset, number = self._named(call), call.integer("datasetVersionNumber")
+    def _version(self, call: ApiCall) -> Version:
+        dataset, number = self._require_item(call), call.integer("datasetVersionNumber")
         version = self._ready(self._contents(dataset), str(number or ""))
         if version is None:
-            which = f"version {number}" if number else "version"
-            raise ApiError(404, f"Dataset {dataset.ref} has no {which} that is ready.")
+            label = f"version {number}" if number else "version"
+            raise ApiError(404, f"Dataset {dataset.ref} has no {label} that is ready.")
         return version
 
-    def _described(self, dataset: Item) -> Fields:
+    def _describe(self, dataset: Item) -> Fields:
         contents = self._contents(dataset)
         current = self._ready(contents) or self._store.versions(contents)[0]
         return {
@@ -237,7 +245,7 @@ class Datasets(Library):
             "tags": [],
         }
 
-    def _processing(self, call: Call) -> Processing:
+    def _processing(self, call: ApiCall) -> Processing:
         is_slow = self._site.faults.strikes("dataset-slow", at=call.method)
         fails = self._site.faults.strikes("dataset-fails", at=call.method)
         return replace(_SLOW if is_slow else Processing(), fails=fails)
@@ -274,21 +282,21 @@ _WIRE_NAMES = (
 
 
 def _handle(wire_name: str) -> str:
-    first, *others = wire_name.lower().split("_")
-    return first + "".join(map(str.capitalize, others))
+    first, *words = wire_name.lower().split("_")
+    return first + "".join(map(str.capitalize, words))
 
 
-def _folded(name: str) -> str:
+def _fold(name: str) -> str:
     return name.replace("_", "").replace("-", "").lower()
 
 
 _WIRE_NAME_OF = {_handle(name): name for name in _WIRE_NAMES}
-_BY_FOLDED = {_folded(name): name for name in _WIRE_NAME_OF}
+_BY_FOLDED = {_fold(name): name for name in _WIRE_NAME_OF}
 
 
 def framework_named(text: str) -> str | None:
     """The name in handles (`pyTorch`) of what a handle, a metadata file or the wire calls so; None if there is none."""
-    return _BY_FOLDED.get(_folded(text.removeprefix(_WIRE)))
+    return _BY_FOLDED.get(_fold(text.removeprefix(_WIRE)))
 
 
 def wire_name(framework: str) -> str:
@@ -337,7 +345,7 @@ class Models(Library):
             "DeleteModelInstance": self._delete_variation,
             "DeleteModelInstanceVersion": self._delete_version,
             "DownloadModelInstanceVersion": self._download,
-            "GetModel": lambda call: self._described(self._named(call)),
+            "GetModel": lambda call: self._describe(self._require_item(call)),
             "GetModelInstance": lambda call: self._variation_described(self._variation(call)),
             "ListModelInstanceVersionFiles": self._files,
             "ListModelInstanceVersions": self._list_versions,
@@ -357,7 +365,7 @@ class Models(Library):
         variation = framework_named(framework) or "", name
         return self._folder(self._find(owner, slug), variation, number, account=account)
 
-    def _create(self, call: Call) -> Answer:
+    def _create(self, call: ApiCall) -> Answer:
         owner, slug, title = call.text("ownerSlug") or call.caller, call.text("slug"), call.text("title")
         self._require_owner(call, owner, doing=_DOING)
         if not _MODEL_SLUG.fullmatch(slug) or len(slug) > _LONGEST_SLUG:
@@ -371,8 +379,8 @@ class Models(Library):
             return _model_refusal(f'The slug "{slug}" is already in use by a model.', code=_CONFLICT)
         return _model_reference(number, f"{owner}/{slug}")
 
-    def _create_variation(self, call: Call) -> Answer:
-        model, body = self._own(call, self._named(call)), call.part("body")
+    def _create_variation(self, call: ApiCall) -> Answer:
+        model, body = self._require_own(call, self._require_item(call)), call.part("body")
         framework, slug = framework_named(body.text("framework")), body.text("instanceSlug")
         if framework is None:
             return _model_refusal("The framework of the model instance is not known.")
@@ -380,67 +388,71 @@ class Models(Library):
             return _model_refusal("The slug of the model instance needs letters, digits, dots, hyphens or underscores.")
         existing = self._store.variation(model, framework, slug)
         if existing is not None:
-            return _taken(existing)
-        return self._add_version(Variation(0, model, framework, slug, _facts(body, _VARIATION_FACTS)), body)
+            return _conflict_refusal(existing)
+        return self._add_version(ModelVariation(0, model, framework, slug, _facts(body, _VARIATION_FACTS)), body)
 
-    def _create_version(self, call: Call) -> Answer:
+    def _create_version(self, call: ApiCall) -> Answer:
         variation, body = self._variation(call), call.part("body")
-        self._own(call, variation.item)
+        self._require_own(call, variation.item)
         return self._add_version(variation, body)
 
-    def _add_version(self, variation: Variation, body: Call) -> Answer:
+    def _add_version(self, variation: ModelVariation, body: ApiCall) -> Answer:
         try:
             files, notes = uploaded_files(body, self._site.uploads), body.text("versionNotes")
-            made = self._store.add(variation, files, notes=notes)
+            new_version = self._store.add(variation, files, notes=notes)
         except InvalidFileError as error:
             return _model_refusal(error.message)
-        if made is None:
-            return _taken(variation)
-        ref = f"{variation.ref}/{made.number}"
-        return _model_reference(made.id, ref) if variation.id else _model_reference(made.variation, variation.ref, ref)
+        if new_version is None:
+            return _conflict_refusal(variation)
+        ref = f"{variation.ref}/{new_version.number}"
+        return (
+            _model_reference(new_version.id, ref)
+            if variation.id
+            else _model_reference(new_version.variation, variation.ref, ref)
+        )
 
-    def _delete(self, call: Call) -> Answer:
-        self._store.delete(self._own(call, self._named(call)))
+    def _delete(self, call: ApiCall) -> Answer:
+        self._store.delete(self._require_own(call, self._require_item(call)))
         return {"error": ""}
 
-    def _delete_variation(self, call: Call) -> Answer:
+    def _delete_variation(self, call: ApiCall) -> Answer:
         variation = self._variation(call)
-        self._own(call, variation.item)
+        self._require_own(call, variation.item)
         self._store.delete(variation)
         return {"error": ""}
 
-    def _delete_version(self, call: Call) -> Answer:
+    def _delete_version(self, call: ApiCall) -> Answer:
         variation, version = self._version(call)
-        self._own(call, variation.item)
+        self._require_own(call, variation.item)
         self._store.delete(version)
         return {"error": ""}
 
-    def _update(self, call: Call) -> Answer:
-        model = self._own(call, self._named(call))
-        self._store.change(model, _changed(call, _MODEL_FACTS))
+    def _update(self, call: ApiCall) -> Answer:
+        model = self._require_own(call, self._require_item(call))
+        self._store.change(model, _select_facts(call, _MODEL_FACTS))
         return _model_reference(model.id, model.ref)
 
-    def _update_variation(self, call: Call) -> Answer:
+    def _update_variation(self, call: ApiCall) -> Answer:
         variation = self._variation(call)
-        self._own(call, variation.item)
-        self._store.change(variation, _changed(call, _VARIATION_FACTS))
+        self._require_own(call, variation.item)
+        self._store.change(variation, _select_facts(call, _VARIATION_FACTS))
         return _model_reference(variation.id, variation.ref)
 
-    def _list(self, call: Call) -> Answer:
-        found = [self._described(model) for model in self._searched(call, owner=call.text("owner"))]
-        return {**page(found, call, key="models"), "totalResults": len(found)}
+    def _list(self, call: ApiCall) -> Answer:
+        models = [self._describe(model) for model in self._search(call, owner=call.text("owner"))]
+        return {**page(models, call, key="models"), "totalResults": len(models)}
 
-    def _list_variations(self, call: Call) -> Answer:
-        found: list[Fields] = []
-        for variation in self._store.variations(self._named(call)):
-            described, version = self._variation_described(variation), self._ready(variation)
-            listed = {name: described[name] for name in _LISTED}
-            found.append({**listed, "versionNotes": version.notes if version else ""})
-        return page(found, call, key="instances")
+    def _list_variations(self, call: ApiCall) -> Answer:
+        variations: list[Fields] = []
+        for variation in self._store.variations(self._require_item(call)):
+            variation_facts, version = self._variation_described(variation), self._ready(variation)
+            fields = {name: variation_facts[name] for name in _LISTED}
+            variations.append({**fields, "versionNotes": version.notes if version else ""})
+        return page(variations, call, key="instances")
 
-    def _list_versions(self, call: Call) -> Answer:
+    def _list_versions(self, call: ApiCall) -> Answer:
         variation = self._variation(call)
-        found: list[Fields] = [
+        versions: list[Fields] = [
             {
                 "id": version.id,
                 "versionNumber": version.number,
@@ -450,40 +462,40 @@ class Models(Library):
             }
             for version in self._store.versions(variation)
         ]
-        shown = page(found, call, key="versions")
-        return {"versionList": {"versions": shown["versions"]}, "nextPageToken": shown["nextPageToken"]}
+        listing = page(versions, call, key="versions")
+        return {"versionList": {"versions": listing["versions"]}, "nextPageToken": listing["nextPageToken"]}
 
-    def _files(self, call: Call) -> Answer:
+    def _files(self, call: ApiCall) -> Answer:
         _, version = self._version(call)
-        created = as_wire(version.created)
-        shown: list[Fields] = [
-            {"name": file.name, "size": file.size, "creationDate": created} for file in version.files
+        creation_date = as_wire(version.created)
+        rows: list[Fields] = [
+            {"name": file.name, "size": file.size, "creationDate": creation_date} for file in version.files
         ]
-        return page(shown, call, key="files")
+        return page(rows, call, key="files")
 
-    def _download(self, call: Call) -> Answer:
+    def _download(self, call: ApiCall) -> Answer:
         return self._download_of(call, self._version(call)[1], call.text("path"))
 
-    def _own(self, call: Call, model: Item) -> Item:
+    def _require_own(self, call: ApiCall, model: Item) -> Item:
         self._require_owner(call, model.owner, doing=_DOING)
         return model
 
-    def _variation(self, call: Call) -> Variation:
-        model, slug = self._named(call), call.text("instanceSlug")
+    def _variation(self, call: ApiCall) -> ModelVariation:
+        model, slug = self._require_item(call), call.text("instanceSlug")
         framework = framework_named(call.text("framework")) or ""
         variation = self._store.variation(model, framework, slug)
         if variation is None:
-            raise ApiError(404, f"There is no model instance {model.ref}/{framework}/{quoted(slug)}.")
+            raise ApiError(404, f"There is no model instance {model.ref}/{framework}/{quote_text(slug)}.")
         return variation
 
-    def _version(self, call: Call) -> tuple[Variation, Version]:
+    def _version(self, call: ApiCall) -> tuple[ModelVariation, Version]:
         variation, number = self._variation(call), call.integer("versionNumber")
         version = self._ready(variation, str(number or ""))
         if version is None:
             raise ApiError(404, f"Model instance {variation.ref} has no version {number}.")
         return variation, version
 
-    def _described(self, model: Item) -> Fields:
+    def _describe(self, model: Item) -> Fields:
         variations = [self._variation_described(variation) for variation in self._store.variations(model)]
         return {
             **model.facts,
@@ -497,7 +509,7 @@ class Models(Library):
             "tags": [],
         }
 
-    def _variation_described(self, variation: Variation) -> Fields:
+    def _variation_described(self, variation: ModelVariation) -> Fields:
         version = self._ready(variation)
         number = version.number if version else 0
         return {
@@ -513,12 +525,12 @@ class Models(Library):
         }
 
 
-def _facts(call: Call, defaults: Mapping[str, Any]) -> dict[str, Any]:
+def _facts(call: ApiCall, defaults: Mapping[str, Any]) -> dict[str, Any]:
     """The facts of a request, each of the kind that its default is."""
     return {name: _fact(call, name, default) for name, default in defaults.items()}
 
 
-def _fact(call: Call, name: str, default: Any) -> Any:
+def _fact(call: ApiCall, name: str, default: Any) -> Any:
     if isinstance(default, bool):
         return call.flag(name, default=default)
     if name == "modelInstanceType" and call.text(name, default) not in _TYPES:
@@ -527,7 +539,7 @@ def _fact(call: Call, name: str, default: Any) -> Any:
     return list(call.texts(name)) if isinstance(default, list) else call.text(name, default)
 
 
-def _changed(call: Call, defaults: Mapping[str, Any]) -> dict[str, Any]:
+def _select_facts(call: ApiCall, defaults: Mapping[str, Any]) -> dict[str, Any]:
     """The facts that `updateMask` names; without a mask, those that are in the request."""
     mask = call.text("updateMask")
     names = mask.split(",") if mask else call.fields
@@ -538,7 +550,7 @@ def _model_reference(number: int, ref: str, address: str = "") -> Fields:
     return {"id": number, "ref": ref, "url": _model_address(address or ref), "error": ""}
 
 
-def _taken(variation: Variation) -> Fields:
+def _conflict_refusal(variation: ModelVariation) -> Fields:
     return _model_refusal(
         f'The model instance "{variation.framework}/{variation.slug}" already exists.', code=_CONFLICT
     )

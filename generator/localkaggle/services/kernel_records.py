@@ -14,12 +14,12 @@ from typing import Any, ClassVar
 
 from generator.accelerators import Accelerator, AcceleratorKind, catalog
 from generator.localkaggle.hosting import Hosted
-from generator.localkaggle.rpc import ApiError, Call, Fields, Methods, as_wire
+from generator.localkaggle.rpc import ApiCall, ApiError, Fields, Methods, as_wire
 from generator.localkaggle.services.files import ServiceContext
 from generator.localkaggle.services.items import Datasets, Models
 from generator.localkaggle.storage import Database, as_record, insert
 from generator.sessions.sandbox import SessionFolder
-from generator.text import quoted, slug_of
+from generator.text import quote_text, slug_of
 
 # The accounts of a local Kaggle: their tokens and keys, and the methods by which clients ask who they are.
 
@@ -52,8 +52,8 @@ class Accounts:
     def __init__(self, database: Database) -> None:
         self._database = database
         # Found by hash, so that how long a look-up takes says nothing of the token.
-        known = database.records(_Account, "SELECT * FROM accounts")
-        self._by_token = {_digest(account.token): account for account in known}
+        accounts = database.records(_Account, "SELECT * FROM accounts")
+        self._by_token = {_digest(account.token): account for account in accounts}
 
     def token(self, name: str) -> str:
         """The access token of an account, the same as long as the server's folder is kept."""
@@ -65,7 +65,7 @@ class Accounts:
 
     def is_known(self, name: str) -> bool:
         """True if there is such an account."""
-        return self._known(name) is not None
+        return self._find(name) is not None
 
     def with_token(self, token: str) -> str | None:
         """The name of the account that a token belongs to."""
@@ -74,9 +74,9 @@ class Accounts:
 
     def with_key(self, name: str, key: str) -> str | None:
         """The account's name, if this is its key or its token."""
-        account = self._known(name)
+        account = self._find(name)
         keys = (account.key, account.token) if account is not None else ()
-        return name if any(hmac.compare_digest(key.encode(), known.encode()) for known in keys) else None
+        return name if any(hmac.compare_digest(key.encode(), candidate.encode()) for candidate in keys) else None
 
     def methods(self) -> Methods:
         """The methods by which clients ask about accounts."""
@@ -86,11 +86,11 @@ class Accounts:
             "api.v1.DiagnosticsService/Hello": lambda call: {"userName": call.caller},
         }
 
-    def _known(self, name: str) -> _Account | None:
+    def _find(self, name: str) -> _Account | None:
         return next((account for account in list(self._by_token.values()) if account.name == name), None)
 
     def _account(self, name: str) -> _Account:
-        account = self._known(name)
+        account = self._find(name)
         if account is None:
             token, key = f"local-{secrets.token_hex(20)}", secrets.token_hex(16)
             self._database.insert("accounts", name=name, token=token, key=key)
@@ -99,7 +99,7 @@ class Accounts:
             self._by_token[_digest(account.token)] = account
         return account
 
-    def _introspect(self, call: Call) -> Fields:
+    def _introspect(self, call: ApiCall) -> Fields:
         account = self._by_token.get(_digest(call.text("token")))
         if account is None:
             return {"active": False}
@@ -111,7 +111,7 @@ class Accounts:
             "scope": "resources.admin:*",
         }
 
-    def _generate(self, call: Call) -> Fields:
+    def _generate(self, call: ApiCall) -> Fields:
         token = call.text("refreshToken")
         if self.with_token(token) is None:
             raise ApiError(401, "The refresh token is not valid.")
@@ -149,7 +149,7 @@ _KERNELS = "SELECT * FROM kernels"
 _VERSIONS = "SELECT id, kernel, number, created, settings FROM kernel_versions"
 
 
-class State(StrEnum):
+class KernelState(StrEnum):
     """The state of a session, in the words of the API."""
 
     QUEUED = "QUEUED"
@@ -222,7 +222,7 @@ class SessionRecord:
     owner: str
     slug: str
     number: int
-    state: State
+    state: KernelState
     failure: str
     accelerator: AcceleratorKind
     created: datetime
@@ -234,7 +234,7 @@ class SessionRecord:
     @property
     def is_over(self) -> bool:
         """True if nothing more happens in it."""
-        return self.state in (State.COMPLETE, State.ERROR)
+        return self.state in (KernelState.COMPLETE, KernelState.ERROR)
 
     @property
     def ref(self) -> str:
@@ -279,7 +279,7 @@ class KernelRecords:
 
     def source(self, version: VersionRecord) -> str:
         """The text of a version."""
-        row = self._database.one("SELECT source FROM kernel_versions WHERE id = ?", (version.id,))
+        row = self._database.fetch_one("SELECT source FROM kernel_versions WHERE id = ?", (version.id,))
         return str(row["source"]) if row is not None else ""
 
     def session(self, number: int) -> SessionRecord | None:
@@ -295,10 +295,10 @@ class KernelRecords:
         """All sessions, the newest first, reruns included."""
         return self._database.records(SessionRecord, f"{_SESSIONS} ORDER BY s.id DESC")
 
-    def unfinished(self) -> list[SessionRecord]:
+    def unfinished_sessions(self) -> list[SessionRecord]:
         """The sessions that wait or run, the oldest first."""
         query = f"{_SESSIONS} WHERE s.state IN (?, ?) ORDER BY s.id"
-        return self._database.records(SessionRecord, query, (State.QUEUED, State.RUNNING))
+        return self._database.records(SessionRecord, query, (KernelState.QUEUED, KernelState.RUNNING))
 
     def unreported_reruns(self) -> list[SessionRecord]:
         """The reruns that are over and whose end nobody has heard of yet."""
@@ -343,7 +343,7 @@ class KernelRecords:
             version=version.id,
             submission=submission,
             competition=competition,
-            state=State.QUEUED,
+            state=KernelState.QUEUED,
             accelerator=version.settings.accelerator.kind,
             created=as_wire(now),
         )
@@ -351,12 +351,13 @@ class KernelRecords:
     def begin(self, session: int, *, now: datetime) -> None:
         """A session runs from now on."""
         self._database.run(
-            "UPDATE kernel_sessions SET state = ?, started = ? WHERE id = ?", (State.RUNNING, as_wire(now), session)
+            "UPDATE kernel_sessions SET state = ?, started = ? WHERE id = ?",
+            (KernelState.RUNNING, as_wire(now), session),
         )
 
     def end(self, session: int, *, failure: str, now: datetime) -> None:
         """A session is over."""
-        state = State.ERROR if failure else State.COMPLETE
+        state = KernelState.ERROR if failure else KernelState.COMPLETE
         self._database.run(
             "UPDATE kernel_sessions SET state = ?, failure = ?, ended = ? WHERE id = ?",
             (state, failure, as_wire(now), session),
@@ -393,13 +394,13 @@ def next_week(now: datetime) -> datetime:
     return week_start(now) + _WEEK
 
 
-def allowed(kind: AcceleratorKind) -> timedelta | None:
+def weekly_quota(kind: AcceleratorKind) -> timedelta | None:
     """The hours of a week for a kind of accelerator, or None where there is no limit."""
-    hours = [offered.weekly_hours for offered in catalog().accelerators.values() if offered.kind is kind]
+    hours = [accelerator.weekly_hours for accelerator in catalog().accelerators.values() if accelerator.kind is kind]
     return None if None in hours else timedelta(hours=max(hour for hour in hours if hour is not None))
 
 
-def used(sessions: Iterable[SessionRecord], kind: AcceleratorKind, *, now: datetime) -> timedelta:
+def weekly_usage(sessions: Iterable[SessionRecord], kind: AcceleratorKind, *, now: datetime) -> timedelta:
     """The time that sessions of a kind have run in this week; reruns of submissions cost nothing."""
     since = week_start(now)
     total = timedelta()
@@ -431,7 +432,7 @@ class Sources:
     models: Models
 
 
-class KernelSources:
+class SourceLookup:
     """Looks up the sources of kernels; `flat` mounts them as before 2026, all in one folder."""
 
     def __init__(self, site: ServiceContext, records: KernelRecords, sources: Sources, *, flat: bool) -> None:
@@ -442,13 +443,13 @@ class KernelSources:
 
     def without_missing(self, settings: KernelSettings, account: str) -> tuple[KernelSettings, MissingSources]:
         """The settings without the sources that are not there or that the account may not see, and those."""
-        kept: dict[str, Any] = {}
+        present_sources: dict[str, Any] = {}
         missing: dict[str, tuple[str, ...]] = {}
         for kind in _PARTS:
             names = getattr(settings, kind)
-            kept[kind] = tuple(name for name in names if self._exists(kind, name, account))
-            missing[kind] = tuple(name for name in names if name not in kept[kind])
-        return replace(settings, **kept), missing
+            present_sources[kind] = tuple(name for name in names if self._exists(kind, name, account))
+            missing[kind] = tuple(name for name in names if name not in present_sources[kind])
+        return replace(settings, **present_sources), missing
 
     def mounts(self, settings: KernelSettings, *, hidden: str = "") -> Mapping[PurePosixPath, Path]:
         """The folders of this machine by their place below /kaggle/input.
@@ -491,10 +492,10 @@ class KernelSources:
     def _folder(self, kind: str, name: str, *, account: str = "", hidden: bool = False) -> Path | None:
         """The folder of a source; with an account, of one that it may see."""
         if kind == "competitions":
-            hosted = self._sources.competitions.get(name)
-            if hosted is None:
+            competition = self._sources.competitions.get(name)
+            if competition is None:
                 return None
-            return hosted.hidden() if hidden else hosted.data()
+            return competition.hidden() if hidden else competition.data()
         if kind == "datasets":
             return self._sources.datasets.dataset_folder(name, account=account)
         if kind == "models":
@@ -546,7 +547,7 @@ class SaveRequest:
     runs: bool
 
 
-def read_request(call: Call) -> SaveRequest:
+def read_request(call: ApiCall) -> SaveRequest:
     """Reads a request.
 
     Raises:
@@ -571,7 +572,7 @@ def read_request(call: Call) -> SaveRequest:
     )
 
 
-def _settings(call: Call) -> KernelSettings:
+def _settings(call: ApiCall) -> KernelSettings:
     language, kernel_type = call.text("language", "python"), call.text("kernelType", "notebook")
     if language not in LANGUAGES:
         raise ApiError(400, f"A valid language must be specified; it is one of {', '.join(LANGUAGES)}.")
@@ -592,21 +593,21 @@ def _settings(call: Call) -> KernelSettings:
     )
 
 
-def _machine_shape(call: Call) -> str:
+def _machine_shape(call: ApiCall) -> str:
     """The shape that the sessions get: a retired one is replaced without a word."""
-    asked = call.text("machineShape")
-    known = catalog()
-    if not asked:
+    machine_shape = call.text("machineShape")
+    machines = catalog()
+    if not machine_shape:
         kind = AcceleratorKind.TPU if call.flag("enableTpu") else AcceleratorKind.GPU
-        asked = kind if call.flag("enableTpu") or call.flag("enableGpu") else "none"
-    if asked.lower() in _CATEGORIES:
-        wanted = _CATEGORIES[asked.lower()]
-        return next(shape for shape, offered in known.accelerators.items() if offered.kind is wanted)
-    if asked in known.retired:
-        return known.retired[asked].machine_shape
-    if asked not in known.accelerators:
-        raise PushError(f"Accelerator {quoted(asked)} is not available to you.")
-    return asked
+        machine_shape = kind if call.flag("enableTpu") or call.flag("enableGpu") else "none"
+    if machine_shape.lower() in _CATEGORIES:
+        category = _CATEGORIES[machine_shape.lower()]
+        return next(shape for shape, accelerator in machines.accelerators.items() if accelerator.kind is category)
+    if machine_shape in machines.replacements:
+        return machines.replacements[machine_shape].machine_shape
+    if machine_shape not in machines.accelerators:
+        raise PushError(f"Accelerator {quote_text(machine_shape)} is not available to you.")
+    return machine_shape
 
 
 def _checked_source(text: str, settings: KernelSettings) -> str:

@@ -20,8 +20,8 @@ from typing import ClassVar
 from generator.accelerators import AcceleratorKind
 from generator.localkaggle.rpc import (
     Answer,
+    ApiCall,
     ApiError,
-    Call,
     Fields,
     Methods,
     Redirect,
@@ -36,23 +36,30 @@ from generator.localkaggle.services.kernel_records import (
     KernelRecord,
     KernelRecords,
     KernelSettings,
-    KernelSources,
+    KernelState,
     PushError,
     SaveRequest,
     SessionRecord,
+    SourceLookup,
     Sources,
-    State,
     VersionRecord,
-    allowed,
     next_week,
     read_request,
-    used,
+    weekly_quota,
+    weekly_usage,
 )
 from generator.localkaggle.storage import DEEPEST, InvalidFileError, ListedFile, checked_name
 from generator.run.kernel import end_processes_of
 from generator.sessions.first_process import end_recorded
-from generator.sessions.notebook_runner import LogPiece, SessionQueue, largest_memory, notebook_of, read_all, read_piece
-from generator.sessions.sandbox import Runner, SessionEnd, SessionFolder, SessionOrder, remove_tree, size_of
+from generator.sessions.notebook_runner import (
+    LogPiece,
+    SessionQueue,
+    largest_memory,
+    read_all,
+    read_piece,
+    script_notebook,
+)
+from generator.sessions.sandbox import Runner, SessionEnd, SessionFolder, SessionOrder, disk_usage, remove_session_tree
 from generator.text import slug_of
 
 # From a version of a kernel to a session that is over: its limits, its place in the queue, its end.
@@ -90,7 +97,7 @@ class KernelSessions:
         records: KernelRecords,
         *,
         runner: Runner,
-        sources: KernelSources,
+        sources: SourceLookup,
         slots: int,
     ) -> None:
         self._site = site
@@ -112,7 +119,7 @@ class KernelSessions:
         """
         for session in self._records.unreported_reruns():
             self._has_written(partial(self._report, session))
-        for session in self._records.unfinished():
+        for session in self._records.unfinished_sessions():
             if session.started is not None:
                 self._has_written(partial(self._end, session, CUT_OFF, self._last_sign(session)))
             else:
@@ -127,15 +134,15 @@ class KernelSessions:
         kind = settings.accelerator.kind
         current = [
             session
-            for session in self._records.unfinished()
+            for session in self._records.unfinished_sessions()
             if session.accelerator is kind and session.submission is None
         ]
         limit = settings.accelerator.concurrent_sessions
         if limit is not None and len(current) >= limit:
             raise PushError(session_limit_reached(kind, limit))
         now = self._site.clock.now()
-        quota = allowed(kind)
-        if quota is not None and used(self._records.sessions(), kind, now=now) >= quota:
+        quota = weekly_quota(kind)
+        if quota is not None and weekly_usage(self._records.sessions(), kind, now=now) >= quota:
             raise PushError(quota_used_up(kind, f"{next_week(now):%Y-%m-%d %H:%M} UTC"))
 
     def forget(self, sessions: list[SessionRecord]) -> None:
@@ -151,9 +158,9 @@ class KernelSessions:
         session = self._records.session(number)
         if session is None or session.is_over:
             return
-        started, began = self._site.clock.now(), self._site.clock.monotonic()
+        start_time, began = self._site.clock.now(), self._site.clock.monotonic()
         try:
-            self._records.begin(number, now=started)
+            self._records.begin(number, now=start_time)
             self.folder(number).make()
             end = self._run(session, stop)
         except Exception as error:  # noqa: BLE001 - whatever it is, the session is over and says so
@@ -161,18 +168,18 @@ class KernelSessions:
                 _LOG.warning("session %d of %s failed: the disk is full", number, session.ref)
             else:
                 _LOG.exception("session %d of %s failed", number, session.ref)
-            why = f" {error.strerror}." if isinstance(error, OSError) and error.strerror else ""
-            end = SessionEnd(f"{MACHINE_FAILED}{why}")
+            detail = f" {error.strerror}." if isinstance(error, OSError) and error.strerror else ""
+            end = SessionEnd(f"{MACHINE_FAILED}{detail}")
         # The wall clock may have jumped; a session costs quota for as long as it ran.
-        ended = started + timedelta(seconds=self._site.clock.monotonic() - began)
-        remove_tree(self.folder(number).private)
+        end_time = start_time + timedelta(seconds=self._site.clock.monotonic() - began)
+        remove_session_tree(self.folder(number).private)
         failure = CUT_OFF if stop.is_set() and end.failure else end.failure
         # The disk may be full, and not remain so: if others make no room, what this session left is removed.
-        waited = False
-        while not self._has_written(partial(self._end, session, failure, ended)) and not stop.wait(_RETRY_SECONDS):
-            if waited:
+        has_waited = False
+        while not self._has_written(partial(self._end, session, failure, end_time)) and not stop.wait(_RETRY_SECONDS):
+            if has_waited:
                 self._make_room(number)
-            waited = True
+            has_waited = True
         if failure:
             self._make_room(number)
         if self._records.session(number) is None:  # deleted meanwhile
@@ -183,7 +190,7 @@ class KernelSessions:
         working = self.folder(session).working
         if working.exists() and not has_room(self._site.root, 0):
             _LOG.warning("the disk is full: the output of session %d, which failed, is removed", session)
-            remove_tree(working)
+            remove_session_tree(working)
 
     def _has_written(self, write: Callable[[], None]) -> bool:
         """Writes the end of a session down, or tells of it; False if that is to be tried again: the disk is full."""
@@ -213,7 +220,7 @@ class KernelSessions:
         settings, folder, faults = version.settings, self.folder(session.id), self._site.faults
         source = self._records.source(version)
         if settings.kernel_type == "script":
-            source = notebook_of(source, language=settings.language)
+            source = script_notebook(source, language=settings.language)
         folder.notebook.write_text(source, encoding="utf-8")
         accelerator = settings.accelerator
         # A pinned image replaces the TPU machine's own, and the TPU with it (Kaggle/kaggle-cli#1197).
@@ -222,9 +229,9 @@ class KernelSessions:
         )
         mounts = self._sources.mounts(settings, hidden=session.competition)
         if session.submission is None and mounts and faults.strikes("empty-mount", at=session.ref):
-            nothing = folder.path / "nothing"
-            nothing.mkdir()
-            mounts = dict.fromkeys(mounts, nothing)
+            empty_folder = folder.path / "nothing"
+            empty_folder.mkdir()
+            mounts = dict.fromkeys(mounts, empty_folder)
         hours = timedelta(hours=accelerator.session_hours)
         return SessionOrder(
             title=f"{session.ref} version {session.number}",
@@ -260,26 +267,26 @@ class KernelSessions:
             end_recorded(record)
         for home in self._site.root.glob("sessions/*/private/home"):
             end_processes_of(home)  # of plain processes, which have no first one
-        swept = 0
+        freed_bytes = 0
         for session in self._records.sessions():
             folder = self.folder(session.id)
             for left in (folder.private, *folder.path.glob(".output*")):
-                swept += size_of(left)
-                remove_tree(left)
+                freed_bytes += disk_usage(left)
+                remove_session_tree(left)
             if session.failure or (session.started is not None and not session.is_over):  # cut off
                 self._make_room(session.id)
-        return swept
+        return freed_bytes
 
     def _last_sign(self, session: SessionRecord) -> datetime:
         """When a session that was cut off last wrote to its log: when its server was killed, nobody knows."""
         now = self._site.clock.now()
-        started = session.started or now
+        start_time = session.started or now
         with suppress(OSError):
-            return max(started, min(now, file_moment(self.folder(session.id).log.stat().st_mtime)))
-        return started
+            return max(start_time, min(now, file_moment(self.folder(session.id).log.stat().st_mtime)))
+        return start_time
 
-    def _end(self, session: SessionRecord, failure: str, ended: datetime) -> None:
-        self._records.end(session.id, failure=failure, now=ended)
+    def _end(self, session: SessionRecord, failure: str, end_time: datetime) -> None:
+        self._records.end(session.id, failure=failure, now=end_time)
         self._report(replace(session, failure=failure))
 
     def _report(self, session: SessionRecord) -> None:
@@ -324,7 +331,7 @@ class KernelPushes:
     """The method that saves kernels."""
 
     def __init__(
-        self, site: ServiceContext, records: KernelRecords, *, sources: KernelSources, sessions: KernelSessions
+        self, site: ServiceContext, records: KernelRecords, *, sources: SourceLookup, sessions: KernelSessions
     ) -> None:
         self._site = site
         self._records = records
@@ -333,7 +340,7 @@ class KernelPushes:
         # Two pushes at once must not both find the last free session.
         self._one_at_a_time = threading.Lock()
 
-    def save(self, call: Call) -> Answer:
+    def save(self, call: ApiCall) -> Answer:
         """`SaveKernel`."""
         faults = self._site.faults
         ref = call.text("slug").strip("/")
@@ -344,14 +351,14 @@ class KernelPushes:
                 raise PushError(quota_used_up(AcceleratorKind.TPU, f"{next_week(self._site.clock.now()):%Y-%m-%d}"))
             request = read_request(call)
             with self._one_at_a_time:
-                answer, session = self._saved(call, request, *self._target(call, request))
+                answer, session = self._save_version(call, request, *self._target(call, request))
         except PushError as error:
             return {**_NOTHING_SAVED, "error": str(error)}
         if session is not None:
             self._sessions.queue.add(session)
         return answer
 
-    def _saved(self, call: Call, request: SaveRequest, slug: str, title: str) -> tuple[Fields, int | None]:
+    def _save_version(self, call: ApiCall, request: SaveRequest, slug: str, title: str) -> tuple[Fields, int | None]:
         faults, ref = self._site.faults, f"{call.caller}/{slug}"
         settings, missing = self._sources.without_missing(request.settings, call.caller)
         if settings.kernels and faults.strikes("invalid-sources", at=call.method, also=ref):
@@ -374,7 +381,7 @@ class KernelPushes:
         }
         return answer, session
 
-    def _target(self, call: Call, request: SaveRequest) -> tuple[str, str]:
+    def _target(self, call: ApiCall, request: SaveRequest) -> tuple[str, str]:
         """The slug and the title of the kernel that a push means: by its number, else its title, else its slug."""
         if request.owner != call.caller:
             raise ApiError(403, "Permission 'kernels.update' was denied")
@@ -413,7 +420,7 @@ class KernelQueries:
         self._site = site
         self._records = records
 
-    def kernel(self, call: Call, *, owner_field: str = "userName") -> KernelRecord:
+    def kernel(self, call: ApiCall, *, owner_field: str = "userName") -> KernelRecord:
         """The kernel that a call names.
 
         Raises:
@@ -432,22 +439,22 @@ class KernelQueries:
             raise ApiError(403, "Permission 'kernels.get' was denied")
         return kernel
 
-    def version(self, call: Call, kernel: KernelRecord) -> VersionRecord:
+    def version(self, call: ApiCall, kernel: KernelRecord) -> VersionRecord:
         """The version that a call names by `v3`, or else the newest.
 
         Raises:
             ApiError: 404 if there is none; also for a bare number, as on Kaggle.
         """
         label = call.text("versionLabel")
-        found = _LABEL.fullmatch(label)
-        if label and found is None:
+        match = _LABEL.fullmatch(label)
+        if label and match is None:
             raise ApiError(404, "Notebook version not found")
-        version = self._records.version(kernel, int(found[1]) if found else None)
+        version = self._records.version(kernel, int(match[1]) if match else None)
         if version is None:
             raise ApiError(404, "Notebook version not found")
         return version
 
-    def session(self, call: Call) -> tuple[KernelRecord, SessionRecord | None]:
+    def session(self, call: ApiCall) -> tuple[KernelRecord, SessionRecord | None]:
         """The kernel and the session that a call names; None if that version was saved only.
 
         Raises:
@@ -456,7 +463,7 @@ class KernelQueries:
         kernel = self.kernel(call)
         return kernel, self._records.session_of(self.version(call, kernel))
 
-    def get(self, call: Call) -> Answer:
+    def get(self, call: ApiCall) -> Answer:
         """`GetKernel`."""
         kernel = self.kernel(call)
         version = self.version(call, kernel)
@@ -496,7 +503,7 @@ class KernelQueries:
         }
         return {**fields, "dockerImage": settings.docker_image} if settings.docker_image else fields
 
-    def status(self, call: Call) -> Answer:
+    def status(self, call: ApiCall) -> Answer:
         """`GetKernelSessionStatus`."""
         kernel = self.kernel(call)
         version = self.version(call, kernel)
@@ -510,26 +517,26 @@ class KernelQueries:
             return {"status": "NEW_SCRIPT"}
         return {"status": session.state, **({"failureMessage": session.failure} if session.failure else {})}
 
-    def list(self, call: Call) -> Answer:
+    def list(self, call: ApiCall) -> Answer:
         """`ListKernels`."""
         search, user = call.text("search").lower(), call.text("user")
-        found = []
+        rows = []
         for kernel in self._records.kernels():
             version = self._records.version(kernel)
             if version is None or kernel.owner != (user or call.caller) or not kernel.is_visible_to(call.caller):
                 continue
             if search in f"{kernel.title} {kernel.slug}".lower() and _uses(version, call):
-                found.append(self._metadata(kernel, version))
-        return page(found, call, key="kernels")
+                rows.append(self._metadata(kernel, version))
+        return page(rows, call, key="kernels")
 
 
-def _uses(version: VersionRecord, call: Call) -> bool:
-    wanted = (
+def _uses(version: VersionRecord, call: ApiCall) -> bool:
+    filters = (
         (call.text("competition"), version.settings.competitions),
         (call.text("dataset"), version.settings.datasets),
         (call.text("parentKernel"), version.settings.kernels),
     )
-    return all(not source or source in sources for source, sources in wanted)
+    return all(not source or source in sources for source, sources in filters)
 
 
 # The output of sessions: the files and the log, as the API lists them and gives them away.
@@ -546,9 +553,9 @@ def _files(working: Path) -> Iterator[ListedFile]:
     A notebook is a stranger: links are left out, as are hard links of files elsewhere, files of other users, and names
     that could mean another place on some system.
     """
-    found = list(_entries(working))
-    names = Counter((status.st_dev, status.st_ino) for _, _, status in found)
-    for name, path, status in found:
+    entries = list(_entries(working))
+    names = Counter((status.st_dev, status.st_ino) for _, _, status in entries)
+    for name, path, status in entries:
         if status.st_nlink <= names[status.st_dev, status.st_ino]:
             yield ListedFile(name, path, status.st_size, file_moment(status.st_mtime), below=working)
 
@@ -597,53 +604,53 @@ class KernelOutputs:
             pack_zip(self.files(session), archive, compression=zipfile.ZIP_DEFLATED)
         return archive
 
-    def list_output(self, call: Call) -> Answer:
+    def list_output(self, call: ApiCall) -> Answer:
         """`ListKernelSessionOutput`."""
         kernel, session = self._queries.session(call)
-        files = self._listed(call, session)
-        listed = [{"fileName": file.name, "url": self._address(call, session, file)} for file in files if session]
+        files = self._visible_files(call, session)
+        rows = [{"fileName": file.name, "url": self._address(call, session, file)} for file in files if session]
         if files and self._site.faults.strikes("output-hostile", at=call.method, also=kernel.ref):
-            listed.append({"fileName": "../../escaped.txt", "url": listed[0]["url"]})
-        return {**page(list(listed), call, key="files"), "log": self._log(call, kernel.ref, session)}
+            rows.append({"fileName": "../../escaped.txt", "url": rows[0]["url"]})
+        return {**page(list(rows), call, key="files"), "log": self._log(call, kernel.ref, session)}
 
-    def list_files(self, call: Call) -> Answer:
+    def list_files(self, call: ApiCall) -> Answer:
         """`ListKernelFiles`."""
         _, session = self._queries.session(call)
         files = [
-            {"name": file.name, "size": file.size, "creationDate": as_wire(file.written)}
-            for file in self._listed(call, session)
+            {"name": file.name, "size": file.size, "creationDate": as_wire(file.write_time)}
+            for file in self._visible_files(call, session)
         ]
         return page(list(files), call, key="files")
 
     def _folder(self, session: SessionRecord) -> SessionFolder:
         return SessionFolder(self._site.root, session.id)
 
-    def _listed(self, call: Call, session: SessionRecord | None) -> list[ListedFile]:
+    def _visible_files(self, call: ApiCall, session: SessionRecord | None) -> list[ListedFile]:
         if session is not None and self._site.faults.strikes("output-missing", at=call.method, also=session.ref):
             return []
         return self.files(session)
 
-    def _address(self, call: Call, session: SessionRecord, file: ListedFile) -> str:
-        stored = Stored(file.path, file.name, below=file.below)
+    def _address(self, call: ApiCall, session: SessionRecord, file: ListedFile) -> str:
+        stored_file = Stored(file.path, file.name, below=file.below)
         if self._site.faults.strikes("output-truncated", at=call.method, also=session.ref):
             path = self._folder(session).path / "truncated" / file.name
             path.parent.mkdir(parents=True, exist_ok=True)
             with file.open() as source, path.open("wb") as sink:
                 shutil.copyfileobj(source, sink)
             os.truncate(path, file.size // 2)
-            stored = Stored(path, file.name)
-        return self._site.tickets.download(call, stored)
+            stored_file = Stored(path, file.name)
+        return self._site.tickets.download(call, stored_file)
 
-    def _log(self, call: Call, ref: str, session: SessionRecord | None) -> str:
+    def _log(self, call: ApiCall, ref: str, session: SessionRecord | None) -> str:
         if session is None:
             return ""
         fault = self._site.faults.first(["empty-log", "truncated-log"], at=call.method, also=ref)
         if fault == "empty-log":
             return ""
-        kept = _TRUNCATED_EVENTS if fault else _LOG_EVENTS
-        return json.dumps(list(deque(read_all(self._folder(session).log), maxlen=kept)))
+        event_limit = _TRUNCATED_EVENTS if fault else _LOG_EVENTS
+        return json.dumps(list(deque(read_all(self._folder(session).log), maxlen=event_limit)))
 
-    def download(self, call: Call) -> Answer:
+    def download(self, call: ApiCall) -> Answer:
         """`DownloadKernelOutput`."""
         kernel = self._queries.kernel(call, owner_field="ownerSlug")
         version = self._records.version(kernel, call.integer("versionNumber") or None)
@@ -653,12 +660,12 @@ class KernelOutputs:
         name = call.text("filePath")
         if not name:
             return self._redirect_to_archive(call, session)
-        file = next((each for each in self.files(session) if each.name == name), None)
+        file = next((entry for entry in self.files(session) if entry.name == name), None)
         if file is None:
             raise ApiError(404, "There is no such file in the output")
         return Redirect(self._site.tickets.download(call, Stored(file.path, file.name, below=file.below)))
 
-    def download_zip(self, call: Call) -> Answer:
+    def download_zip(self, call: ApiCall) -> Answer:
         """`DownloadKernelOutputZip`; not of a rerun, which may have copied the hidden test."""
         session = self._records.session(call.integer("kernelSessionId"))
         if session is None or session.owner != call.caller or session.submission is not None:
@@ -667,9 +674,9 @@ class KernelOutputs:
             raise ApiError(404, "The session is not over")
         return self._redirect_to_archive(call, session)
 
-    def _redirect_to_archive(self, call: Call, session: SessionRecord) -> Answer:
-        stored = Stored(self.archive(session), f"{session.slug}.zip", "application/zip")
-        return Redirect(self._site.tickets.download(call, stored))
+    def _redirect_to_archive(self, call: ApiCall, session: SessionRecord) -> Answer:
+        stored_file = Stored(self.archive(session), f"{session.slug}.zip", "application/zip")
+        return Redirect(self._site.tickets.download(call, stored_file))
 
 
 _SERVICE = "kernels.KernelsApiService"
@@ -686,11 +693,11 @@ class Kernels:
         self._site = site
         rules = rules or SessionRules()
         self.records = KernelRecords(site.database)
-        found = KernelSources(site, self.records, sources, flat=rules.flat_mounts)
-        self.sessions = KernelSessions(site, self.records, runner=runner, sources=found, slots=rules.slots)
+        kernel_sources = SourceLookup(site, self.records, sources, flat=rules.flat_mounts)
+        self.sessions = KernelSessions(site, self.records, runner=runner, sources=kernel_sources, slots=rules.slots)
         self._queries = KernelQueries(site, self.records)
         self.outputs = KernelOutputs(site, self.records, self._queries)
-        self._pushes = KernelPushes(site, self.records, sources=found, sessions=self.sessions)
+        self._pushes = KernelPushes(site, self.records, sources=kernel_sources, sessions=self.sessions)
 
     def methods(self) -> Methods:
         """The methods of Kaggle's service of kernels."""
@@ -708,7 +715,7 @@ class Kernels:
         }
         return {f"{_SERVICE}/{name}": handler for name, handler in table.items()}
 
-    def read_log(self, call: Call, *, session: int | None = None, position: int = 0) -> tuple[int, LogPiece, bool]:
+    def read_log(self, call: ApiCall, *, session: int | None = None, position: int = 0) -> tuple[int, LogPiece, bool]:
         """A piece of the log of the kernel that a call names (`userName`, `kernelSlug`, perhaps `versionLabel`).
 
         Args:
@@ -722,12 +729,12 @@ class Kernels:
         Raises:
             ApiError: There is no such kernel, or it has no session.
         """
-        found = self.records.session(session) if session is not None else self._queries.session(call)[1]
-        if found is None:
+        record = self.records.session(session) if session is not None else self._queries.session(call)[1]
+        if record is None:
             raise ApiError(404, "This version has no session")
-        return found.id, read_piece(self.sessions.folder(found.id).log, position=position), found.is_over
+        return record.id, read_piece(self.sessions.folder(record.id).log, position=position), record.is_over
 
-    def _delete(self, call: Call) -> Answer:
+    def _delete(self, call: ApiCall) -> Answer:
         owner, slug = call.text("userName") or call.caller, call.text("kernelSlug")
         kernel = self.records.kernel(owner, slug) if owner == call.caller else None
         if kernel is None:
@@ -737,13 +744,13 @@ class Kernels:
         self.sessions.forget(sessions)
         return {}
 
-    def _quota(self, _call: Call) -> Answer:
+    def _quota(self, _call: ApiCall) -> Answer:
         now, sessions = self._site.clock.now(), self.records.sessions()
         answer: dict[str, object] = {"quotaRefreshTime": as_wire(next_week(now))}
         for kind in (AcceleratorKind.GPU, AcceleratorKind.TPU):
-            total = allowed(kind)
+            total = weekly_quota(kind)
             answer[f"{kind}Quota"] = {
-                "timeUsed": f"{int(used(sessions, kind, now=now).total_seconds())}s",
+                "timeUsed": f"{int(weekly_usage(sessions, kind, now=now).total_seconds())}s",
                 "timeReserved": "0s",
                 "totalTimeAllowed": f"{int(total.total_seconds()) if total else 0}s",
                 "minimumTimeAllowed": "0s",
@@ -753,17 +760,17 @@ class Kernels:
 
     def finished_version(self, owner: str, slug: str, version: int) -> tuple[KernelSettings, Mapping[str, Path]] | None:
         """The settings of a version and what it wrote; None if there is none, or its session did not end well."""
-        found = self.records.find_version(owner, slug, version)
-        session = self.records.session_of(found) if found is not None else None
-        if found is None or session is None or session.state is not State.COMPLETE:
+        record = self.records.find_version(owner, slug, version)
+        session = self.records.session_of(record) if record is not None else None
+        if record is None or session is None or session.state is not KernelState.COMPLETE:
             return None
-        return found.settings, {file.name: file.path for file in self.outputs.files(session)}
+        return record.settings, {file.name: file.path for file in self.outputs.files(session)}
 
     def rerun(self, owner: str, slug: str, version: int, *, competition: str, submission: int) -> None:
         """Queues a rerun of a version with the hidden test of a competition mounted."""
-        found = self.records.find_version(owner, slug, version)
-        if found is None:
+        record = self.records.find_version(owner, slug, version)
+        if record is None:
             raise ApiError(404, "Notebook version not found")
         now = self._site.clock.now()
-        session = self.records.add_session(found, now=now, submission=submission, competition=competition)
+        session = self.records.add_session(record, now=now, submission=submission, competition=competition)
         self.sessions.queue.add(session)

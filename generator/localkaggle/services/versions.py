@@ -13,20 +13,20 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, ClassVar
 
-from generator.localkaggle.rpc import ApiError, Call, Fields, Redirect, Stored
+from generator.localkaggle.rpc import ApiCall, ApiError, Fields, Redirect, Stored
 from generator.localkaggle.services.files import (
     Blob,
     Blobs,
-    Budget,
+    ExtractionBudget,
     ExtractionLimits,
     ServiceContext,
     pack_tar_gz,
     pack_zip,
     stem_of_archive,
-    unpack,
+    unpack_upload,
 )
 from generator.localkaggle.storage import InvalidFileError, ListedFile, checked_name, insert
-from generator.text import quoted
+from generator.text import quote_text
 
 # The files of versions of datasets and models: taken from uploads, laid out in folders, listed and packed.
 
@@ -39,7 +39,7 @@ _PACKED = {".zip": pack_zip, ".tar.gz": pack_tar_gz}
 _LIMITS = ExtractionLimits()
 
 
-def uploaded_files(call: Call, uploads: Blobs) -> tuple[Blob, ...]:
+def uploaded_files(call: ApiCall, uploads: Blobs) -> tuple[Blob, ...]:
     """The uploads that `files` and the nested `directories` of a creation name, each by its relative POSIX path.
 
     Raises:
@@ -48,21 +48,21 @@ def uploaded_files(call: Call, uploads: Blobs) -> tuple[Blob, ...]:
     """
     top = _objects(call.fields, "files")
     if len(top) > _MOST_AT_THE_TOP:
-        why = f"is one of {len(top)} files at the top, of which a version has at most {_MOST_AT_THE_TOP}; zip them"
-        raise InvalidFileError(name=_upload(top[-1], call, uploads).name, why=why)
+        reason = f"is one of {len(top)} files at the top, of which a version has at most {_MOST_AT_THE_TOP}; zip them"
+        raise InvalidFileError(name=_upload(top[-1], call, uploads).name, reason=reason)
     files = tuple(_uploads_below(call, uploads, fields=call.fields, prefix=""))
     if not files:
-        raise InvalidFileError(name=".", why="has no files; upload at least one")
+        raise InvalidFileError(name=".", reason="has no files; upload at least one")
     for name, following in pairwise(sorted(file.name for file in files)):
         if name == following:
-            raise InvalidFileError(name=name, why="is there twice; give each file a name of its own")
+            raise InvalidFileError(name=name, reason="is there twice; give each file a name of its own")
     return files
 
 
-def files_in(folder: Path, *, written: datetime) -> list[ListedFile]:
+def files_in(folder: Path, *, write_time: datetime) -> list[ListedFile]:
     """Every file below a folder by name, with the date of the version that it belongs to."""
-    found = (path for path in folder.rglob("*") if path.is_file())
-    files = (ListedFile(path.relative_to(folder).as_posix(), path, path.stat().st_size, written) for path in found)
+    paths = (path for path in folder.rglob("*") if path.is_file())
+    files = (ListedFile(path.relative_to(folder).as_posix(), path, path.stat().st_size, write_time) for path in paths)
     return sorted(files, key=lambda file: file.name)
 
 
@@ -100,7 +100,7 @@ class VersionFiles:
         return self._root / str(variation) / str(number)
 
     @contextmanager
-    def staged(self, files: Sequence[Blob]) -> Iterator[Path]:
+    def stage(self, files: Sequence[Blob]) -> Iterator[Path]:
         """Lays the files out where nobody looks, archives unpacked; what is not kept by the end is removed.
 
         An archive that comes alone is unpacked to the top, one among other files to a folder of its name: so do
@@ -116,21 +116,21 @@ class VersionFiles:
             folder.mkdir(mode=0o755)
             for file in files:
                 stem = stem_of_archive(file.name)
-                if stem is None or not _unpacked(file, folder, stem if len(files) > 1 else ""):
-                    _copied(file, folder)
+                if stem is None or not _unpack(file, folder, stem if len(files) > 1 else ""):
+                    _copy_upload(file, folder)
             yield folder
         finally:
             shutil.rmtree(staging, ignore_errors=True)
 
-    def keep(self, staged: Path, variation: int, number: int) -> None:
+    def keep(self, source: Path, variation: int, number: int) -> None:
         """Makes staged files those of a version, which nobody knows of yet."""
         folder = self.folder(variation, number)
         folder.parent.mkdir(exist_ok=True)
         # Only a version that was never written down can have left files under this number.
         self._remove(folder)
-        staged.rename(folder)
+        source.rename(folder)
 
-    def sweep(self, known: "set[tuple[int, int]]") -> None:
+    def sweep(self, versions: "set[tuple[int, int]]") -> None:
         """Removes the files of versions that are deleted, and what a killed server left half made.
 
         Deleted versions keep their files until then, because a session may still have them mounted. What is not named
@@ -140,15 +140,15 @@ class VersionFiles:
             shutil.rmtree(staging, ignore_errors=True)
         for folder in self._root.glob("*/*/"):
             variation, number = folder.parent.name, folder.name
-            if variation.isdecimal() and number.isdecimal() and (int(variation), int(number)) not in known:
+            if variation.isdecimal() and number.isdecimal() and (int(variation), int(number)) not in versions:
                 self._remove(folder)
 
-    def archive(self, folder: Path, *, written: datetime) -> Path:
+    def archive(self, folder: Path, *, write_time: datetime) -> Path:
         """All files of a version's folder in one, packed when it is first asked for."""
         target = folder.with_name(folder.name + self._archive)
         with self._packing:
             if not target.exists():
-                _PACKED[self._archive](files_in(folder, written=written), target)
+                _PACKED[self._archive](files_in(folder, write_time=write_time), target)
         return target
 
     def _remove(self, folder: Path) -> None:
@@ -156,20 +156,20 @@ class VersionFiles:
         folder.with_name(folder.name + self._archive).unlink(missing_ok=True)
 
 
-def _copied(file: Blob, folder: Path) -> None:
+def _copy_upload(file: Blob, folder: Path) -> None:
     target = folder / file.name
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         with file.path.open("rb") as source, target.open("xb") as sink:
-            Budget(file.name, _LIMITS, folder).copy(source, sink)
+            ExtractionBudget(file.name, _LIMITS, folder).copy(source, sink)
     except (FileExistsError, NotADirectoryError) as error:
-        raise InvalidFileError(name=file.name, why="has the name of a folder; rename it") from error
+        raise InvalidFileError(name=file.name, reason="has the name of a folder; rename it") from error
 
 
-def _unpacked(file: Blob, folder: Path, place: str) -> bool:
+def _unpack(file: Blob, folder: Path, place: str) -> bool:
     """Unpacks an upload to a place below the folder; False if it is no archive, whatever its name says."""
     aside = folder.with_name("unpacked")
-    if not unpack(file.path, file.name, aside, _LIMITS):
+    if not unpack_upload(file.path, file.name, aside, _LIMITS):
         return False
     target = folder / place
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -177,16 +177,16 @@ def _unpacked(file: Blob, folder: Path, place: str) -> bool:
         # Puts a folder in the place of an empty one or of none.
         aside.rename(target)
     except OSError as error:
-        raise InvalidFileError(name=file.name, why="unpacks to a name that is taken; rename it") from error
+        raise InvalidFileError(name=file.name, reason="unpacks to a name that is taken; rename it") from error
     return True
 
 
-def _uploads_below(call: Call, uploads: Blobs, *, fields: Mapping[str, Any], prefix: str) -> Iterator[Blob]:
+def _uploads_below(call: ApiCall, uploads: Blobs, *, fields: Mapping[str, Any], prefix: str) -> Iterator[Blob]:
     if prefix.count("/") > _DEEPEST:
-        raise InvalidFileError(name=prefix[:80], why=f"is more than {_DEEPEST} folders deep; zip it")
+        raise InvalidFileError(name=prefix[:80], reason=f"is more than {_DEEPEST} folders deep; zip it")
     for count, file in enumerate(_objects(fields, "files")):
         if count >= _MOST_LOOSE:
-            raise InvalidFileError(name=prefix, why=f"has more than {_MOST_LOOSE} loose files; zip them")
+            raise InvalidFileError(name=prefix, reason=f"has more than {_MOST_LOOSE} loose files; zip them")
         blob = _upload(file, call, uploads)
         yield replace(blob, name=checked_name(prefix + blob.name))
     for directory in _objects(fields, "directories"):
@@ -196,7 +196,7 @@ def _uploads_below(call: Call, uploads: Blobs, *, fields: Mapping[str, Any], pre
         yield from _uploads_below(call, uploads, fields=directory, prefix=f"{checked_name(prefix + name)}/")
 
 
-def _upload(file: Fields, call: Call, uploads: Blobs) -> Blob:
+def _upload(file: Fields, call: ApiCall, uploads: Blobs) -> Blob:
     token = file.get("token")
     if not isinstance(token, str):
         raise ApiError(400, "A file has no token")
@@ -278,7 +278,7 @@ class Item:
 
 
 @dataclass(frozen=True)
-class Variation:
+class ModelVariation:
     """A variation of a model for one framework, which is named as in handles (`pyTorch`)."""
 
     id: int
@@ -309,10 +309,10 @@ class Version:
     @property
     def files(self) -> list[ListedFile]:
         """Its files by name."""
-        return files_in(self.folder, written=self.created)
+        return files_in(self.folder, write_time=self.created)
 
 
-_TABLES = {Item: "items", Variation: "item_variations", Version: "item_versions"}
+_TABLES = {Item: "items", ModelVariation: "item_variations", Version: "item_versions"}
 
 
 class VersionStore:
@@ -330,41 +330,47 @@ class VersionStore:
         self._clock = site.clock
         self._kind = kind
         self._files = VersionFiles(site.root / f"{kind}-versions", archive=archive)
-        known = self._database.all(
+        rows = self._database.fetch_all(
             "SELECT r.variation, r.number FROM item_versions r JOIN item_variations v ON v.id = r.variation "
             "JOIN items i ON i.id = v.item WHERE i.kind = ?",
             (kind,),
         )
-        self._files.sweep({(row["variation"], row["number"]) for row in known})
+        self._files.sweep({(row["variation"], row["number"]) for row in rows})
 
     def items(self, **columns: object) -> list[Item]:
         """The items that have these values in these columns, the newest first."""
-        where = " AND ".join(f"{name} = ?" for name in ("kind", *columns))
-        query = f"SELECT * FROM items WHERE {where} ORDER BY id DESC"  # noqa: S608 - names of columns only
+        condition = " AND ".join(f"{name} = ?" for name in ("kind", *columns))
+        query = f"SELECT * FROM items WHERE {condition} ORDER BY id DESC"  # noqa: S608 - names of columns only
         return self._database.records(Item, query, (self._kind, *columns.values()))
 
     def find(self, **columns: object) -> Item | None:
         """The item that has these values, such as its `id` or its `owner` and `slug`."""
         return next(iter(self.items(**columns)), None)
 
-    def variations(self, item: Item) -> list[Variation]:
+    def variations(self, item: Item) -> list[ModelVariation]:
         """Every variation of an item, in the order of making."""
-        rows = self._database.all("SELECT * FROM item_variations WHERE item = ? ORDER BY id", (item.id,))
-        return [Variation(row["id"], item, row["framework"], row["slug"], json.loads(row["facts"])) for row in rows]
+        rows = self._database.fetch_all("SELECT * FROM item_variations WHERE item = ? ORDER BY id", (item.id,))
+        return [
+            ModelVariation(row["id"], item, row["framework"], row["slug"], json.loads(row["facts"])) for row in rows
+        ]
 
-    def variation(self, item: Item, framework: str = "", slug: str = "") -> Variation | None:
+    def variation(self, item: Item, framework: str = "", slug: str = "") -> ModelVariation | None:
         """A variation by its name, if there is one."""
-        found = (each for each in self.variations(item) if (each.framework, each.slug) == (framework, slug))
-        return next(found, None)
+        matches = (
+            candidate
+            for candidate in self.variations(item)
+            if (candidate.framework, candidate.slug) == (framework, slug)
+        )
+        return next(matches, None)
 
-    def versions(self, variation: Variation) -> list[Version]:
+    def versions(self, variation: ModelVariation) -> list[Version]:
         """Every version of a variation, the newest first; a variation may have lost all of them."""
         query = "SELECT * FROM item_versions WHERE variation = ? ORDER BY number DESC"
-        return [self._version(row) for row in self._database.all(query, (variation.id,))]
+        return [self._version(row) for row in self._database.fetch_all(query, (variation.id,))]
 
     def archive(self, version: Version) -> Path:
         """All files of a version in one."""
-        return self._files.archive(version.folder, written=version.created)
+        return self._files.archive(version.folder, write_time=version.created)
 
     def create(self, owner: str, slug: str, facts: Facts) -> int:
         """Makes an item without variations and returns its id; 0 if the name is taken."""
@@ -376,7 +382,7 @@ class VersionStore:
         return Item(0, owner, slug, self._clock.now(), facts)
 
     def add(
-        self, variation: Variation, files: Sequence[Blob], *, notes: str = "", processing: Processing | None = None
+        self, variation: ModelVariation, files: Sequence[Blob], *, notes: str = "", processing: Processing | None = None
     ) -> Version | None:
         """Makes the next version of a variation out of uploads: all of it or nothing.
 
@@ -385,24 +391,24 @@ class VersionStore:
         Raises:
             InvalidFileError: The files cannot become a version.
         """
-        with self._files.staged(files) as staged, self._database.transaction() as connection:
+        with self._files.stage(files) as folder, self._database.transaction() as connection:
             item = variation.item.id or self._insert_item(connection, variation.item)
             number = item and (variation.id or _insert_variation(connection, item, variation))
             if not number:
                 return None
-            return self._insert(connection, number, staged, notes=notes, processing=processing or Processing())
+            return self._insert(connection, number, folder, notes=notes, processing=processing or Processing())
 
-    def change(self, changed: Item | Variation, changes: Facts) -> None:
+    def change(self, record: Item | ModelVariation, changes: Facts) -> None:
         """Replaces some of what is said of an item or a variation."""
-        statement = f"UPDATE {_TABLES[type(changed)]} SET facts = ? WHERE id = ?"  # noqa: S608 - a table's name
-        self._database.run(statement, (json.dumps({**changed.facts, **changes}), changed.id))
+        statement = f"UPDATE {_TABLES[type(record)]} SET facts = ? WHERE id = ?"  # noqa: S608 - a table's name
+        self._database.run(statement, (json.dumps({**record.facts, **changes}), record.id))
 
-    def delete(self, deleted: Item | Variation | Version) -> None:
+    def delete(self, record: Item | ModelVariation | Version) -> None:
         """Deletes something with all that belongs to it; its name is free again, the number of a version is not."""
-        statement = f"DELETE FROM {_TABLES[type(deleted)]} WHERE id = ?"  # noqa: S608 - a table's name
-        self._database.run(statement, (deleted.id,))
+        statement = f"DELETE FROM {_TABLES[type(record)]} WHERE id = ?"  # noqa: S608 - a table's name
+        self._database.run(statement, (record.id,))
 
-    def count_poll(self, variation: Variation) -> None:
+    def count_poll(self, variation: ModelVariation) -> None:
         """Notes that somebody asked whether the newest version is ready."""
         self._database.run(
             "UPDATE item_versions SET polls_left = polls_left - 1 WHERE variation = ? AND polls_left > 0",
@@ -413,25 +419,25 @@ class VersionStore:
         values = {"owner": item.owner, "slug": item.slug, "created": item.created.isoformat()}
         return insert(connection, "items", kind=self._kind, facts=json.dumps(dict(item.facts)), **values)
 
-    def _insert(self, connection: Any, variation: int, staged: Path, *, notes: str, processing: Processing) -> Version:
+    def _insert(self, connection: Any, variation: int, folder: Path, *, notes: str, processing: Processing) -> Version:
         now = self._clock.now()
         connection.execute("UPDATE item_variations SET versions_made = versions_made + 1 WHERE id = ?", (variation,))
         query = "SELECT versions_made FROM item_variations WHERE id = ?"
         number = int(connection.execute(query, (variation,)).fetchone()[0])
-        added = insert(
+        row_id = insert(
             connection,
             "item_versions",
             variation=variation,
             number=number,
             created=now.isoformat(),
             notes=notes,
-            size=sum(file.size for file in files_in(staged, written=now)),
+            size=sum(file.size for file in files_in(folder, write_time=now)),
             failed=processing.fails,
             ready_at=(now + processing.wait).isoformat(),
             polls_left=processing.polls,
         )
-        self._files.keep(staged, variation, number)
-        return self._version(connection.execute("SELECT * FROM item_versions WHERE id = ?", (added,)).fetchone())
+        self._files.keep(folder, variation, number)
+        return self._version(connection.execute("SELECT * FROM item_versions WHERE id = ?", (row_id,)).fetchone())
 
     def _version(self, row: Any) -> Version:
         is_slow = row["polls_left"] > 0 and datetime.fromisoformat(row["ready_at"]) > self._clock.now()
@@ -447,7 +453,7 @@ class VersionStore:
         )
 
 
-def _insert_variation(connection: Any, item: int, variation: Variation) -> int:
+def _insert_variation(connection: Any, item: int, variation: ModelVariation) -> int:
     values = {"framework": variation.framework, "slug": variation.slug, "facts": json.dumps(dict(variation.facts))}
     return insert(connection, "item_variations", item=item, **values)
 
@@ -470,7 +476,7 @@ class Library:
     def _find(self, owner: str, slug: str) -> Item | None:
         return self._store.find(owner=owner, slug=slug)
 
-    def _named(self, call: Call) -> Item:
+    def _require_item(self, call: ApiCall) -> Item:
         """The item that a call names.
 
         Raises:
@@ -479,19 +485,19 @@ class Library:
         owner, slug = call.text("ownerSlug"), call.text(f"{self.KIND}Slug")
         item = self._find(owner, slug)
         if item is None:
-            raise ApiError(404, f"There is no {self.KIND} {quoted(f'{owner}/{slug}')}.")
+            raise ApiError(404, f"There is no {self.KIND} {quote_text(f'{owner}/{slug}')}.")
         return self._visible(call, item)
 
-    def _visible(self, call: Call, item: Item) -> Item:
+    def _visible(self, call: ApiCall, item: Item) -> Item:
         if not item.is_visible_to(call.caller):
             raise ApiError(403, f"Permission '{self.KIND}s.get' was denied")
         return item
 
-    def _require_owner(self, call: Call, owner: str, *, doing: str) -> None:
+    def _require_owner(self, call: ApiCall, owner: str, *, doing: str) -> None:
         if owner != call.caller:
-            raise ApiError(403, f"You ({call.caller}) may not {doing} {quoted(owner)}.")
+            raise ApiError(403, f"You ({call.caller}) may not {doing} {quote_text(owner)}.")
 
-    def _searched(self, call: Call, *, owner: str) -> list[Item]:
+    def _search(self, call: ApiCall, *, owner: str) -> list[Item]:
         """The items that a call searches for: those of an owner, or of all if none is named."""
         search = call.text("search").lower()
         return [
@@ -502,7 +508,7 @@ class Library:
             and owner in ("", item.owner)
         ]
 
-    def _ready(self, variation: Variation | None, number: str = "") -> Version | None:
+    def _ready(self, variation: ModelVariation | None, number: str = "") -> Version | None:
         """The version of this number, or the newest; None if there is none that is ready."""
         versions = self._store.versions(variation) if variation is not None else []
         ready = (version for version in versions if version.state is VersionState.READY)
@@ -515,11 +521,11 @@ class Library:
         version = self._ready(self._store.variation(item, *variation), number)
         return version.folder if version is not None else None
 
-    def _download_of(self, call: Call, version: Version, name: str) -> Redirect:
+    def _download_of(self, call: ApiCall, version: Version, name: str) -> Redirect:
         """The way to one file of a version, or to an archive of all."""
         if name:
             path = file_in(version.folder, name)
-            stored = Stored(path, path.name)
+            stored_file = Stored(path, path.name)
         else:
-            stored = Stored(self._store.archive(version), self.ARCHIVE, self.ARCHIVE_TYPE)
-        return Redirect(self._site.tickets.download(call, stored))
+            stored_file = Stored(self._store.archive(version), self.ARCHIVE, self.ARCHIVE_TYPE)
+        return Redirect(self._site.tickets.download(call, stored_file))

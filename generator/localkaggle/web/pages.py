@@ -15,36 +15,37 @@ from starlette.routing import Route, Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from generator.accelerators import AcceleratorKind, catalog
-from generator.competition.tables.formats import format_of
+from generator.competition.tables.formats import table_format
 from generator.local_server import serve_command
 from generator.localkaggle.endpoints import BASE, CALLER, PAGES, cookie_name, cookie_value, file_response
-from generator.localkaggle.protocol import refusal, state_of
+from generator.localkaggle.protocol import refusal_response, server_state
 from generator.localkaggle.rpc import ApiError, Fields, Stored
 from generator.localkaggle.services.items import framework_named
 from generator.localkaggle.services.kernel_records import (
     TITLE_LENGTHS,
     Accounts,
     KernelRecord,
+    KernelState,
     SessionRecord,
-    State,
-    allowed,
     next_week,
-    used,
+    weekly_quota,
+    weekly_usage,
 )
 from generator.localkaggle.services.kernels import SAVE_KERNEL
 from generator.localkaggle.storage import ListedFile
 from generator.localkaggle.web import views as notebook_display
 from generator.localkaggle.web.views import (
     PAGE_HEADERS,
-    Draft,
+    EditorForm,
     KernelView,
     PageRequest,
+    apply_form,
     draft_of,
-    duration,
     kernel_view,
     kernel_views,
     machine_name,
     new_draft,
+    page_duration,
     path,
     preview,
     redirect,
@@ -52,7 +53,6 @@ from generator.localkaggle.web.views import (
     session_views,
     source_cells,
     static_response,
-    typed,
     version_views,
 )
 from generator.run.notebook_html import markdown_html
@@ -69,7 +69,7 @@ _MOST_FILES = 500
 
 def competitions(page: PageRequest) -> list[Fields]:
     """All competitions, each with its slug."""
-    return [_with_slug(each) for each in page.items(f"{API}/ListCompetitions", key="competitions")]
+    return [_with_slug(fields) for fields in page.items(f"{API}/ListCompetitions", key="competitions")]
 
 
 def competition(page: PageRequest, slug: str) -> Fields:
@@ -89,19 +89,19 @@ def limits(page: PageRequest, slug: str) -> Fields | None:
 
 def competition_listing(page: PageRequest) -> Response:
     """All competitions."""
-    return page.render("competitions.html.j2", here="competitions", competitions=competitions(page))
+    return page.render("competitions.html.j2", section="competitions", competitions=competitions(page))
 
 
 def overview(page: PageRequest, slug: str) -> Response:
     """The description of a competition, in the words of its host."""
-    found = page.call(f"{API}/ListCompetitionPages", competitionName=slug)["pages"]
+    entries = page.call(f"{API}/ListCompetitionPages", competitionName=slug)["pages"]
     order = {name: place for place, name in enumerate(_FIRST_PAGES)}
-    found = sorted(found, key=lambda each: order.get(each["name"].lower(), len(order)))
-    texts = [{"title": _heading(each["name"]), "html": markdown_html(each["content"])} for each in found]
+    entries = sorted(entries, key=lambda entry: order.get(entry["name"].lower(), len(order)))
+    texts = [{"title": _heading(entry["name"]), "html": markdown_html(entry["content"])} for entry in entries]
     return _competition_tab(page, slug, "overview", texts=texts)
 
 
-def data(page: PageRequest, slug: str) -> Response:
+def data_listing(page: PageRequest, slug: str) -> Response:
     """A competition's files, one folder at a time."""
     every = page.items(f"{API}/ListDataFiles", key="files", competitionName=slug)
     folder = page.query.get("folder", "")
@@ -141,9 +141,9 @@ def archive(page: PageRequest, slug: str) -> Response:
 
 def code(page: PageRequest, slug: str) -> Response:
     """The kernels that use a competition's data."""
-    kernels = [each for each in kernel_views(page.kernels.records, page.account) if slug in each.competitions]
+    kernels = [view for view in kernel_views(page.kernels.records, page.account) if slug in view.competitions]
     return _competition_tab(
-        page, slug, "code", kernels=kernels, moves=any(not each.session.is_over for each in kernels)
+        page, slug, "code", kernels=kernels, moves=any(not view.session.is_over for view in kernels)
     )
 
 
@@ -155,27 +155,27 @@ def leaderboard(page: PageRequest, slug: str) -> Response:
 
 def submissions(page: PageRequest, slug: str) -> Response:
     """One's own submissions to a competition."""
-    found = _submissions(page, slug)
+    rows = _submissions(page, slug)
     return _competition_tab(
         page,
         slug,
         "submissions",
-        submissions=found,
+        submissions=rows,
         limits=limits(page, slug),
         origins=rerun_views(page.kernels.records),
-        moves=_are_pending(found),
+        moves=_are_pending(rows),
     )
 
 
 def all_submissions(page: PageRequest) -> Response:
     """One's own submissions to all competitions."""
-    every = [(each, _submissions(page, each["slug"])) for each in competitions(page)]
+    every = [(entry, _submissions(page, entry["slug"])) for entry in competitions(page)]
     return page.render(
         "submissions.html.j2",
-        here="submissions",
-        groups=[(each, found) for each, found in every if found],
+        section="submissions",
+        groups=[(entry, rows) for entry, rows in every if rows],
         origins=rerun_views(page.kernels.records),
-        moves=any(_are_pending(found) for _, found in every),
+        moves=any(_are_pending(rows) for _, rows in every),
     )
 
 
@@ -184,7 +184,7 @@ def _submissions(page: PageRequest, slug: str) -> list[Fields]:
 
 
 def _are_pending(submissions: list[Fields]) -> bool:
-    return any(each["status"] == "PENDING" for each in submissions)
+    return any(submission["status"] == "PENDING" for submission in submissions)
 
 
 def _with_slug(fields: Fields) -> Fields:
@@ -197,7 +197,7 @@ def _heading(name: str) -> str:
 
 def _competition_tab(page: PageRequest, slug: str, tab: str, **values: Any) -> Response:
     values["competition"] = competition(page, slug)
-    return page.render(f"competition_{tab}.html.j2", here="competitions", tab=tab, **values)
+    return page.render(f"competition_{tab}.html.j2", section="competitions", tab=tab, **values)
 
 
 # The pages of datasets and models.
@@ -212,18 +212,18 @@ def datasets(page: PageRequest) -> Response:
     return _listing(page, "datasets", page.items(f"{_DATASETS}/ListDatasets", key="datasets"))
 
 
-def dataset(page: PageRequest, owner: str, slug: str) -> Response:
+def dataset_overview(page: PageRequest, owner: str, slug: str) -> Response:
     """One dataset."""
-    named = {"ownerSlug": owner, "datasetSlug": slug}
-    fields = page.call(f"{_DATASETS}/GetDataset", **named)
+    key_fields = {"ownerSlug": owner, "datasetSlug": slug}
+    fields = page.call(f"{_DATASETS}/GetDataset", **key_fields)
     try:
-        found = page.items(f"{_DATASETS}/ListDatasetFiles", key="datasetFiles", **named)
+        rows = page.items(f"{_DATASETS}/ListDatasetFiles", key="datasetFiles", **key_fields)
     except ApiError as error:
         if error.status != _NOT_READY:
             raise
-        found = []
-    about = (f"version {fields['currentVersionNumber']}", *([] if found else ["not ready"]))
-    files = [(each["name"], each["totalBytes"]) for each in found]
+        rows = []
+    about = (f"version {fields['currentVersionNumber']}", *([] if rows else ["not ready"]))
+    files = [(file["name"], file["totalBytes"]) for file in rows]
     part = _part("Files", about, files, download=path("datasets", owner, slug, "archive.zip"))
     return _item(page, "datasets", fields, [part])
 
@@ -241,19 +241,19 @@ def models(page: PageRequest) -> Response:
 def model(page: PageRequest, owner: str, slug: str, **_variation: str) -> Response:
     """One model, whichever of its variations an address names."""
     fields = page.call(f"{_MODELS}/GetModel", ownerSlug=owner, modelSlug=slug)
-    parts = [_variation_part(page, owner, slug, each) for each in fields["instances"]]
+    parts = [_variation_part(page, owner, slug, variation) for variation in fields["instances"]]
     return _item(page, "models", fields, parts)
 
 
 def model_archive(page: PageRequest, owner: str, slug: str, framework: str, variation: str) -> Response:
     """The files of the newest version of a variation of a model."""
-    named = {"ownerSlug": owner, "modelSlug": slug, "framework": framework, "instanceSlug": variation}
-    return redirect(page.address(f"{_MODELS}/DownloadModelInstanceVersion", **named))
+    key_fields = {"ownerSlug": owner, "modelSlug": slug, "framework": framework, "instanceSlug": variation}
+    return redirect(page.address(f"{_MODELS}/DownloadModelInstanceVersion", **key_fields))
 
 
 def _variation_part(page: PageRequest, owner: str, slug: str, fields: Fields) -> dict[str, Any]:
     framework, variation, number = fields["framework"], fields["slug"], fields["versionNumber"]
-    found = page.items(
+    files = page.items(
         f"{_MODELS}/ListModelInstanceVersionFiles",
         key="files",
         ownerSlug=owner,
@@ -266,7 +266,7 @@ def _variation_part(page: PageRequest, owner: str, slug: str, fields: Fields) ->
     return _part(
         f"{word} / {variation}",
         (f"version {number}", fields.get("licenseName") or "no licence named"),
-        [(each["name"], each["size"]) for each in found],
+        [(file["name"], file["size"]) for file in files],
         download=path("models", owner, slug, word, variation, "archive.tar.gz"),
     )
 
@@ -277,12 +277,12 @@ def _part(name: str, about: tuple[str, ...], files: list[tuple[str, int]], *, do
 
 
 def _listing(page: PageRequest, kind: str, rows: list[Fields]) -> Response:
-    return page.render("library.html.j2", here=kind, kind=kind, rows=rows)
+    return page.render("library.html.j2", section=kind, kind=kind, rows=rows)
 
 
 def _item(page: PageRequest, kind: str, item: Fields, parts: list[dict[str, Any]]) -> Response:
     description = markdown_html(item.get("description") or "")
-    return page.render("library_item.html.j2", here=kind, kind=kind, item=item, description=description, parts=parts)
+    return page.render("library_item.html.j2", section=kind, kind=kind, item=item, description=description, parts=parts)
 
 
 # The first page, and the page of sessions and quota: what this local Kaggle is doing.
@@ -293,11 +293,11 @@ _SHOWN_KERNELS, _SHOWN_COMPETITIONS, _SHOWN_SESSIONS = 5, 6, 100
 
 def home(page: PageRequest) -> Response:
     """The first page: sessions that run, notebooks that were pushed last, and competitions."""
-    sessions = page.kernels.records.unfinished()
-    running = sum(session.state is State.RUNNING for session in sessions)
+    sessions = page.kernels.records.unfinished_sessions()
+    running = sum(session.state is KernelState.RUNNING for session in sessions)
     return page.render(
         "home.html.j2",
-        here="home",
+        section="home",
         running=running,
         queued=len(sessions) - running,
         quotas=_quotas(page, page.kernels.records.sessions()),
@@ -313,23 +313,23 @@ def sessions(page: PageRequest) -> Response:
     records = page.kernels.records
     return page.render(
         "sessions.html.j2",
-        here="sessions",
+        section="sessions",
         quotas=_quotas(page, records.sessions()),
         refresh=next_week(page.now),
         sessions=session_views(records, page.account, most=_SHOWN_SESSIONS),
         isolation=page.local_kaggle.isolation,
-        moves=bool(records.unfinished()),
+        moves=bool(records.unfinished_sessions()),
     )
 
 
 def _quotas(page: PageRequest, sessions: list[SessionRecord]) -> list[tuple[str, timedelta, timedelta]]:
     """The hours of this week for each kind of accelerator: its name, those used, those allowed."""
-    found = []
+    quotas = []
     for kind in (AcceleratorKind.GPU, AcceleratorKind.TPU):
-        hours = allowed(kind)
+        hours = weekly_quota(kind)
         if hours is not None:
-            found.append((kind.upper(), used(sessions, kind, now=page.now), hours))
-    return found
+            quotas.append((kind.upper(), weekly_usage(sessions, kind, now=page.now), hours))
+    return quotas
 
 
 # The pages of kernels: the notebook as it ran, its log as it grows, what it wrote, its versions.
@@ -338,16 +338,16 @@ def _quotas(page: PageRequest, sessions: list[SessionRecord]) -> list[tuple[str,
 _MOST_KERNELS = 200
 
 
-def opened(page: PageRequest, owner: str, kernel: str) -> KernelView:
+def open_view(page: PageRequest, owner: str, kernel: str) -> KernelView:
     """The version that an address means: that of its query, or the newest.
 
     Raises:
         ApiError: 404 if there is none, or it is somebody else's and private.
     """
     records = page.kernels.records
-    asked = page.query.get("version", "")
-    found = records.kernel(owner, kernel)
-    view = kernel_view(records, found, int(asked[:9]) if asked.isdecimal() else None) if found is not None else None
+    label = page.query.get("version", "")
+    record = records.kernel(owner, kernel)
+    view = kernel_view(records, record, int(label[:9]) if label.isdecimal() else None) if record is not None else None
     if view is None or not view.kernel.is_visible_to(page.account):
         raise ApiError(404, "There is no such notebook, or no such version of it.")
     return view
@@ -358,95 +358,97 @@ def kernel_listing(page: PageRequest) -> Response:
     rows = kernel_views(page.kernels.records, page.account)
     left_out = max(0, len(rows) - _MOST_KERNELS)
     rows = rows[:_MOST_KERNELS]
-    return page.render("kernels.html.j2", here="code", kernels=rows, left_out=left_out, moves=_moves(rows))
+    return page.render("kernels.html.j2", section="code", kernels=rows, left_out=left_out, moves=_moves(rows))
 
 
 def notebook(page: PageRequest, owner: str, kernel: str) -> Response:
     """The notebook as it ran; until then its source, below the log."""
-    found = opened(page, owner, kernel)
-    record = found.session.record
-    source = page.kernels.records.source(found.version)
+    view = open_view(page, owner, kernel)
+    record = view.session.record
+    source = page.kernels.records.source(view.version)
     content = source.encode("utf-8", "replace")
     live = None
     if record is not None and not record.is_over:
         live = notebook_display.shown_log(page.kernels.sessions.folder(record.id).log)
-    elif record is not None and (executed := page.kernels.sessions.folder(record.id).executed).is_file():
-        content = notebook_display.beginning_of(executed)
+    elif record is not None and (output_path := page.kernels.sessions.folder(record.id).executed_notebook).is_file():
+        content = notebook_display.beginning_of(output_path)
     names = tuple(cell.name for cell in source_cells(source))
-    is_script = found.version.settings.kernel_type == "script"
-    shown = notebook_display.shown_notebook(content, is_script=is_script, names=names)
-    checked = notebook_display.checked_cells(source, found.version.settings)
-    return _kernel_tab(page, found, "notebook", shown=shown, log=live, checked=checked)
+    is_script = view.version.settings.kernel_type == "script"
+    notebook_view = notebook_display.shown_notebook(content, is_script=is_script, names=names)
+    findings = notebook_display.checked_cells(source, view.version.settings)
+    return _kernel_tab(page, view, "notebook", shown=notebook_view, log=live, checked=findings)
 
 
 def log(page: PageRequest, owner: str, kernel: str) -> Response:
     """The log, which grows while the session runs."""
-    found = opened(page, owner, kernel)
-    record = found.session.record
-    shown = notebook_display.shown_log(page.kernels.sessions.folder(record.id).log) if record is not None else None
-    return _kernel_tab(page, found, "log", log=shown)
+    view = open_view(page, owner, kernel)
+    record = view.session.record
+    log_view = notebook_display.shown_log(page.kernels.sessions.folder(record.id).log) if record is not None else None
+    return _kernel_tab(page, view, "log", log=log_view)
 
 
-def log_news(page: PageRequest, owner: str, kernel: str) -> Response:
+def new_log_lines(page: PageRequest, owner: str, kernel: str) -> Response:
     """The lines that a log has got since the page was made, for the page's script."""
-    found = opened(page, owner, kernel)
-    record = found.session.record
+    view = open_view(page, owner, kernel)
+    record = view.session.record
     position = page.query.get("from", "")
     text, following = "", int(position[:15]) if position.isdecimal() else 0
     if record is not None:
-        text, following = notebook_display.log_news(page.kernels.sessions.folder(record.id).log, position=following)
-    elapsed = found.session.elapsed(page.now)
+        text, following = notebook_display.read_new_log(page.kernels.sessions.folder(record.id).log, position=following)
+    elapsed = view.session.elapsed(page.now)
     news = {
         "text": text,
         "next": following,
-        "state": found.session.state,
+        "state": view.session.state,
         # The session may have ended between the look at its log and the look at its state.
-        "is_final": found.session.is_over and not text,
-        "elapsed": "" if elapsed is None else duration(elapsed),
+        "is_final": view.session.is_over and not text,
+        "elapsed": "" if elapsed is None else page_duration(elapsed),
     }
     return JSONResponse(news, headers=PAGE_HEADERS)
 
 
 def log_file(page: PageRequest, owner: str, kernel: str) -> Response:
     """The whole log, to keep."""
-    found = opened(page, owner, kernel)
-    record = found.session.record
-    text = notebook_display.log_text(page.kernels.sessions.folder(record.id).log) if record is not None else ""
-    name = f"{found.kernel.slug}-v{found.version.number}.log"
+    view = open_view(page, owner, kernel)
+    record = view.session.record
+    text = notebook_display.printable_log(page.kernels.sessions.folder(record.id).log) if record is not None else ""
+    name = f"{view.kernel.slug}-v{view.version.number}.log"
     headers = {**PAGE_HEADERS, "Content-Disposition": f'attachment; filename="{name}"'}
     return Response(text.encode("utf-8", "replace"), media_type="text/plain", headers=headers)
 
 
 def output(page: PageRequest, owner: str, kernel: str) -> Response:
     """The files that the session wrote."""
-    found = opened(page, owner, kernel)
-    files = _files(page, found)
-    chosen = next((file for file in files if file.name == page.query.get("file")), None)
+    view = open_view(page, owner, kernel)
+    files = _files(page, view)
+    selection = next((file for file in files if file.name == page.query.get("file")), None)
     return _kernel_tab(
         page,
-        found,
+        view,
         "output",
         files=files[:_MOST_FILES],
         count=len(files),
         total=sum(file.size for file in files),
-        chosen=None if chosen is None else preview(chosen),
+        chosen=None if selection is None else preview(selection),
     )
 
 
 def output_file(page: PageRequest, owner: str, kernel: str, file: str) -> Response:
     """One of the files that the session wrote."""
-    found = next((each for each in _files(page, opened(page, owner, kernel)) if each.name == file), None)
-    if found is None:
+    listed_file = next(
+        (candidate for candidate in _files(page, open_view(page, owner, kernel)) if candidate.name == file), None
+    )
+    if listed_file is None:
         raise ApiError(404, "There is no such file in the output.")
     try:
-        return file_response(Stored(found.path, found.name, below=found.below))
+        return file_response(Stored(listed_file.path, listed_file.name, below=listed_file.below))
     except OSError as error:
         raise ApiError(404, "This file of the output cannot be read.") from error
 
 
 def output_archive(page: PageRequest, owner: str, kernel: str) -> Response:
     """All files that the session wrote, in an archive."""
-    record = opened(page, owner, kernel).session.record
+    record = open_view(page, owner, kernel).session.record
     if record is None or not record.is_over:
         raise ApiError(404, "This version has no output.")
     return file_response(Stored(page.kernels.outputs.archive(record), f"{kernel}.zip", "application/zip"))
@@ -454,43 +456,43 @@ def output_archive(page: PageRequest, owner: str, kernel: str) -> Response:
 
 def versions(page: PageRequest, owner: str, kernel: str) -> Response:
     """The versions of a kernel."""
-    found = opened(page, owner, kernel)
-    rows = version_views(page.kernels.records, found.kernel)
-    return _kernel_tab(page, found, "versions", versions=rows, moves=_moves(rows))
+    view = open_view(page, owner, kernel)
+    rows = version_views(page.kernels.records, view.kernel)
+    return _kernel_tab(page, view, "versions", versions=rows, moves=_moves(rows))
 
 
 def delete(page: PageRequest, owner: str, kernel: str) -> Response:
     """Asks whether a kernel is to be deleted, and deletes it with its versions and the session that it has."""
     if not page.is_form:
-        return page.render("kernel_deletion.html.j2", here="code", it=opened(page, owner, kernel))
+        return page.render("kernel_deletion.html.j2", section="code", it=open_view(page, owner, kernel))
     page.call("kernels.KernelsApiService/DeleteKernel", userName=owner, kernelSlug=kernel)
     return redirect("/code")
 
 
-def _files(page: PageRequest, found: KernelView) -> list[ListedFile]:
-    return page.kernels.outputs.files(found.session.record)
+def _files(page: PageRequest, view: KernelView) -> list[ListedFile]:
+    return page.kernels.outputs.files(view.session.record)
 
 
 def _moves(rows: Sequence[KernelView]) -> bool:
     return any(not row.session.is_over for row in rows)
 
 
-def _kernel_tab(page: PageRequest, found: KernelView, tab: str, **values: Any) -> Response:
-    values.setdefault("moves", not found.session.is_over)
+def _kernel_tab(page: PageRequest, view: KernelView, tab: str, **values: Any) -> Response:
+    values.setdefault("moves", not view.session.is_over)
     return page.render(
         f"kernel_{tab}.html.j2",
-        here="code",
-        it=found,
+        section="code",
+        it=view,
         tab=tab,
         tabs=[
-            ("notebook", "Notebook", f"{found.address}{found.query}", None),
-            ("output", "Output", f"{found.address}/output{found.query}", len(_files(page, found)) or None),
-            ("log", "Log", f"{found.address}/log{found.query}", None),
-            ("versions", "Versions", f"{found.address}/versions{found.query}", found.newest),
+            ("notebook", "Notebook", f"{view.address}{view.query}", None),
+            ("output", "Output", f"{view.address}/output{view.query}", len(_files(page, view)) or None),
+            ("log", "Log", f"{view.address}/log{view.query}", None),
+            ("versions", "Versions", f"{view.address}/versions{view.query}", view.newest),
         ],
-        is_mine=found.kernel.owner == page.account,
-        elapsed=found.session.elapsed(page.now),
-        waited=found.session.waited(page.now),
+        is_mine=view.kernel.owner == page.account,
+        elapsed=view.session.elapsed(page.now),
+        waited=view.session.wait_time(page.now),
         **values,
     )
 
@@ -504,30 +506,30 @@ _SOURCES = ("Competition", "Kernel", "Dataset", "Model")
 
 def new(page: PageRequest) -> Response:
     """A form for a new notebook."""
-    return _edited(page, new_draft(page.query.get("competition", "")), heading="New notebook")
+    return _edit_draft(page, new_draft(page.query.get("competition", "")), heading="New notebook")
 
 
 def edit(page: PageRequest, owner: str, kernel: str) -> Response:
     """A form with a version of one's own notebook, for the next version of it."""
-    found = opened(page, owner, kernel)
-    if found.kernel.owner != page.account:
+    view = open_view(page, owner, kernel)
+    if view.kernel.owner != page.account:
         raise ApiError(403, "This notebook is somebody else's; a copy of it would be yours.")
-    heading = f"Edit “{found.kernel.title}”"
-    draft = draft_of(found, page.kernels.records.source(found.version))
-    return _edited(page, draft, heading=heading, source=found, kernel=found.kernel)
+    heading = f"Edit “{view.kernel.title}”"
+    draft = draft_of(view, page.kernels.records.source(view.version))
+    return _edit_draft(page, draft, heading=heading, source=view, kernel=view.kernel)
 
 
-def copy(page: PageRequest, owner: str, kernel: str) -> Response:
+def copy_kernel(page: PageRequest, owner: str, kernel: str) -> Response:
     """A form with a version of anybody's notebook, to be saved as a new one."""
-    found = opened(page, owner, kernel)
-    title = _free_title(found.kernel.title, lambda slug: page.kernels.records.kernel(page.account, slug) is None)
-    draft = draft_of(found, page.kernels.records.source(found.version), title=title)
-    return _edited(page, draft, heading="Copy & edit", source=found)
+    view = open_view(page, owner, kernel)
+    title = _free_title(view.kernel.title, lambda slug: page.kernels.records.kernel(page.account, slug) is None)
+    draft = draft_of(view, page.kernels.records.source(view.version), title=title)
+    return _edit_draft(page, draft, heading="Copy & edit", source=view)
 
 
-def _edited(
+def _edit_draft(
     page: PageRequest,
-    draft: Draft,
+    draft: EditorForm,
     *,
     heading: str,
     source: KernelView | None = None,
@@ -536,7 +538,7 @@ def _edited(
     """A form with a draft; once it was sent, the page of the version that was saved, or the form with the problem."""
     if not page.is_form:
         return _editor_form(page, draft, heading=heading, source=source)
-    draft = typed(draft, page.form)
+    draft = apply_form(draft, page.form)
     problem = _problem(page, draft, kernel)
     answer: Fields = {}
     if not problem:
@@ -554,7 +556,7 @@ def _edited(
         return redirect(path("code", *ref.split("/")))
     return page.render(
         "message.html.j2",
-        here="code",
+        section="code",
         eyebrow=ref,
         heading=f"Saved as version {answer['versionNumber']}, without all of its inputs",
         sentence=f"There is no such input here: {', '.join(invalid)}. The version was saved without it.",
@@ -562,7 +564,7 @@ def _edited(
     )
 
 
-def _problem(page: PageRequest, draft: Draft, kernel: KernelRecord | None) -> str:
+def _problem(page: PageRequest, draft: EditorForm, kernel: KernelRecord | None) -> str:
     """The problem that a person is better told before the API is asked; empty if there is none."""
     if len(draft.title) not in TITLE_LENGTHS:
         shortest, longest = TITLE_LENGTHS.start, TITLE_LENGTHS.stop - 1
@@ -574,12 +576,12 @@ def _problem(page: PageRequest, draft: Draft, kernel: KernelRecord | None) -> st
 
 
 def _editor_form(
-    page: PageRequest, draft: Draft, *, heading: str, source: KernelView | None = None, problem: str = ""
+    page: PageRequest, draft: EditorForm, *, heading: str, source: KernelView | None = None, problem: str = ""
 ) -> Response:
     address = f"{page.path}?version={source.version.number}" if source is not None else page.path
     return page.render(
         "editor.html.j2",
-        here="code",
+        section="code",
         draft=draft,
         heading=heading,
         source=source,
@@ -609,12 +611,12 @@ def submit_to(page: PageRequest, slug: str) -> Response:
     """The notebooks that could be submitted to a competition, and a form for a file where it takes files."""
     if not page.is_form:
         return _choice(page, slug)
-    chosen = page.file("file")
-    if chosen is None:
+    upload = page.file("file")
+    if upload is None:
         return _choice(page, slug, problem="Choose a file first.")
     try:
-        with chosen.file as file:
-            _upload_and_submit(page, slug, name=str(chosen.filename), content=file.read())
+        with upload.file as file:
+            _upload_and_submit(page, slug, name=str(upload.filename), content=file.read())
     except ApiError as error:
         return _choice(page, slug, problem=error.message)
     return redirect(path("competitions", slug, "submissions"))
@@ -622,9 +624,9 @@ def submit_to(page: PageRequest, slug: str) -> Response:
 
 def submit_version(page: PageRequest, owner: str, kernel: str) -> Response:
     """A form for the submission of a version of a notebook."""
-    found = opened(page, owner, kernel)
+    view = open_view(page, owner, kernel)
     if not page.is_form:
-        return _submit_form(page, found, chosen=page.query.get("competition", ""))
+        return _submit_form(page, view, slug=page.query.get("competition", ""))
     slug = page.form.get("competition", "")
     try:
         page.call(
@@ -632,57 +634,57 @@ def submit_version(page: PageRequest, owner: str, kernel: str) -> Response:
             competitionName=slug,
             kernelOwner=owner,
             kernelSlug=kernel,
-            kernelVersion=found.version.number,
+            kernelVersion=view.version.number,
             fileName=page.form.get("file", ""),
             submissionDescription=page.form.get("description", "").strip(),
         )
     except ApiError as error:
-        return _submit_form(page, found, chosen=slug, problem=error.message)
+        return _submit_form(page, view, slug=slug, problem=error.message)
     return redirect(path("competitions", slug, "submissions"))
 
 
 def _upload_and_submit(page: PageRequest, slug: str, *, name: str, content: bytes) -> None:
     name = name.replace("\\", "/").rpartition("/")[2]
-    started = page.call(f"{API}/StartSubmissionUpload", competitionName=slug, fileName=name, contentLength=len(content))
-    upload = page.local_kaggle.blobs.find(started["token"])
+    answer = page.call(f"{API}/StartSubmissionUpload", competitionName=slug, fileName=name, contentLength=len(content))
+    upload = page.local_kaggle.blobs.find(answer["token"])
     if upload is None:
         raise ApiError(500, "The upload was lost while it began.")
     page.local_kaggle.blobs.append(upload, 0, content)
     description = page.form.get("description", "").strip()
-    fields = {"competitionName": slug, "blobFileTokens": started["token"], "submissionDescription": description}
+    fields = {"competitionName": slug, "blobFileTokens": answer["token"], "submissionDescription": description}
     page.call(f"{API}/CreateSubmission", **fields)
 
 
 def _choice(page: PageRequest, slug: str, *, problem: str = "") -> Response:
     kernels = kernel_views(page.kernels.records, page.account)
-    mine = [each for each in kernels if each.kernel.owner == page.account and slug in each.competitions]
+    own_views = [view for view in kernels if view.kernel.owner == page.account and slug in view.competitions]
     return page.render(
         "submit_choice.html.j2",
-        here="competitions",
+        section="competitions",
         problem=problem,
         competition=competition(page, slug),
-        kernels=[each for each in mine if each.can_be_submitted],
+        kernels=[view for view in own_views if view.can_be_submitted],
         limits=limits(page, slug),
     )
 
 
-def _submit_form(page: PageRequest, found: KernelView, *, chosen: str, problem: str = "") -> Response:
-    if not found.can_be_submitted:
+def _submit_form(page: PageRequest, view: KernelView, *, slug: str, problem: str = "") -> Response:
+    if not view.can_be_submitted:
         problem = problem or "Only a version whose session ended well can be submitted."
     every = competitions(page)
-    attached = [each for each in every if each["slug"] in found.competitions]
-    files = [file.name for file in page.kernels.outputs.files(found.session.record)]
-    offered = [name for name in files if format_of(name).format is not None] or files
+    own_competitions = [entry for entry in every if entry["slug"] in view.competitions]
+    files = [file.name for file in page.kernels.outputs.files(view.session.record)]
+    candidates = [name for name in files if table_format(name).format is not None] or files
     return page.render(
         "submit.html.j2",
-        here="code",
-        it=found,
-        competitions=attached or every,
-        chosen=chosen or (attached[0]["slug"] if attached else ""),
-        files=sorted(offered, key=lambda name: (not name.startswith(_USUAL), name)),
+        section="code",
+        it=view,
+        competitions=own_competitions or every,
+        chosen=slug or (own_competitions[0]["slug"] if own_competitions else ""),
+        files=sorted(candidates, key=lambda name: (not name.startswith(_USUAL), name)),
         problem=problem,
-        suggested=f"{found.kernel.title}, version {found.version.number}",
-        limits={each["slug"]: limits(page, each["slug"]) for each in attached},
+        suggested=f"{view.kernel.title}, version {view.version.number}",
+        limits={entry["slug"]: limits(page, entry["slug"]) for entry in own_competitions},
     )
 
 
@@ -728,16 +730,16 @@ def _endpoint(answer: Callable[..., Response]) -> Callable[[Request], Awaitable[
     """The endpoint of a route, whose function is called with a `PageRequest` and what the path names, by keyword."""
 
     async def endpoint(request: Request) -> Response:
-        state = state_of(request)
+        state = server_state(request)
         body = state.bodies.whole(request, most=state.bodies.limits.largest_form)
-        async with body if request.method == "POST" else nullcontext(b"") as sent:
-            page_request = PageRequest(state.local_kaggle, request, sent)
-            return await state.workers.run_page(answered, answer, page_request)
+        async with body if request.method == "POST" else nullcontext(b"") as content:
+            page_request = PageRequest(state.local_kaggle, request, content)
+            return await state.workers.run_page(answer_page, answer, page_request)
 
     return endpoint
 
 
-def answered(answer: Callable[..., Response], page_request: PageRequest) -> Response:
+def answer_page(answer: Callable[..., Response], page_request: PageRequest) -> Response:
     """The page that a function makes, or one that says why it is refused."""
     try:
         return answer(page_request, **page_request.request.path_params)
@@ -745,15 +747,15 @@ def answered(answer: Callable[..., Response], page_request: PageRequest) -> Resp
         return _refusal(page_request, error)
 
 
-def unrouted(request: Request, status: int) -> Response:
+def error_page(request: Request, status: int) -> Response:
     """The page where no route answers a request."""
-    return _refusal(PageRequest(state_of(request).local_kaggle, request), ApiError(status, _UNROUTED[status]))
+    return _refusal(PageRequest(server_state(request).local_kaggle, request), ApiError(status, _UNROUTED[status]))
 
 
 def _refusal(page_request: PageRequest, error: ApiError) -> Response:
     return page_request.render(
         "message.html.j2",
-        here="",
+        section="",
         status=error.status,
         eyebrow=str(error.status),
         heading=_HEADINGS.get(error.status, "That did not work"),
@@ -769,7 +771,7 @@ ROUTES = (
     _page("/work", sessions),
     _page("/competitions", competition_listing),
     _page("/competitions/{slug:name}", overview),
-    _page("/competitions/{slug:name}/data", data),
+    _page("/competitions/{slug:name}/data", data_listing),
     _page("/competitions/{slug:name}/data.zip", archive),
     _page("/competitions/{slug:name}/data/{file:file}", data_file),
     _page("/competitions/{slug:name}/code", code),
@@ -781,18 +783,18 @@ ROUTES = (
     _form_route("/code/new", new),
     _page("/code/{owner:name}/{kernel:name}", notebook),
     _page("/code/{owner:name}/{kernel:name}/log", log),
-    _page("/code/{owner:name}/{kernel:name}/log.json", log_news),
+    _page("/code/{owner:name}/{kernel:name}/log.json", new_log_lines),
     _page("/code/{owner:name}/{kernel:name}/log.txt", log_file),
     _page("/code/{owner:name}/{kernel:name}/output", output),
     _page("/code/{owner:name}/{kernel:name}/output.zip", output_archive),
     _page("/code/{owner:name}/{kernel:name}/output/{file:file}", output_file),
     _page("/code/{owner:name}/{kernel:name}/versions", versions),
     _form_route("/code/{owner:name}/{kernel:name}/edit", edit),
-    _form_route("/code/{owner:name}/{kernel:name}/copy", copy),
+    _form_route("/code/{owner:name}/{kernel:name}/copy", copy_kernel),
     _form_route("/code/{owner:name}/{kernel:name}/submit", submit_version),
     _form_route("/code/{owner:name}/{kernel:name}/delete", delete),
     _page("/datasets", datasets),
-    _page("/datasets/{owner:name}/{slug:name}", dataset),
+    _page("/datasets/{owner:name}/{slug:name}", dataset_overview),
     _page("/datasets/{owner:name}/{slug:name}/archive.zip", dataset_archive),
     _page("/models", models),
     _page("/models/{owner:name}/{slug:name}", model),
@@ -820,14 +822,14 @@ class BrowserLogin:
         request = Request(scope)
         if request.method not in ("GET", "HEAD", "POST"):
             raise HTTPException(405)
-        state = state_of(request)
+        state = server_state(request)
         answer: ASGIApp = self._pages
         if request.method == "GET" and request.query_params.get("token"):
             answer = await state.workers.run_page(_log_in, request, state.local_kaggle.accounts)
         elif not scope[CALLER]:
             answer = await state.workers.run_page(_sign_in)
         elif request.method == "POST" and _is_foreign(request):
-            answer = refusal(403, "A form is taken from this server's own pages only.")
+            answer = refusal_response(403, "A form is taken from this server's own pages only.")
         await answer(scope, receive, send)
 
 

@@ -26,7 +26,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from generator.accelerators import AcceleratorKind, catalog
-from generator.competition.tables.formats import TableFormat, UnreadableTableError, format_of, opened
+from generator.competition.tables.formats import TableFormat, UnreadableTableError, open_unpacked, table_format
 from generator.competition.tables.readers import separator_in, table_rows
 from generator.errors import TandemError
 from generator.files import open_file
@@ -34,13 +34,13 @@ from generator.kit_files import SHARED, PageTemplates
 from generator.localkaggle.endpoints import BASE, CALLER
 from generator.localkaggle.local_kaggle import LocalKaggle
 from generator.localkaggle.protocol import LARGEST_FORM
-from generator.localkaggle.rpc import Answer, ApiError, Call, Fields, Redirect
+from generator.localkaggle.rpc import Answer, ApiCall, ApiError, Fields, Redirect
 from generator.localkaggle.services.kernel_records import (
     KernelRecord,
     KernelRecords,
     KernelSettings,
+    KernelState,
     SessionRecord,
-    State,
     VersionRecord,
 )
 from generator.localkaggle.services.kernels import Kernels
@@ -48,7 +48,7 @@ from generator.localkaggle.storage import ListedFile
 from generator.run.execution import strip_ansi, without_overwritten
 from generator.run.notebook_html import CellView, code_html, code_styles, image_source, terminal_html, view_content
 from generator.run.report import BackgroundChecks, CellFindings
-from generator.sessions.notebook_runner import notebook_of, read_all, read_piece
+from generator.sessions.notebook_runner import read_all, read_piece, script_notebook
 from generator.sessions.sandbox import path_of
 from generator.text import JsonObject
 
@@ -61,9 +61,9 @@ _KILO = 1_000
 _NO_BREAK = "\N{NO-BREAK SPACE}"
 
 
-def duration(time: timedelta | float) -> str:
+def page_duration(time: timedelta | float) -> str:
     """Writes a time the way people say it: `0.4 s`, `12 s`, `3 min 5 s`, `2 h 10 min`; no line breaks within it."""
-    from generator.run.report import duration as said
+    from generator.run.report import exact_duration as said
 
     seconds = time.total_seconds() if isinstance(time, timedelta) else time
     return said(max(seconds, 0.0)).replace(" ", _NO_BREAK)
@@ -76,7 +76,7 @@ def hours(time: timedelta) -> str:
     return f"{time.total_seconds() / _HOUR:.1f}".removesuffix(".0") + " h"
 
 
-def size(count: int) -> str:
+def file_size(count: int) -> str:
     """Writes a number of bytes: `13 B`, `4.2 kB`, `1.3 GB`."""
     value = float(count)
     for unit in ("B", "kB", "MB", "GB"):
@@ -117,26 +117,26 @@ class SourceCell:
 def source_cells(text: str) -> list[SourceCell]:
     """The cells of a notebook's text; none if it is no notebook."""
     return [
-        SourceCell(str(cell.get("id", "")) or f"cell-{number}", str(cell.get("cell_type", "code")), _joined(cell))
-        for number, cell in enumerate(JsonObject.parsed(text).sections("cells"), start=1)
+        SourceCell(str(cell.get("id", "")) or f"cell-{number}", str(cell.get("cell_type", "code")), _join_source(cell))
+        for number, cell in enumerate(JsonObject.parse(text).sections("cells"), start=1)
     ]
 
 
-def with_sources(text: str, sources: Mapping[int, str], added: Iterable[tuple[str, str]]) -> str:
+def with_sources(text: str, sources: Mapping[int, str], new_cells: Iterable[tuple[str, str]]) -> str:
     """A notebook's text with other sources, and without outputs.
 
     Args:
         text: The notebook as it was.
         sources: The new source of each cell by its place; a cell that is not in it, or is left empty, goes.
-        added: Kind and source of cells to be added at the end.
+        new_cells: Kind and source of cells to be added at the end.
     """
-    notebook = JsonObject.parsed(text)
+    notebook = JsonObject.parse(text)
     old = notebook.sections("cells")
     cells = [_with_source(cell, sources[place]) for place, cell in enumerate(old) if sources.get(place, "").strip()]
     has_ids = all(isinstance(cell.get("id"), str) for cell in old)  # the format has them since 4.5
-    taken = {str(cell.get("id")) for cell in old}
-    free = (name for number in itertools.count(1) if (name := f"added-{number}") not in taken)
-    cells += [_cell(kind, source, name=next(free) if has_ids else "") for kind, source in added]
+    cell_ids = {str(cell.get("id")) for cell in old}
+    free = (name for number in itertools.count(1) if (name := f"added-{number}") not in cell_ids)
+    cells += [_cell(kind, source, name=next(free) if has_ids else "") for kind, source in new_cells]
     return json.dumps({**notebook, "cells": cells})
 
 
@@ -150,7 +150,7 @@ def _with_source(cell: Mapping[str, Any], source: str) -> dict[str, Any]:
     return {**cell, "source": source, **outputs}
 
 
-def _joined(cell: Mapping[str, Any]) -> str:
+def _join_source(cell: Mapping[str, Any]) -> str:
     source = cell.get("source", "")
     return "".join(map(str, source)) if isinstance(source, list) else str(source)
 
@@ -253,12 +253,12 @@ def _line_near_the_end(path: Path) -> int:
         return 0
 
 
-def log_text(path: Path) -> str:
+def printable_log(path: Path) -> str:
     """A whole log as text, without what a terminal would obey."""
     return _harmless("".join(str(event.get("data", "")) for event in read_all(path)))
 
 
-def log_news(path: Path, *, position: int) -> tuple[str, int]:
+def read_new_log(path: Path, *, position: int) -> tuple[str, int]:
     """The text that was added to a log since a position, and the position after it."""
     piece = read_piece(path, position=position)
     return _harmless("".join(str(event.get("data", "")) for event in piece.events)), piece.position
@@ -298,16 +298,16 @@ def preview(file: ListedFile) -> Preview:
     """The beginning of a file."""
     kind = PurePosixPath(file.name).suffix.lower()
     is_image = kind in _IMAGES and file.size <= _LARGEST_IMAGE
-    if not is_image and format_of(file.name).format is None and kind not in _TEXTS:
+    if not is_image and table_format(file.name).format is None and kind not in _TEXTS:
         return Preview(file)
     try:
-        with file.open() as stored:
+        with file.open() as source:
             if is_image:
-                data = base64.b64encode(stored.read(_LARGEST_IMAGE)).decode()
+                data = base64.b64encode(source.read(_LARGEST_IMAGE)).decode()
                 return Preview(file, image=image_source(_IMAGES[kind], data) or "")
-            shown = _of_rows if format_of(file.name).format is TableFormat.PARQUET else _of_text
-            with path_of(stored, file.name) as path:
-                return shown(file, path)
+            reader = _of_rows if table_format(file.name).format is TableFormat.PARQUET else _of_text
+            with path_of(source, file.name) as path:
+                return reader(file, path)
     except (UnreadableTableError, OSError):
         return Preview(file)
 
@@ -318,19 +318,19 @@ def _of_rows(file: ListedFile, path: Path) -> Preview:
 
 
 def _of_text(file: ListedFile, path: Path) -> Preview:
-    with opened(path) as (unpacked, name):
-        beginning = unpacked.read(_BEGINNING + 1)
-    promised, is_cut = format_of(name), len(beginning) > _BEGINNING
+    with open_unpacked(path) as (stream, name):
+        beginning = stream.read(_BEGINNING + 1)
+    file_format, is_cut = table_format(name), len(beginning) > _BEGINNING
     text = beginning[:_BEGINNING].decode("utf-8", "replace")
-    is_text = PurePosixPath(name).suffix.lower() in _TEXTS and not format_of(file.name).compression
-    if promised.format is TableFormat.PARQUET or (promised.format is None and not is_text):
+    is_text = PurePosixPath(name).suffix.lower() in _TEXTS and not table_format(file.name).compression
+    if file_format.format is TableFormat.PARQUET or (file_format.format is None and not is_text):
         return Preview(file)
-    if promised.format is not TableFormat.CSV or name.lower().endswith(".txt"):
+    if file_format.format is not TableFormat.CSV or name.lower().endswith(".txt"):
         return Preview(file, text=text, is_cut=is_cut)
     lines = text.splitlines(keepends=True)
     lines = lines[:-1] if is_cut else lines
     try:
-        separator = promised.separator or separator_in(lines[0] if lines else "")
+        separator = file_format.separator or separator_in(lines[0] if lines else "")
         rows = list(csv.reader(io.StringIO("".join(lines[: _ROWS + 1])), delimiter=separator))
     except csv.Error:
         return Preview(file, text=text, is_cut=is_cut)
@@ -394,7 +394,7 @@ def static_response(version: str, name: str) -> Response:
     return Response(file.body, media_type=file.media_type, headers=headers)
 
 
-def rendered(template: str, values: Mapping[str, Any], *, status: int = 200) -> Response:
+def render_page(template: str, values: Mapping[str, Any], *, status: int = 200) -> Response:
     """Fills in a template."""
     text = _TEMPLATES.render(template, **values)
     # What a notebook prints may hold half of a surrogate pair, which UTF-8 has no bytes for.
@@ -413,7 +413,7 @@ def sign_in(*, is_wrong: bool = False) -> Response:
         f"default-src 'none'; style-src 'sha256-{digest}'; form-action 'self' http://*.localhost:*; "
         "base-uri 'none'; frame-ancestors 'none'"
     )
-    answer = rendered("sign_in.html.j2", {"styles": styles, "is_wrong": is_wrong}, status=401)
+    answer = render_page("sign_in.html.j2", {"styles": styles, "is_wrong": is_wrong}, status=401)
     answer.headers["Content-Security-Policy"] = policy
     return answer
 
@@ -425,9 +425,9 @@ def _static_address(name: str) -> str:
 _TEMPLATES = PageTemplates(
     _FOLDER / "templates",
     functions={"ago": ago, "path": path, "static": _static_address},
-    duration=duration,
+    duration=page_duration,
     hours=hours,
-    size=size,
+    size=file_size,
     file_path=quote,  # a file's relative name as the end of an address: its slashes stay
     moment=datetime.fromisoformat,
 )
@@ -488,7 +488,7 @@ class PageRequest:
         Raises:
             ApiError: The body is no form.
         """
-        return {name: value for name, value in self._sent.items() if isinstance(value, str)}
+        return {name: value for name, value in self._form_data.items() if isinstance(value, str)}
 
     def file(self, name: str) -> UploadFile | None:
         """The file that was chosen in a field of the form, or None.
@@ -496,12 +496,12 @@ class PageRequest:
         Raises:
             ApiError: The body is no form.
         """
-        value = self._sent.get(name)
+        value = self._form_data.get(name)
         return value if isinstance(value, UploadFile) and value.filename else None
 
     @cached_property
-    def _sent(self) -> FormData:
-        return _parsed(self.body, self.request.headers)
+    def _form_data(self) -> FormData:
+        return _parse_form(self.body, self.request.headers)
 
     def call(self, method: str, **fields: Any) -> Fields:
         """The object that a method of the API answers.
@@ -536,20 +536,20 @@ class PageRequest:
         return items
 
     def _answer(self, method: str, fields: Fields) -> Answer:
-        return self.local_kaggle.handle(Call(method, self.account, self.request.scope[BASE], fields))
+        return self.local_kaggle.handle(ApiCall(method, self.account, self.request.scope[BASE], fields))
 
-    def render(self, template: str, *, here: str, status: int = 200, problem: str = "", **values: Any) -> Response:
+    def render(self, template: str, *, section: str, status: int = 200, problem: str = "", **values: Any) -> Response:
         """A page from a template.
 
         Args:
             template: Its file.
-            here: The word of the bar on top that the page belongs to.
+            section: The word of the bar on top that the page belongs to.
             status: The HTTP status.
             problem: Why a form that was sent is shown again, which has a status of its own; empty if it is not.
             **values: What the template shows; with `moves` the page looks again by itself.
         """
-        common = {"account": self.account, "here": here, "now": self.now, "moves": False, "problem": problem}
-        return rendered(template, {**common, **values}, status=_REFUSED if problem else status)
+        common = {"account": self.account, "here": section, "now": self.now, "moves": False, "problem": problem}
+        return render_page(template, {**common, **values}, status=_REFUSED if problem else status)
 
 
 def redirect(address: str) -> Response:
@@ -557,7 +557,7 @@ def redirect(address: str) -> Response:
     return RedirectResponse(address, status_code=303, headers={"Cache-Control": "no-store"})
 
 
-def _parsed(body: bytes, headers: Headers) -> FormData:
+def _parse_form(body: bytes, headers: Headers) -> FormData:
     async def stream() -> AsyncGenerator[bytes, None]:
         yield body
 
@@ -580,7 +580,12 @@ def _parsed(body: bytes, headers: Headers) -> FormData:
 # Kernels, their versions and their sessions as pages show them, read from their records.
 
 
-_WORDS = {State.QUEUED: "Queued", State.RUNNING: "Running", State.COMPLETE: "Complete", State.ERROR: "Failed"}
+_WORDS = {
+    KernelState.QUEUED: "Queued",
+    KernelState.RUNNING: "Running",
+    KernelState.COMPLETE: "Complete",
+    KernelState.ERROR: "Failed",
+}
 
 
 @dataclass(frozen=True)
@@ -621,7 +626,9 @@ class SessionView:
         if self.record is None:
             return ""
         shapes = (
-            each.machine_shape for each in catalog().accelerators.values() if each.kind is self.record.accelerator
+            accelerator.machine_shape
+            for accelerator in catalog().accelerators.values()
+            if accelerator.kind is self.record.accelerator
         )
         return machine_name(next(shapes, self.record.accelerator.upper()))
 
@@ -631,7 +638,7 @@ class SessionView:
             return None
         return max(timedelta(), (self.record.ended or now) - self.record.started)
 
-    def waited(self, now: datetime) -> timedelta | None:
+    def wait_time(self, now: datetime) -> timedelta | None:
         """The time that it waited in the queue, or has so far."""
         if self.record is None:
             return None
@@ -675,15 +682,15 @@ class KernelView:
     @property
     def can_be_submitted(self) -> bool:
         """True if there is something of this version to submit."""
-        return self.session.record is not None and self.session.record.state is State.COMPLETE
+        return self.session.record is not None and self.session.record.state is KernelState.COMPLETE
 
 
 def machine_name(shape: str) -> str:
     """The name of a machine in the menu of accelerators."""
-    offered = catalog().accelerators.get(shape)
-    if offered is None:
+    accelerator = catalog().accelerators.get(shape)
+    if accelerator is None:
         return shape
-    return "CPU" if offered.kind is AcceleratorKind.CPU else offered.name
+    return "CPU" if accelerator.kind is AcceleratorKind.CPU else accelerator.name
 
 
 def kernel_views(records: KernelRecords, account: str, *, most: int | None = None) -> list[KernelView]:
@@ -704,22 +711,25 @@ def kernel_view(records: KernelRecords, kernel: KernelRecord, number: int | None
 def version_views(records: KernelRecords, kernel: KernelRecord) -> list[KernelView]:
     """The versions of a kernel, the newest first."""
     versions = records.versions(kernel)
-    return [KernelView(kernel, each, versions[0].number, SessionView(records.session_of(each))) for each in versions]
+    return [
+        KernelView(kernel, version, versions[0].number, SessionView(records.session_of(version)))
+        for version in versions
+    ]
 
 
 def rerun_views(records: KernelRecords) -> dict[int, SessionView]:
     """The reruns of submitted versions, by the number of the submission."""
     reruns = [session for session in records.sessions() if session.submission is not None]
-    return {session.submission or 0: view for session, view in zip(reruns, _titled(records, reruns), strict=True)}
+    return {session.submission or 0: view for session, view in zip(reruns, _add_titles(records, reruns), strict=True)}
 
 
 def session_views(records: KernelRecords, account: str, *, most: int) -> list[SessionView]:
     """The last sessions of kernels that an account may see, the newest first, reruns among them."""
     visible = {kernel.ref for kernel in records.kernels() if kernel.is_visible_to(account)}
-    return _titled(records, [session for session in records.sessions() if session.ref in visible][:most])
+    return _add_titles(records, [session for session in records.sessions() if session.ref in visible][:most])
 
 
-def _titled(records: KernelRecords, sessions: list[SessionRecord]) -> list[SessionView]:
+def _add_titles(records: KernelRecords, sessions: list[SessionRecord]) -> list[SessionView]:
     titles = {kernel.ref: kernel.title for kernel in records.kernels()}
     return [SessionView(session, titles.get(session.ref, session.ref)) for session in sessions]
 
@@ -744,7 +754,7 @@ for path in sorted(Path("/kaggle/input").rglob("*"))[:50]:
 
 
 @dataclass(frozen=True)
-class Draft:
+class EditorForm:
     """The fields of the editor as they stand; the sources are texts with one name a word.
 
     Attributes:
@@ -778,8 +788,8 @@ class Draft:
 
     def fields(self, *, runs: bool) -> dict[str, Any]:
         """The fields of the API's call that saves it."""
-        offered = catalog().accelerators.get(self.machine)
-        kind = offered.kind if offered is not None else AcceleratorKind.CPU
+        accelerator = catalog().accelerators.get(self.machine)
+        kind = accelerator.kind if accelerator is not None else AcceleratorKind.CPU
         return {
             "newTitle": self.title,
             "text": self.text(),
@@ -802,16 +812,16 @@ class Draft:
         if self.is_script:
             return self.cells[0].source if self.cells else ""
         sources = {place: cell.source for place, cell in enumerate(self.cells)}
-        added = [(kind, source) for kind, source in self.added.items() if source.strip()]
-        return with_sources(self.base, sources, added)
+        new_cells = [(kind, source) for kind, source in self.added.items() if source.strip()]
+        return with_sources(self.base, sources, new_cells)
 
 
-def draft_of(view: KernelView, source: str, *, title: str = "") -> Draft:
+def draft_of(view: KernelView, source: str, *, title: str = "") -> EditorForm:
     """A version of a kernel, to be edited; with a title of its own if it is to be another kernel."""
     settings = view.version.settings
     is_script = settings.kernel_type == "script"
     inputs: dict[str, Any] = {name: " ".join(getattr(settings, name)) for name in _INPUTS}
-    return Draft(
+    return EditorForm(
         title=title or view.kernel.title,
         machine=settings.machine_shape,
         internet=settings.internet,
@@ -824,15 +834,15 @@ def draft_of(view: KernelView, source: str, *, title: str = "") -> Draft:
     )
 
 
-def new_draft(competition: str) -> Draft:
+def new_draft(competition: str) -> EditorForm:
     """A notebook to begin with, on the data of a competition if one is named."""
-    base = notebook_of(_FIRST_CODE, name="inputs")
-    return Draft(title="", competitions=competition, base=base, cells=tuple(source_cells(base)))
+    base = script_notebook(_FIRST_CODE, name="inputs")
+    return EditorForm(title="", competitions=competition, base=base, cells=tuple(source_cells(base)))
 
 
-def typed(draft: Draft, form: Mapping[str, str]) -> Draft:
+def apply_form(draft: EditorForm, form: Mapping[str, str]) -> EditorForm:
     """The draft with what somebody typed into its form."""
-    sources = {int(found[1]): text for name, text in form.items() if (found := _CELL.fullmatch(name))}
+    sources = {int(match[1]): text for name, text in form.items() if (match := _CELL.fullmatch(name))}
     cells = tuple(replace(cell, source=_lines(sources.get(n, ""))) for n, cell in enumerate(draft.cells))
     inputs: dict[str, Any] = {name: form.get(name, "") for name in _INPUTS}
     return replace(

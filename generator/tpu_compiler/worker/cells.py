@@ -25,7 +25,7 @@ class EnoughSeenError(BaseException):
 
 
 @dataclass(frozen=True)
-class Place:
+class CellLine:
     """A line of a cell, counted from 1; None where only the cell is known."""
 
     cell: str
@@ -33,18 +33,18 @@ class Place:
 
 
 @dataclass(frozen=True)
-class CodeCell:
-    """A cell: its name and its text; what `own` says is the kit's own, and no line of it is the notebook's."""
+class WorkerCell:
+    """A cell: its name and its text; what `is_internal` says is the kit's own, and no line of it is the notebook's."""
 
     name: str
     source: str
-    own: bool = False
+    is_internal: bool = False
 
 
 class Notebook:
     """The cells, and the shell that runs them."""
 
-    def __init__(self, cells: list[CodeCell]) -> None:
+    def __init__(self, cells: list[WorkerCell]) -> None:
         self.cells = cells
         self.running = 0
         notebook = self
@@ -68,14 +68,14 @@ class Notebook:
     def run_all(self, tell: Callable[[dict[str, Any]], None]) -> None:
         """Runs the cells until enough is seen; an error of the notebook's is told."""
         for number, cell in enumerate(self.cells):
-            tell({"progress": f"runs cell {cell.name}"} if not cell.own else {})
+            tell({"progress": f"runs cell {cell.name}"} if not cell.is_internal else {})
             error = self._run(number)
             if isinstance(error, EnoughSeenError):
                 return
             if error is not None:
                 place = self.place_of(error)
-                said = " ".join(str(error).split())[:_LONGEST_ERROR]
-                tell({"failed": f"{type(error).__name__}: {said}", "cell": place.cell, "line": place.line})
+                message = " ".join(str(error).split())[:_LONGEST_ERROR]
+                tell({"failed": f"{type(error).__name__}: {message}", "cell": place.cell, "line": place.line})
                 return
 
     def _run(self, number: int) -> BaseException | None:
@@ -85,34 +85,34 @@ class Notebook:
         error: BaseException | None = result.error_before_exec or result.error_in_exec
         return error
 
-    def place_of(self, error: BaseException) -> Place:
+    def place_of(self, error: BaseException) -> CellLine:
         """The deepest line of a cell that an exception passed through, or the running cell."""
-        if isinstance(error, SyntaxError) and error.filename and (found := _FILE.search(error.filename)):
-            return Place(self.cells[int(found[1])].name, error.lineno)
-        return self._deepest(error.__traceback__) or Place(self.cells[self.running].name, None)
+        if isinstance(error, SyntaxError) and error.filename and (match := _FILE.search(error.filename)):
+            return CellLine(self.cells[int(match[1])].name, error.lineno)
+        return self._deepest(error.__traceback__) or CellLine(self.cells[self.running].name, None)
 
-    def _deepest(self, traceback: TracebackType | None) -> Place | None:
+    def _deepest(self, traceback: TracebackType | None) -> CellLine | None:
         place = None
         while traceback is not None:
             place = self._place(traceback.tb_frame.f_code.co_filename, traceback.tb_lineno) or place
             traceback = traceback.tb_next
         return place
 
-    def calling_place(self) -> Place:
+    def calling_place(self) -> CellLine:
         """The line of a cell that the running code was called from."""
         frame: FrameType | None = sys._getframe(1)  # noqa: SLF001 - what inspect is made of, without reading files
         while frame is not None:
             if place := self._place(frame.f_code.co_filename, frame.f_lineno):
                 return place
             frame = frame.f_back
-        return Place(self.cells[self.running].name, None)
+        return CellLine(self.cells[self.running].name, None)
 
-    def place_in_text(self, text: str) -> Place | None:
+    def place_in_text(self, text: str) -> CellLine | None:
         """The last line of a cell that a compiler's text names."""
-        places = [self._numbered(int(found[1]), int(found[2])) for found in _IN_TEXT.finditer(text)]
+        places = [self._place_in_cell(int(match[1]), int(match[2])) for match in _IN_TEXT.finditer(text)]
         return next((place for place in reversed(places) if place), None)
 
-    def place_of_frames(self, frames: Any) -> Place | None:
+    def place_of_frames(self, frames: Any) -> CellLine | None:
         """The innermost line of a cell in the frames of a traceback of JAX's, the innermost of which comes first."""
         places = (self._place(frame.file_name, frame.line_num) for frame in frames)
         return next((place for place in places if place), None)
@@ -122,19 +122,19 @@ class Notebook:
         code = getattr(function, "__code__", None)
         return code is not None and self._place(code.co_filename, 1) is not None
 
-    def _place(self, filename: str, line: int) -> Place | None:
-        found = _FILE.search(filename)
-        return self._numbered(int(found[1]), line) if found else None
+    def _place(self, filename: str, line: int) -> CellLine | None:
+        match = _FILE.search(filename)
+        return self._place_in_cell(int(match[1]), line) if match else None
 
-    def _numbered(self, number: int, line: int) -> Place | None:
-        if number >= len(self.cells) or self.cells[number].own:
+    def _place_in_cell(self, number: int, line: int) -> CellLine | None:
+        if number >= len(self.cells) or self.cells[number].is_internal:
             return None
-        return Place(self.cells[number].name, line)
+        return CellLine(self.cells[number].name, line)
 
 
-def notebook_of(order: dict[str, Any]) -> Notebook:
+def load_notebook(order: dict[str, Any]) -> Notebook:
     """The notebook of an order, in a process that from now on refuses what Kaggle would."""
-    notebook = Notebook([CodeCell(cell["name"], cell["source"], cell["own"]) for cell in order["cells"]])
+    notebook = Notebook([WorkerCell(cell["name"], cell["source"], cell["own"]) for cell in order["cells"]])
     Guard(order["read_only"]).install()
     refuse_network()
     return notebook

@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from generator.tpu_compiler.worker.cells import CodeCell, Notebook, notebook_of
+from generator.tpu_compiler.worker.cells import Notebook, WorkerCell, load_notebook
 
 _ON_ONE_CORE = (
     "The notebook is TensorFlow's: its Keras model was compiled on JAX, for one core's share of the batch, so that the "
@@ -47,7 +47,7 @@ def main() -> None:
     """Does what the order on standard input says."""
     order = json.loads(sys.stdin.buffer.read())
     parent = Parent(order["events"], order["answers"])
-    notebook = notebook_of(order)
+    notebook = load_notebook(order)
     if _trains_with_torch_xla(notebook.cells):
         _torch(notebook, order, parent)
     elif _writes_tensorflow_steps(notebook.cells):
@@ -57,7 +57,7 @@ def main() -> None:
     parent.tell({"done": True})
 
 
-def _nodes(cells: Iterable[CodeCell]) -> Iterator[ast.AST]:
+def _nodes(cells: Iterable[WorkerCell]) -> Iterator[ast.AST]:
     """All that stands in the cells, without lines that are IPython's own."""
     for cell in cells:
         lines = cell.source.splitlines()
@@ -67,7 +67,7 @@ def _nodes(cells: Iterable[CodeCell]) -> Iterator[ast.AST]:
             continue
 
 
-def _trains_with_torch_xla(cells: Iterable[CodeCell]) -> bool:
+def _trains_with_torch_xla(cells: Iterable[WorkerCell]) -> bool:
     """Whether a cell imports PyTorch/XLA."""
     for node in _nodes(cells):
         names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
@@ -77,7 +77,7 @@ def _trains_with_torch_xla(cells: Iterable[CodeCell]) -> bool:
     return False
 
 
-def _writes_tensorflow_steps(cells: Iterable[CodeCell]) -> bool:
+def _writes_tensorflow_steps(cells: Iterable[WorkerCell]) -> bool:
     """Whether a cell has a training step of its own in TensorFlow; Keras's own is the same on JAX."""
     for node in _nodes(cells):
         if isinstance(node, ast.Attribute) and node.attr == "GradientTape":
@@ -135,10 +135,10 @@ def _jax(notebook: Notebook, order: dict[str, Any], parent: Parent) -> None:
     import jax
 
     from generator.tpu_compiler.worker.compiler import Compiler, StepCompilation
-    from generator.tpu_compiler.worker.steps import TpuMesh, Watch, import_keras
+    from generator.tpu_compiler.worker.steps import StepRecorder, TpuMesh, import_keras
 
     parent.tell({"progress": "starts JAX"})
-    watch = Watch(notebook, TpuMesh(_tpu_devices(order)), lambda text: parent.tell({"progress": text}))
+    watch = StepRecorder(notebook, TpuMesh(_tpu_devices(order)), lambda text: parent.tell({"progress": text}))
     watch.install()
     if any("keras" in cell.source for cell in notebook.cells):
         import_keras()

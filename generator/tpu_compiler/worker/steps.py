@@ -13,19 +13,19 @@ import jax.export
 import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec, Sharding, SingleDeviceSharding
 
-from generator.tpu_compiler.worker.cells import EnoughSeenError, Notebook, Place
+from generator.tpu_compiler.worker.cells import CellLine, EnoughSeenError, Notebook
 
 # A step as it was called, and which of its arguments are the batch.
 
 
 @dataclass
-class Step:
+class StepCall:
     """A step as it was called: `arguments` are the leaves of its arguments, of which `batch` are those of the batch."""
 
     name: str
-    what: str
+    kind: str
     framework: str
-    place: Place
+    place: CellLine
     lower: Callable[[list[Any]], Any]
     export: Callable[[list[Any]], Any]
     trace: Callable[[list[Any]], Any]
@@ -33,13 +33,13 @@ class Step:
     batch: list[int]
     is_mapped: bool = False
     parameters: int = 0
-    lowered: Any = None
+    lowering: Any = None
     error: Exception | None = None
     shapes: dict[str, None] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        seen = [str(tuple(self.arguments[place].shape)) for place in self.batch[:3]]
-        self.shapes[", ".join(seen)] = None  # in the order in which they come
+        batch_shapes = [str(tuple(self.arguments[place].shape)) for place in self.batch[:3]]
+        self.shapes[", ".join(batch_shapes)] = None  # in the order in which they come
 
     @property
     def cores(self) -> int:
@@ -82,7 +82,7 @@ class Step:
         ]
 
 
-def model_of(fun: Any) -> Any:
+def keras_model(fun: Any) -> Any:
     """The Keras model that a step of Keras's own belongs to."""
     owner = getattr(fun, "__self__", None)
     if owner is None and (getattr(fun, "__module__", "") or "").startswith("keras."):
@@ -97,19 +97,19 @@ def batch_places(leaves: list[Any], tree: Any, *, is_keras: bool, is_mapped: boo
         state = tree.children()[0].children()[0].num_leaves
         return [place for place in arrays if place >= state]
     if not is_mapped:
-        found = [place for place in arrays if _is_split(leaves[place])]
-        found = found or [place for place in arrays if isinstance(leaves[place], np.ndarray)]
+        places = [place for place in arrays if _is_split(leaves[place])]
+        places = places or [place for place in arrays if isinstance(leaves[place], np.ndarray)]
     else:
-        found = []
-    if not found and arrays:  # the last arguments of one length
+        places = []
+    if not places and arrays:  # the last arguments of one length
         axis = 1 if is_mapped else 0
         length = leaves[arrays[-1]].shape[: axis + 1]
         for place in reversed(arrays):
             if leaves[place].shape[: axis + 1] != length:
                 break
-            found.append(place)
-        found.reverse()
-    return found
+            places.append(place)
+        places.reverse()
+    return places
 
 
 def _is_split(leaf: Any) -> bool:
@@ -180,13 +180,17 @@ class TpuMesh:
 
     def tree(self, shardings: Any) -> Any:
         """A tree of shardings on these devices."""
-        return jax.tree.map(self.sharding, shardings, is_leaf=lambda each: each is None or isinstance(each, Sharding))
+        return jax.tree.map(self.sharding, shardings, is_leaf=lambda node: node is None or isinstance(node, Sharding))
 
     def abstract(self, leaves: list[Any]) -> list[Any]:
         """Shapes in place of arrays; what lies on no mesh goes along with what does."""
-        named = [leaf.sharding for leaf in leaves if _is_on_a_mesh(leaf)]
+        named_shardings = [leaf.sharding for leaf in leaves if _is_on_a_mesh(leaf)]
         first = self.devices[0] if self.devices else jax.devices()[0]
-        alone: Any = NamedSharding(self.mesh(named[0].mesh), PartitionSpec()) if named else SingleDeviceSharding(first)
+        alone: Any = (
+            NamedSharding(self.mesh(named_shardings[0].mesh), PartitionSpec())
+            if named_shardings
+            else SingleDeviceSharding(first)
+        )
         return [shape_of(leaf, self.sharding(leaf.sharding) if _is_on_a_mesh(leaf) else alone) for leaf in leaves]
 
 
@@ -214,15 +218,15 @@ _TRAINS = re.compile(r"step|update|train")
 _WATCHED_SECONDS = 20.0  # after the last new step; by then an epoch's last batch has come, or is not waited for
 
 
-class Watch:
+class StepRecorder:
     """The steps of a notebook, as they are called."""
 
-    def __init__(self, notebook: Notebook, mesh: TpuMesh, told: Callable[[str], None]) -> None:
+    def __init__(self, notebook: Notebook, mesh: TpuMesh, tell: Callable[[str], None]) -> None:
         self.notebook = notebook
         self.mesh = mesh
-        self.steps: list[Step] = []
+        self.steps: list[StepCall] = []
         self.is_complete = True
-        self._told = told
+        self._tell = tell
         self._last = 0.0
         self._jit, self._pmap = jax.jit, jax.pmap
 
@@ -244,12 +248,12 @@ class Watch:
         def decorate(fun: Any = None, *arguments: Any, **options: Any) -> Any:
             options |= dict(zip(("axis_name",), arguments, strict=True)) if arguments else {}  # of jax.pmap alone
             if fun is None:
-                return lambda decorated: decorate(decorated, **options)
+                return lambda target: decorate(target, **options)
             return WatchedFunction(self, real, fun, options, is_mapped=is_mapped)
 
         return decorate
 
-    def what(self, fun: Any, options: dict[str, Any]) -> str | None:
+    def step_kind(self, fun: Any, options: dict[str, Any]) -> str | None:
         """The kind of step that a function is, or None if it is none."""
         module, name = getattr(fun, "__module__", "") or "", getattr(fun, "__name__", "")
         if name in _KERAS and (hasattr(fun, "__self__") or module.startswith("keras.")):
@@ -260,26 +264,28 @@ class Watch:
             return None
         if _TRAINS.search(name) and not re.search(r"predict|eval|infer|test|valid", name):
             return "train"
-        donated = (options.get("donate_argnums"), options.get("donate_argnames"))
-        if any(each not in (None, ()) for each in donated):
+        donations = (options.get("donate_argnums"), options.get("donate_argnames"))
+        if any(donation not in (None, ()) for donation in donations):
             return "train"
         return "predict" if re.search(r"predict|infer", name) else name if _STEP.search(name) else None
 
-    def catch(self, step: Step) -> None:
+    def catch(self, step: StepCall) -> None:
         """Lowers a step, and keeps it with what came of that."""
-        same = [each for each in self.steps if each.name == step.name and each.place == step.place]
-        if same:
-            same[0].shapes |= step.shapes
+        matches = [
+            candidate for candidate in self.steps if candidate.name == step.name and candidate.place == step.place
+        ]
+        if matches:
+            matches[0].shapes |= step.shapes
             return
-        self._told(f"lowers the step {step.name}")
+        self._tell(f"lowers the step {step.name}")
         try:
-            step.lowered = self.lowered(step, step.arguments)
+            step.lowering = self.lower(step, step.arguments)
         except Exception as error:  # noqa: BLE001 - the notebook's own code is traced here
             step.error = error
         self.steps.append(step)
         self._last = time.monotonic()
 
-    def lowered(self, step: Step, arguments: list[Any]) -> Any:
+    def lower(self, step: StepCall, arguments: list[Any]) -> Any:
         """The step with these arguments, as the TPU's compiler takes it."""
         self.is_lowering = True
         try:
@@ -293,7 +299,7 @@ class Watch:
         Raises:
             EnoughSeenError: That is so.
         """
-        kinds = {step.what for step in self.steps}
+        kinds = {step.kind for step in self.steps}
         if self._last and time.monotonic() - self._last > _WATCHED_SECONDS:
             self.is_complete = False
             raise EnoughSeenError
@@ -304,67 +310,71 @@ class Watch:
 class WatchedFunction:
     """A function under `jax.jit` or `jax.pmap`, whose calls are seen."""
 
-    def __init__(self, watch: Watch, real: Any, fun: Any, options: dict[str, Any], *, is_mapped: bool) -> None:
+    def __init__(self, watch: StepRecorder, real: Any, fun: Any, options: dict[str, Any], *, is_mapped: bool) -> None:
         self._watch, self._real, self._fun, self._options = watch, real, fun, options
         self._is_mapped = is_mapped
-        self._jitted = real(fun, **options)
+        self._jit_function = real(fun, **options)
         # That of a jitted function knows which of its arguments are static.
-        self._eval_shape = getattr(self._jitted, "eval_shape", None) or functools.partial(jax.eval_shape, self._jitted)
+        self._eval_shape = getattr(self._jit_function, "eval_shape", None) or functools.partial(
+            jax.eval_shape, self._jit_function
+        )
         self._results: dict[Any, Any] = {}
         functools.update_wrapper(self, fun, updated=())
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._jitted, name)
+        return getattr(self._jit_function, name)
 
     def __get__(self, instance: Any, kind: Any = None) -> Any:
         return self if instance is None else functools.partial(self, instance)
 
-    def __call__(self, *arguments: Any, **named: Any) -> Any:
+    def __call__(self, *arguments: Any, **keywords: Any) -> Any:
         """Catches a step, or calls the function."""
-        what = self._watch.what(self._fun, self._options)
-        leaves, tree = jax.tree.flatten((arguments, named))
-        if what is None or any(isinstance(leaf, jax.core.Tracer) for leaf in leaves):
-            return self._jitted(*arguments, **named)
+        kind = self._watch.step_kind(self._fun, self._options)
+        leaves, tree = jax.tree.flatten((arguments, keywords))
+        if kind is None or any(isinstance(leaf, jax.core.Tracer) for leaf in leaves):
+            return self._jit_function(*arguments, **keywords)
         key = tuple((getattr(leaf, "shape", None), str(getattr(leaf, "dtype", type(leaf)))) for leaf in leaves)
         if key not in self._results:
             # A step that has an error of its own raises it here, as it would on a TPU.
-            shapes = self._eval_shape(*arguments, **named)
-            if what != "evaluate":
-                self._watch.catch(self._step(what, leaves, tree))
+            shapes = self._eval_shape(*arguments, **keywords)
+            if kind != "evaluate":
+                self._watch.catch(self._step(kind, leaves, tree))
             self._results[key] = _stand_ins(shapes, leaves)
-        elif what != "evaluate":
+        elif kind != "evaluate":
             self._watch.end_if_seen()
         return self._results[key]
 
-    def _step(self, what: str, leaves: list[Any], tree: Any) -> Step:
+    def _step(self, kind: str, leaves: list[Any], tree: Any) -> StepCall:
         mesh = self._watch.mesh
         options = dict(self._options)
         options |= {name: mesh.tree(value) for name, value in options.items() if name.endswith("_shardings")}
         if self._is_mapped and mesh.devices:
             options["devices"] = mesh.devices
-        jitted = self._real(self._fun, **options)
+        jit_function = self._real(self._fun, **options)
 
-        def export(*arguments: Any, **named: Any) -> Any:
+        def export(*arguments: Any, **keywords: Any) -> Any:
             # What jax.pmap gives cannot be exported.
-            return None if self._is_mapped else jax.export.export(jitted, platforms=["tpu"])(*arguments, **named)
+            return (
+                None if self._is_mapped else jax.export.export(jit_function, platforms=["tpu"])(*arguments, **keywords)
+            )
 
-        def called(with_arguments: Callable[..., Any]) -> Callable[[list[Any]], Any]:
+        def adapt(with_arguments: Callable[..., Any]) -> Callable[[list[Any]], Any]:
             def call(abstract: list[Any]) -> Any:
-                arguments, named = jax.tree.unflatten(tree, abstract)
-                return with_arguments(*arguments, **named)
+                arguments, keywords = jax.tree.unflatten(tree, abstract)
+                return with_arguments(*arguments, **keywords)
 
             return call
 
         abstract = [shape_of(leaf) for leaf in leaves] if self._is_mapped else mesh.abstract(leaves)
-        model = model_of(self._fun)
-        return Step(
-            name=getattr(self._fun, "__name__", what),
-            what=what,
+        model = keras_model(self._fun)
+        return StepCall(
+            name=getattr(self._fun, "__name__", kind),
+            kind=kind,
             framework="keras" if model is not None else "jax",
             place=self._watch.notebook.calling_place(),
-            lower=called(jitted.lower),
-            export=called(export),
-            trace=called(getattr(jitted, "trace", jitted.lower)),
+            lower=adapt(jit_function.lower),
+            export=adapt(export),
+            trace=adapt(getattr(jit_function, "trace", jit_function.lower)),
             arguments=abstract,
             batch=batch_places(leaves, tree, is_keras=model is not None, is_mapped=self._is_mapped),
             is_mapped=self._is_mapped,
@@ -376,9 +386,9 @@ def _stand_ins(shapes: Any, leaves: list[Any]) -> Any:
     """Arrays of these shapes: where an argument has one, that argument, for it lies on the right devices."""
     arguments = {(leaf.shape, leaf.dtype): leaf for leaf in reversed(leaves) if isinstance(leaf, jax.Array)}
 
-    def stand_in(each: Any) -> Any:
-        found = arguments.get((each.shape, each.dtype))
-        return jax.numpy.zeros(each.shape, each.dtype) if found is None else found
+    def stand_in(struct: Any) -> Any:
+        argument = arguments.get((struct.shape, struct.dtype))
+        return jax.numpy.zeros(struct.shape, struct.dtype) if argument is None else argument
 
     return jax.tree.map(stand_in, shapes)
 

@@ -15,7 +15,7 @@ from jax.extend.mlir.dialects import stablehlo
 from jax.sharding import Mesh, NamedSharding, PartitionSpec, SingleDeviceSharding
 
 from generator.tpu_compiler.worker.compiler import program_of_length
-from generator.tpu_compiler.worker.steps import Step
+from generator.tpu_compiler.worker.steps import StepCall
 from generator.tpu_compiler.worker.torch_steps import CaughtStep, Shape, TorchWatch
 
 _mlir = xla_client._xla.mlir  # noqa: SLF001 - jaxlib has no other name for it
@@ -36,28 +36,37 @@ class TorchSteps:
 
     def __init__(self, watch: TorchWatch, devices: list[Any], catch_again: CatchAgain) -> None:
         self.notebook, self.is_complete = watch.notebook, watch.is_complete
-        self._caught, self._devices, self._catch_again = watch.caught, devices, catch_again
-        self.steps = [_as_step(caught, _mlir.hlo_to_stablehlo(caught.program), devices) for caught in watch.caught]
+        self._caught_steps, self._devices, self._catch_again = watch.caught_steps, devices, catch_again
+        self.steps = [
+            _as_step(caught_step, _mlir.hlo_to_stablehlo(caught_step.program), devices)
+            for caught_step in watch.caught_steps
+        ]
         for step in self.steps:
-            step.lowered = step.lower(step.arguments)
+            step.lowering = step.lower(step.arguments)
 
-    def lowered(self, step: Step, arguments: list[Any]) -> Any:
+    def lower(self, step: StepCall, arguments: list[Any]) -> Any:
         """The step with these arguments, of which those of the batch may have another length, as the compiler takes it.
 
         Raises:
             ValueError: The step takes no other batch.
         """
-        caught = next(each for each in self._caught if (each.what, each.place) == (step.what, step.place))
+        caught_step = next(
+            candidate
+            for candidate in self._caught_steps
+            if (candidate.kind, candidate.place) == (step.kind, step.place)
+        )
         again, error = self._caught_again
-        other = next((each for each in again if (each.what, each.place) == (step.what, step.place)), None)
-        if other is None or (error and other.calls == 1 < caught.calls):
+        other_step = next(
+            (candidate for candidate in again if (candidate.kind, candidate.place) == (step.kind, step.place)), None
+        )
+        if other_step is None or (error and other_step.calls == 1 < caught_step.calls):
             raise ValueError(error or "with another it is not called")
-        if not {*other.batch} <= {*caught.batch}:
+        if not {*other_step.batch} <= {*caught_step.batch}:
             raise ValueError("with a smaller one, something else has the size of a batch")
-        programs = dict(_length_and_text(each, other.batch[0]) for each in (caught, other))
+        programs = dict(_length_and_text(candidate, other_step.batch[0]) for candidate in (caught_step, other_step))
         code = program_of_length(programs, arguments[step.batch[0]].shape[0])
-        made = _as_step(other, code, self._devices)
-        return made.lower(made.arguments)
+        new_step = _as_step(other_step, code, self._devices)
+        return new_step.lower(new_step.arguments)
 
     @cached_property
     def _caught_again(self) -> tuple[list[CaughtStep], str]:
@@ -71,22 +80,22 @@ class TorchSteps:
         )
 
 
-def _length_and_text(caught: CaughtStep, batch: int) -> tuple[int, str]:
+def _length_and_text(caught_step: CaughtStep, batch: int) -> tuple[int, str]:
     """The length of a step's argument in the place `batch`, and the step's program."""
     with make_ir_context():
-        text = str(ir.Module.parse(_mlir.hlo_to_stablehlo(caught.program)))
+        text = str(ir.Module.parse(_mlir.hlo_to_stablehlo(caught_step.program)))
     ((inputs, _),) = _MAIN.findall(text)
     return _shapes(inputs)[batch].shape[0], text
 
 
-def _as_step(caught: CaughtStep, code: bytes | str, devices: list[Any]) -> Step:
+def _as_step(caught_step: CaughtStep, code: bytes | str, devices: list[Any]) -> StepCall:
     """The step, with its arguments on these devices: the batch is split, and the rest may be overwritten."""
-    cores, parts = caught.cores, caught.parts
+    cores, parts = caught_step.cores, caught_step.parts
     portable, inputs, outputs = _portable(code)
     function = jax.jit(
-        _exported(portable, inputs, outputs, cores, devices[0].platform).call,
+        _export(portable, inputs, outputs, cores, devices[0].platform).call,
         # As PyTorch/XLA does with what is changed in its place.
-        donate_argnums=tuple(place for place in range(len(inputs)) if place not in caught.batch),
+        donate_argnums=tuple(place for place in range(len(inputs)) if place not in caught_step.batch),
     )
     split: Any
     whole: Any
@@ -95,22 +104,22 @@ def _as_step(caught: CaughtStep, code: bytes | str, devices: list[Any]) -> Step:
         split, whole = NamedSharding(mesh, PartitionSpec("batch")), NamedSharding(mesh, PartitionSpec())
     else:
         split = whole = SingleDeviceSharding(devices[0])
-    step = Step(
-        name=caught.what,
-        what=caught.what,
+    step = StepCall(
+        name=caught_step.kind,
+        kind=caught_step.kind,
         framework="torch",
-        place=caught.place,
+        place=caught_step.place,
         lower=lambda arguments: function.lower(*arguments),
         export=lambda _arguments: None,
         trace=lambda arguments: function.trace(*arguments),
         arguments=[
-            jax.ShapeDtypeStruct(each.shape, each.dtype, sharding=split if place in caught.batch else whole)
-            for place, each in enumerate(inputs)
+            jax.ShapeDtypeStruct(array.shape, array.dtype, sharding=split if place in caught_step.batch else whole)
+            for place, array in enumerate(inputs)
         ],
-        batch=caught.batch,
-        parameters=caught.parameters,
+        batch=caught_step.batch,
+        parameters=caught_step.parameters,
     )
-    step.shapes = caught.shapes
+    step.shapes = caught_step.shapes
     return step
 
 
@@ -140,7 +149,7 @@ def _dtype(kind: str) -> Any:
     return jax.numpy.dtype("bool" if kind == "i1" else _KINDS[letters] + kind.removeprefix(letters))
 
 
-def _exported(code: bytes, inputs: list[Any], outputs: list[Any], cores: int, platform: str) -> Any:
+def _export(code: bytes, inputs: list[Any], outputs: list[Any], cores: int, platform: str) -> Any:
     of_inputs, of_outputs = (None,) * len(inputs), (None,) * len(outputs)
     return jax.export.Exported(
         fun_name="step",

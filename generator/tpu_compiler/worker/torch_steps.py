@@ -27,7 +27,7 @@ from _XLAC import _xla_step_marker as run_pending
 from _XLAC import _xla_tensors_from_aten as upload
 from torch.overrides import TorchFunctionMode
 
-from generator.tpu_compiler.worker.cells import EnoughSeenError, Notebook, Place, notebook_of
+from generator.tpu_compiler.worker.cells import CellLine, EnoughSeenError, Notebook, load_notebook
 
 # The operations that PyTorch/XLA leaves to the host, and the lines of a notebook that call for them.
 
@@ -38,7 +38,7 @@ class HostWatch(TorchFunctionMode):
     def __init__(self, notebook: Notebook) -> None:
         super().__init__()
         self._notebook = notebook
-        self.places: dict[str, Place] = {}
+        self.places: dict[str, CellLine] = {}
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Calls a function of PyTorch's, and looks whether the host had to do a part of it."""
@@ -79,8 +79,8 @@ Shape = tuple[int, ...]
 class CaughtStep:
     """A step as it was pending: `batch` are the places of the batch among the parameters of its program."""
 
-    what: str
-    place: Place
+    kind: str
+    place: CellLine
     program: bytes = b""
     batch: list[int] = field(default_factory=list)
     parts: int = 1
@@ -100,20 +100,20 @@ class TorchWatch:
     def __init__(
         self,
         notebook: Notebook,
-        told: Callable[[dict[str, Any]], None],
+        tell: Callable[[dict[str, Any]], None],
         *,
         lengths: Mapping[Shape, int] | None = None,
-        wanted: set[tuple[str, Place]] | None = None,
+        targets: set[tuple[str, CellLine]] | None = None,
     ) -> None:
         self.notebook = notebook
-        self._lengths, self._wanted = lengths or {}, wanted
+        self._lengths, self._targets = lengths or {}, targets
         self._lengths_here = {length: shape[0] for shape, length in self._lengths.items()}
-        self.caught: list[CaughtStep] = []
+        self.caught_steps: list[CaughtStep] = []
         self.is_complete = True
         self.is_on_one_core = False
-        self._told = told
+        self._tell = tell
         self._last = 0.0
-        self._trains: Place | None = None  # where the pending backward was called
+        self._trains: CellLine | None = None  # where the pending backward was called
         self._moves_model = False
         self._uploads: set[Shape] = set()
         self._host = HostWatch(notebook)
@@ -124,35 +124,35 @@ class TorchWatch:
         self._stand_in_for_fetching()
         backward, move, to = torch.autograd.backward, torch.nn.Module.to, torch.Tensor.to
 
-        def watched_backward(*arguments: Any, **named: Any) -> Any:
+        def watched_backward(*arguments: Any, **keywords: Any) -> Any:
             self._trains = self.notebook.calling_place()
-            return backward(*arguments, **named)
+            return backward(*arguments, **keywords)
 
-        def move_model(model: Any, *arguments: Any, **named: Any) -> Any:
+        def move_model(model: Any, *arguments: Any, **keywords: Any) -> Any:
             self._moves_model = True
             try:
-                return move(model, *arguments, **named)
+                return move(model, *arguments, **keywords)
             finally:
                 self._moves_model = False
 
-        def watched_to(tensor: Any, *arguments: Any, **named: Any) -> Any:
-            way = tensor.device.type, _device_type(arguments, named)
+        def watched_to(tensor: Any, *arguments: Any, **keywords: Any) -> Any:
+            way = tensor.device.type, _device_type(arguments, keywords)
             if way == ("xla", "cpu"):
-                zeros = self._fetched(tensor)
+                zeros = self._zeros_for(tensor)
                 tensor = tensor if zeros is None else zeros
             elif way == ("cpu", "xla") and not self._moves_model:
                 tensor = self._of_other_length(tensor)
                 self._uploads.add(tuple(tensor.shape))
-            return to(tensor, *arguments, **named)
+            return to(tensor, *arguments, **keywords)
 
-        def watched_upload(tensors: Any, *arguments: Any, **named: Any) -> Any:
+        def watched_upload(tensors: Any, *arguments: Any, **keywords: Any) -> Any:
             tensors = [self._of_other_length(tensor) for tensor in tensors]
             self._uploads.update(tuple(tensor.shape) for tensor in tensors)
-            return upload(tensors, *arguments, **named)
+            return upload(tensors, *arguments, **keywords)
 
-        def in_this_process(fn: Callable[..., Any], args: Any = (), *_arguments: Any, **_named: Any) -> None:
+        def in_this_process(fn: Callable[..., Any], args: Any = (), *_arguments: Any, **_keywords: Any) -> None:
             self.is_on_one_core = True
-            self._told({"unknown": _ON_ONE_CORE})
+            self._tell({"unknown": _ON_ONE_CORE})
             fn(0, *args)
 
         _put(torch.autograd, "backward", watched_backward)
@@ -168,9 +168,9 @@ class TorchWatch:
         for name in ("cpu", "item", "tolist", "__float__", "__int__", "__bool__"):
             real = getattr(torch.Tensor, name)
 
-            def fetch(tensor: Any, *arguments: Any, real: Any = real, **named: Any) -> Any:
-                zeros = self._fetched(tensor) if tensor.device.type == "xla" else None
-                return real(tensor if zeros is None else zeros, *arguments, **named)
+            def fetch(tensor: Any, *arguments: Any, real: Any = real, **keywords: Any) -> Any:
+                zeros = self._zeros_for(tensor) if tensor.device.type == "xla" else None
+                return real(tensor if zeros is None else zeros, *arguments, **keywords)
 
             _put(torch.Tensor, name, fetch)
 
@@ -181,7 +181,7 @@ class TorchWatch:
             return tensor
         return (tensor if length < len(tensor) else torch.cat([tensor, tensor]))[:length]
 
-    def _marker(self, device: str, *arguments: Any, **named: Any) -> None:
+    def _marker(self, device: str, *arguments: Any, **keywords: Any) -> None:
         """Takes the place of compiling and running what is pending."""
         live = _live_tensors()
         pending = [tensor for tensor in live if _state(tensor) == "pending"]
@@ -190,41 +190,44 @@ class TorchWatch:
             self._trains = None
         elif pending and _COMPUTES.search(as_text(pending)):
             self._catch("predict", self.notebook.calling_place(), pending, live)
-        if self.caught:
+        if self.caught_steps:
             # What follows a step that was not run cannot run either.
             clear_pending(str(torch_xla.device()))
-        run_pending(device, *arguments, **named)
+        run_pending(device, *arguments, **keywords)
         self._end_if_seen()
 
-    def _fetched(self, tensor: Any) -> Any:
+    def _zeros_for(self, tensor: Any) -> Any:
         """Zeros of the CPU, where a tensor would have to be computed; None where it is there, or is no step's."""
         state = _state(tensor)
         if state == "pending" and _COMPUTES.search(as_text([tensor])):
             if not torch.is_grad_enabled():
                 self._catch("predict", self.notebook.calling_place(), [tensor], _live_tensors())
                 self._end_if_seen()
-        elif state == "there" or not self.caught:
+        elif state == "there" or not self.caught_steps:
             return None
         # The host has the notebook's own batch, and may compare.
         lengths = [self._lengths_here.get(length, length) for length in tensor.shape[:1]]
         return torch.zeros((*lengths, *tensor.shape[1:]), dtype=tensor.dtype)
 
-    def _catch(self, what: str, place: Place, pending: list[Any], live: list[Any]) -> None:
+    def _catch(self, step_kind: str, place: CellLine, pending: list[Any], live: list[Any]) -> None:
         text = as_text(pending)
         inputs = {int(number): (kind, shape, split) for kind, shape, number, split in _PARAMETER.findall(_entry(text))}
         uploads = [number for number, (_, shape, _) in inputs.items() if shape and _numbers(shape) in self._uploads]
         # Beside a batch the weights of classes are uploaded, or what has the shape of those.
         length = max((_numbers(inputs[number][1]) for number in uploads), key=math.prod, default=(0,))[0]
-        sent = [number for number in uploads if _numbers(inputs[number][1])[0] == length]
+        batch_uploads = [number for number in uploads if _numbers(inputs[number][1])[0] == length]
         # Weights can be split over their first axis as well, and a batch be made on the device.
         split = [number for number, (_, _, split) in inputs.items() if _parts(split) > 1]
-        batch = sorted({*split} & {*sent}) or sorted(split or sent)
+        batch = sorted({*split} & {*batch_uploads}) or sorted(split or batch_uploads)
         shapes = ", ".join(str(_numbers(inputs[number][1])) for number in batch[:3])
-        step = next((each for each in self.caught if (each.what, each.place) == (what, place)), None)
+        step = next(
+            (candidate for candidate in self.caught_steps if (candidate.kind, candidate.place) == (step_kind, place)),
+            None,
+        )
         if step is None:
-            step = CaughtStep(what, place)
-            self.caught.append(step)
-            self._told({"progress": f"catches the step {what}"})
+            step = CaughtStep(step_kind, place)
+            self.caught_steps.append(step)
+            self._tell({"progress": f"catches the step {step_kind}"})
         if shapes not in step.shapes or step.calls < _CALLS:
             self._last = time.monotonic()
         step.shapes[shapes] = None
@@ -233,21 +236,23 @@ class TorchWatch:
             step.program, step.batch = as_proto(pending), batch
             step.parts = max((_parts(inputs[number][2]) for number in batch), default=1)
             step.cores = max((_cores(split) for _, _, split in inputs.values()), default=1)
-            step.parameters = sum(each.numel() for each in live if isinstance(each, torch.nn.Parameter))
+            step.parameters = sum(tensor.numel() for tensor in live if isinstance(tensor, torch.nn.Parameter))
         # What the host does slows every step down: its line is looked for in the second.
         if step.calls == 1 and not self._host.places and xla_metrics.executed_fallback_ops():
             self._host.__enter__()
 
     def tell_what_the_host_does(self) -> None:
         """Tells of the operations that PyTorch/XLA left to the host, at the lines that called for them."""
-        for step in self.caught[:1]:
+        for step in self.caught_steps[:1]:
             for name in sorted(set(xla_metrics.executed_fallback_ops()) - {_LOSS_THAT_IS_READ}):
                 place = self._host.places.get(name, step.place)
-                self._told({"on_host": name, "step": step.what, "cell": place.cell, "line": place.line})
+                self._tell({"on_host": name, "step": step.kind, "cell": place.cell, "line": place.line})
 
     def _end_if_seen(self) -> None:
-        seen = {(step.what, step.place) for step in self.caught if step.what != "train" or step.calls >= _CALLS}
-        if {"train", "predict"} <= {what for what, _ in seen} or (self._wanted and self._wanted <= seen):
+        step_keys = {
+            (step.kind, step.place) for step in self.caught_steps if step.kind != "train" or step.calls >= _CALLS
+        }
+        if {"train", "predict"} <= {kind for kind, _ in step_keys} or (self._targets and self._targets <= step_keys):
             raise EnoughSeenError
         if self._last and time.monotonic() - self._last > _WATCHED_SECONDS:
             self.is_complete = False
@@ -259,10 +264,10 @@ def _put(owner: Any, name: str, stand_in: Any) -> None:
     setattr(owner, name, stand_in)
 
 
-def _device_type(arguments: tuple[Any, ...], named: dict[str, Any]) -> str | None:
+def _device_type(arguments: tuple[Any, ...], keywords: dict[str, Any]) -> str | None:
     """The kind of device that Tensor.to, called so, is to copy to; None if it stays on its own."""
-    for each in (*arguments, *named.values()):
-        device = getattr(each, "device", each)
+    for argument in (*arguments, *keywords.values()):
+        device = getattr(argument, "device", argument)
         if isinstance(device, str | torch.device):
             return torch.device(device).type
     return None
@@ -281,22 +286,22 @@ def _keep_device() -> None:
 
 def _live_tensors() -> list[Any]:
     """The tensors of the device that Python holds, in the order in which they came to be."""
-    found: dict[int, Any] = {}
-    for each in gc.get_objects():
-        if issubclass(type(each), torch.Tensor) and each.device.type == "xla":
-            held = getattr(each, "global_tensor", each)  # of what mark_sharding returns
-            for tensor in (held, held.grad if held.is_leaf else None):
+    tensors: dict[int, Any] = {}
+    for candidate in gc.get_objects():
+        if issubclass(type(candidate), torch.Tensor) and candidate.device.type == "xla":
+            global_tensor = getattr(candidate, "global_tensor", candidate)  # of what mark_sharding returns
+            for tensor in (global_tensor, global_tensor.grad if global_tensor.is_leaf else None):
                 if tensor is not None:
-                    found[identity_of(tensor)] = tensor
-    return [found[identity] for identity in sorted(found)]
+                    tensors[identity_of(tensor)] = tensor
+    return [tensors[identity] for identity in sorted(tensors)]
 
 
 def _state(tensor: Any) -> str:
     """Whether a tensor is "pending", "there", or would be if its step had been "skipped"."""
-    told = told_of(tensor)
-    if _NODE.search(told):
+    debug_info = told_of(tensor)
+    if _NODE.search(debug_info):
         return "pending"
-    return "skipped" if _NO_DATA in told else "there"
+    return "skipped" if _NO_DATA in debug_info else "there"
 
 
 def _entry(text: str) -> str:
@@ -305,14 +310,14 @@ def _entry(text: str) -> str:
 
 def _parts(sharding: str) -> int:
     """Into how many parts the first axis is split."""
-    found = _SPLIT.search(sharding)
-    return _numbers(found[1])[0] if found else 1
+    match = _SPLIT.search(sharding)
+    return _numbers(match[1])[0] if match else 1
 
 
 def _cores(sharding: str) -> int:
     """The devices that a sharding is over."""
-    found = _SPLIT.search(sharding)
-    return math.prod(_numbers(found[1])) if found else 1
+    match = _SPLIT.search(sharding)
+    return math.prod(_numbers(match[1])) if match else 1
 
 
 def _numbers(shape: str) -> Shape:
@@ -339,7 +344,7 @@ class SecondRun:
         """Returns the steps with batches of other lengths, by their shapes, and the error that ended the notebook."""
         self.tell({"progress": "runs the cells again, with another batch"})
         kinds = ("train", "predict") if self.order["predict"] else ("train",)
-        wanted = {(each.what, each.place) for each in self.watch.caught if each.what in kinds}
+        targets = {(step.kind, step.place) for step in self.watch.caught_steps if step.kind in kinds}
         namespace = self.watch.notebook.namespace
         namespace.clear()  # or its data are in memory twice
         namespace["__spec__"] = None  # multiprocessing asks for that of __main__
@@ -348,25 +353,25 @@ class SecondRun:
             (shutil.rmtree if entry.is_dir() and not entry.is_symlink() else os.unlink)(entry)
         context = get_context("spawn")
         receiving, sending = context.Pipe(duplex=False)
-        process = context.Process(target=_run, args=(sending, self.order, dict(lengths), wanted))
+        process = context.Process(target=_run, args=(sending, self.order, dict(lengths), targets))
         process.start()
         sending.close()
         try:
-            caught: Caught = receiving.recv()
+            outcome: Caught = receiving.recv()
         except EOFError:
             return [], "the process that ran the cells again died, perhaps for want of memory"
         else:
-            return caught
+            return outcome
         finally:
             process.kill()  # the notebook may have left threads that wait for ever
 
 
 def _run(
-    sending: Connection, order: dict[str, Any], lengths: Mapping[Shape, int], wanted: set[tuple[str, Place]]
+    sending: Connection, order: dict[str, Any], lengths: Mapping[Shape, int], targets: set[tuple[str, CellLine]]
 ) -> None:
-    notebook, told = notebook_of(order), list[dict[str, Any]]()
-    watch = TorchWatch(notebook, told.append, lengths=lengths, wanted=wanted)
+    notebook, events = load_notebook(order), list[dict[str, Any]]()
+    watch = TorchWatch(notebook, events.append, lengths=lengths, targets=targets)
     watch.install()
-    notebook.run_all(told.append)
-    failed = [f"{each['cell']}, line {each['line']}: {each['failed']}" for each in told if "failed" in each]
-    sending.send((watch.caught, "".join(failed)))
+    notebook.run_all(events.append)
+    failures = [f"{event['cell']}, line {event['line']}: {event['failed']}" for event in events if "failed" in event]
+    sending.send((watch.caught_steps, "".join(failures)))
