@@ -235,7 +235,7 @@ def test_results_that_came_with_a_workspace_are_not_emptied(tmp_path: Path) -> N
 
     with pytest.raises(OutputError, match="holds files that no `tandem run` wrote there"), sent.lock():
         pass
-    with sent.locked([Role.INFER]), pytest.raises(OutputError, match="holds files that no `tandem run` wrote"):
+    with sent.lock([Role.INFER]), pytest.raises(OutputError, match="holds files that no `tandem run` wrote"):
         sent.empty(Role.TRAIN)
 
     assert (sent.working(Role.TRAIN) / "weights.h5").read_text() == "nine hours on a TPU"

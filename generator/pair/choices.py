@@ -380,7 +380,7 @@ def choices_toml(choices: Choices, *, existing: str | None = None, may_leave_ope
             section[key] = _inline_table(choice)
     # All knobs of a file are the user's: one that is no choice any more was given up.
     for key in set(file_data.get("parameters", {})) - set(choices.parameters):
-        knobs: Any = document["all_parameters"]
+        knobs: Any = document["parameters"]
         del knobs[key]
     return tomlkit.dumps(document)
 
