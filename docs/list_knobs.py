@@ -70,7 +70,7 @@ def table(title: str, found: Iterable[Knob]) -> list[str]:
         cell = default + "".join(f", `--set {key}=`" for key in sorted(keys))
         rows.append(f"| `{name}` | {cell} | {meaning} | {words['advice']} |".replace("||", "| |"))
     head = ["| knob | default | meaning | when to change it |", "|---|---|---|---|"] if rows else []
-    facts = f"Parameters that describe the data; set them with flags or keys of `pair.toml`: {', '.join(data)}." if data else ""
+    facts = f"Parameters that describe the data (flags or keys of `pair.toml`): {', '.join(data)}." if data else ""
     return [f"## {title}", "", *head, *rows, *([""] if rows else []), *([facts, ""] if facts else [])]
 
 
