@@ -69,8 +69,8 @@ def table(title: str, found: Iterable[Knob]) -> list[str]:
         keys = {knob.key for knob in same if knob.key}
         cell = default + "".join(f", `--set {key}=`" for key in sorted(keys))
         rows.append(f"| `{name}` | {cell} | {meaning} | {words['advice']} |".replace("||", "| |"))
-    head = ["| knob | default | meaning | change it |", "|---|---|---|---|"] if rows else []
-    facts = f"How the data are read, by flags or keys of `pair.toml`: {', '.join(data)}." if data else ""
+    head = ["| knob | default | meaning | when to change it |", "|---|---|---|---|"] if rows else []
+    facts = f"Parameters that describe the data (flags or keys of `pair.toml`): {', '.join(data)}." if data else ""
     return [f"## {title}", "", *head, *rows, *([""] if rows else []), *([facts, ""] if facts else [])]
 
 
