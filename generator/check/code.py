@@ -104,6 +104,8 @@ _MOST_CELLS = 2_000
 _DEEPEST_AROUND = 200  # levels that are looked at above a node, so that a chain of thousands of terms takes linear time
 _MOST_MEANINGS = 20  # things that a name may stand for, of which each is below an `if`
 _MOST_VALUES = 50  # that a name is given: each of thousands of uses may look at all of them
+_DEEPEST_MAKER = 6  # names and functions that are followed to what makes an object
+_COPIES = {"clone", "deepcopy", "copy"}
 _DEEPEST_VALUE = 30  # names and operations that are followed for a value
 _DEEPEST_TEXT, _LONGEST_TEXT, _LARGEST = 20, 4_000, 2**63
 _RECORDS = {"SimpleNamespace", "dict", "EasyDict", "Box", "Namespace", "AttrDict", "DotMap", "ConfigDict"}
@@ -318,10 +320,8 @@ class NotebookCode:
         """Where the code sets an environment variable, its name (UNKNOWN where only a run tells), and the value."""
         settings: list[tuple[ast.AST, str, ast.expr | None]] = []
         for assign in self.nodes(ast.Assign):
-            targets = [target for target in assign.targets if isinstance(target, ast.Subscript)]
-            names = [
-                self.text(target.slice) or UNKNOWN for target in targets if self.name(target.value) == "os.environ"
-            ]
+            targets = [each for each in assign.targets if isinstance(each, ast.Subscript)]
+            names = [self.text(each.slice) or UNKNOWN for each in targets if self.name(each.value) == "os.environ"]
             settings += [(assign, name, assign.value) for name in names]
         for call in self.calls:
             if call.name in ("os.environ.setdefault", "os.putenv"):
@@ -330,7 +330,7 @@ class NotebookCode:
                 mapping = self.resolve(call.argument(0))
                 pairs = zip(mapping.keys, mapping.values, strict=True) if isinstance(mapping, ast.Dict) else ()
                 settings += [(call.node, self.text(key) or UNKNOWN, value) for key, value in pairs]
-                settings += [(call.node, keyword.arg, keyword.value) for keyword in call.node.keywords if keyword.arg]
+                settings += [(call.node, each.arg, each.value) for each in call.node.keywords if each.arg]
         return settings
 
     @cached_property
@@ -487,15 +487,13 @@ class NotebookCode:
                 definitions_by_name[function, argument.arg].append(_Definition((-1, 0, 0), None, is_certain=True))
         for node, names, value in self._definers():
             if not isinstance(self.parent(node), ast.ClassDef) and not self._is_in_class_body(node):
-                certain = not any(
-                    isinstance(ancestor, _BRANCHES) for ancestor in self.ancestors(node, within_function=True)
-                )
+                certain = not any(isinstance(each, _BRANCHES) for each in self.ancestors(node, within_function=True))
                 for name in names:
                     definitions_by_name[self.function(node), name].append(
                         _Definition(self._position(node), value, is_certain=certain)
                     )
         for definitions in definitions_by_name.values():
-            definitions.sort(key=lambda definition: definition.position)
+            definitions.sort(key=lambda each: each.position)
         return definitions_by_name
 
     def definitions(self) -> Iterator[tuple[str, ast.AST | None]]:
@@ -578,6 +576,89 @@ class NotebookCode:
             if isinstance(node.ctx, ast.Load):
                 uses[node.id].append(node)
         return uses
+
+    # What makes an object
+
+    def makers(self, node: ast.expr | None, depth: int = 0) -> list[CodeCall | None]:
+        """The calls that may make the object that an expression stands for; None is a maker that is not known.
+
+        Names, fields of a class (`self.model`), choices by `if`, copies (`clone(model)`), functions of the notebook
+        with what they return, and parameters with what every call hands over are followed.
+        """
+        key = node, depth
+        if key not in self._makers:
+            self._makers[key] = self._made_by(node, depth)
+        return self._makers[key]
+
+    @cached_property
+    def _makers(self) -> dict[tuple[ast.expr | None, int], list[CodeCall | None]]:
+        return {}
+
+    def _made_by(self, node: ast.expr | None, depth: int) -> list[CodeCall | None]:
+        values: list[ast.expr | None] = [None]
+        call = self.call(node)
+        if depth > _DEEPEST_MAKER:
+            return [None]
+        if call is not None:
+            if call.last in _COPIES and call.node.args:
+                values = [call.node.args[0]]
+            elif (returned := self._returned(call)) is not None:
+                values = returned
+            else:
+                return [call]
+        elif isinstance(node, ast.IfExp):
+            values = [node.body, node.orelse]
+        elif isinstance(node, ast.Attribute):
+            own = isinstance(node.value, ast.Name) and node.value.id == "self"
+            values = self._fields_of_self(node) if own else self.find_attribute_values(node) or [None]
+        elif isinstance(node, ast.Name):
+            meant = self.find_meanings(node)
+            values = [each if isinstance(each, ast.expr) else None for each in meant] or [None]
+            function = next((each for each in self.functions_around(node) if self.binds(each, node.id)), None)
+            if values == [None] and isinstance(function, ast.FunctionDef):
+                values = self._handed_over(function, node.id)
+        found = [each for value in values[:_MOST_MEANINGS] for each in self._makers_of(value, depth)]
+        return list(dict.fromkeys(found)) if len(values) <= _MOST_MEANINGS else [*found, None]
+
+    def _makers_of(self, value: ast.expr | None, depth: int) -> list[CodeCall | None]:
+        return [None] if value is None else self.makers(value, depth + 1)
+
+    def _returned(self, call: CodeCall) -> list[ast.expr | None] | None:
+        """What the one function of the notebook that a call means returns; None where it means none."""
+        functions = self.functions_named.get(call.last, [])
+        if not isinstance(call.node.func, ast.Name) or not functions:
+            return None
+        if len(functions) > 1 or not isinstance(functions[0], ast.FunctionDef):
+            return [None]
+        is_plain = not functions[0].decorator_list and self.class_of(functions[0]) is None
+        returned = [each.value for each in self.inside(functions[0]) if isinstance(each, ast.Return)]
+        return (returned or [None]) if is_plain else [None]
+
+    def _handed_over(self, function: ast.FunctionDef, parameter: str) -> list[ast.expr | None]:
+        """What every call of a function hands over as a parameter; [None] if that is open."""
+        is_only = len(self.functions_named[function.name]) == 1 and self.class_of(function) is None
+        uses = self.uses_by_name.get(function.name, []) if is_only and not function.decorator_list else []
+        found: list[ast.expr | None] = []
+        for use in uses[:_MOST_VALUES]:
+            call = self.parent(use)
+            given = dict(arguments_given(function, call)) if isinstance(call, ast.Call) and call.func is use else {}
+            found.append(given.get(parameter))
+        return found or [None]
+
+    def _fields_of_self(self, node: ast.Attribute) -> list[ast.expr | None]:
+        """What the methods of its class give to `self.name`."""
+        function = next((each for each in self.functions_around(node) if self.class_of(each) is not None), None)
+        owner = None if function is None else self.class_of(function)
+        return self._self_fields.get((owner, node.attr), [None])
+
+    @cached_property
+    def _self_fields(self) -> Mapping[tuple[ast.ClassDef | None, str], list[ast.expr | None]]:
+        found: dict[tuple[ast.ClassDef | None, str], list[ast.expr | None]] = defaultdict(list)
+        for target, value in self.bindings():
+            if isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name) and target.value.id == "self":
+                function = next((each for each in self.functions_around(target) if self.class_of(each)), None)
+                found[None if function is None else self.class_of(function), target.attr].append(value)
+        return found
 
     # What names are given
 
@@ -681,9 +762,9 @@ class NotebookCode:
         """The values that a literal `{"key": …}`, or a record `Namespace(key=…)`, has under a key."""
         if isinstance(record, ast.Dict):
             pairs = zip(record.keys, record.values, strict=True)
-            return [value for key_node, value in pairs if isinstance(key_node, ast.Constant) and key_node.value == key]
+            return [value for each, value in pairs if isinstance(each, ast.Constant) and each.value == key]
         if isinstance(record, ast.Call) and self.name(record.func).rpartition(".")[2] in _RECORDS:
-            values: list[ast.expr | None] = [keyword.value for keyword in record.keywords if keyword.arg == key]
+            values: list[ast.expr | None] = [each.value for each in record.keywords if each.arg == key]
             return values or (self._fields(record.args[0], key) if record.args else [])
         return []
 
@@ -760,16 +841,14 @@ class NotebookCode:
             return {}
         arguments = function.args
         positional = [*arguments.posonlyargs, *arguments.args]
-        defaults = dict(
-            zip([arg_node.arg for arg_node in reversed(positional)], reversed(arguments.defaults), strict=False)
-        )
+        defaults = dict(zip([each.arg for each in reversed(positional)], reversed(arguments.defaults), strict=False))
         pairs = zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
-        defaults |= {arg_node.arg: value for arg_node, value in pairs if value is not None}
+        defaults |= {each.arg: value for each, value in pairs if value is not None}
         for call, use in zip(calls, uses, strict=True):
             if not isinstance(call, ast.Call) or call.func is not use:
                 return {}
-            is_open = any(keyword.arg is None for keyword in call.keywords)
-            if is_open or any(isinstance(argument, ast.Starred) for argument in call.args):
+            is_open = any(each.arg is None for each in call.keywords)
+            if is_open or any(isinstance(each, ast.Starred) for each in call.args):
                 return {}
             for parameter, _ in arguments_given(function, call):
                 defaults.pop(parameter, None)
