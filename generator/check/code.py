@@ -320,8 +320,10 @@ class NotebookCode:
         """Where the code sets an environment variable, its name (UNKNOWN where only a run tells), and the value."""
         settings: list[tuple[ast.AST, str, ast.expr | None]] = []
         for assign in self.nodes(ast.Assign):
-            targets = [each for each in assign.targets if isinstance(each, ast.Subscript)]
-            names = [self.text(each.slice) or UNKNOWN for each in targets if self.name(each.value) == "os.environ"]
+            targets = [target for target in assign.targets if isinstance(target, ast.Subscript)]
+            names = [
+                self.text(target.slice) or UNKNOWN for target in targets if self.name(target.value) == "os.environ"
+            ]
             settings += [(assign, name, assign.value) for name in names]
         for call in self.calls:
             if call.name in ("os.environ.setdefault", "os.putenv"):
@@ -330,7 +332,7 @@ class NotebookCode:
                 mapping = self.resolve(call.argument(0))
                 pairs = zip(mapping.keys, mapping.values, strict=True) if isinstance(mapping, ast.Dict) else ()
                 settings += [(call.node, self.text(key) or UNKNOWN, value) for key, value in pairs]
-                settings += [(call.node, each.arg, each.value) for each in call.node.keywords if each.arg]
+                settings += [(call.node, keyword.arg, keyword.value) for keyword in call.node.keywords if keyword.arg]
         return settings
 
     @cached_property
@@ -487,13 +489,15 @@ class NotebookCode:
                 definitions_by_name[function, argument.arg].append(_Definition((-1, 0, 0), None, is_certain=True))
         for node, names, value in self._definers():
             if not isinstance(self.parent(node), ast.ClassDef) and not self._is_in_class_body(node):
-                certain = not any(isinstance(each, _BRANCHES) for each in self.ancestors(node, within_function=True))
+                certain = not any(
+                    isinstance(ancestor, _BRANCHES) for ancestor in self.ancestors(node, within_function=True)
+                )
                 for name in names:
                     definitions_by_name[self.function(node), name].append(
                         _Definition(self._position(node), value, is_certain=certain)
                     )
         for definitions in definitions_by_name.values():
-            definitions.sort(key=lambda each: each.position)
+            definitions.sort(key=lambda definition: definition.position)
         return definitions_by_name
 
     def definitions(self) -> Iterator[tuple[str, ast.AST | None]]:
@@ -587,14 +591,14 @@ class NotebookCode:
         """
         key = node, depth
         if key not in self._makers:
-            self._makers[key] = self._made_by(node, depth)
+            self._makers[key] = self._find_makers(node, depth)
         return self._makers[key]
 
     @cached_property
     def _makers(self) -> dict[tuple[ast.expr | None, int], list[CodeCall | None]]:
         return {}
 
-    def _made_by(self, node: ast.expr | None, depth: int) -> list[CodeCall | None]:
+    def _find_makers(self, node: ast.expr | None, depth: int) -> list[CodeCall | None]:
         values: list[ast.expr | None] = [None]
         call = self.call(node)
         if depth > _DEEPEST_MAKER:
@@ -602,28 +606,28 @@ class NotebookCode:
         if call is not None:
             if call.last in _COPIES and call.node.args:
                 values = [call.node.args[0]]
-            elif (returned := self._returned(call)) is not None:
-                values = returned
+            elif (return_values := self._return_values(call)) is not None:
+                values = return_values
             else:
                 return [call]
         elif isinstance(node, ast.IfExp):
             values = [node.body, node.orelse]
         elif isinstance(node, ast.Attribute):
-            own = isinstance(node.value, ast.Name) and node.value.id == "self"
-            values = self._fields_of_self(node) if own else self.find_attribute_values(node) or [None]
+            is_self = isinstance(node.value, ast.Name) and node.value.id == "self"
+            values = self._fields_of_self(node) if is_self else self.find_attribute_values(node) or [None]
         elif isinstance(node, ast.Name):
-            meant = self.find_meanings(node)
-            values = [each if isinstance(each, ast.expr) else None for each in meant] or [None]
-            function = next((each for each in self.functions_around(node) if self.binds(each, node.id)), None)
+            meanings = self.find_meanings(node)
+            values = [meaning if isinstance(meaning, ast.expr) else None for meaning in meanings] or [None]
+            function = next((scope for scope in self.functions_around(node) if self.binds(scope, node.id)), None)
             if values == [None] and isinstance(function, ast.FunctionDef):
-                values = self._handed_over(function, node.id)
-        found = [each for value in values[:_MOST_MEANINGS] for each in self._makers_of(value, depth)]
-        return list(dict.fromkeys(found)) if len(values) <= _MOST_MEANINGS else [*found, None]
+                values = self._argument_values(function, node.id)
+        makers = [maker for value in values[:_MOST_MEANINGS] for maker in self._makers_of(value, depth)]
+        return list(dict.fromkeys(makers)) if len(values) <= _MOST_MEANINGS else [*makers, None]
 
     def _makers_of(self, value: ast.expr | None, depth: int) -> list[CodeCall | None]:
         return [None] if value is None else self.makers(value, depth + 1)
 
-    def _returned(self, call: CodeCall) -> list[ast.expr | None] | None:
+    def _return_values(self, call: CodeCall) -> list[ast.expr | None] | None:
         """What the one function of the notebook that a call means returns; None where it means none."""
         functions = self.functions_named.get(call.last, [])
         if not isinstance(call.node.func, ast.Name) or not functions:
@@ -631,34 +635,34 @@ class NotebookCode:
         if len(functions) > 1 or not isinstance(functions[0], ast.FunctionDef):
             return [None]
         is_plain = not functions[0].decorator_list and self.class_of(functions[0]) is None
-        returned = [each.value for each in self.inside(functions[0]) if isinstance(each, ast.Return)]
-        return (returned or [None]) if is_plain else [None]
+        values = [node.value for node in self.inside(functions[0]) if isinstance(node, ast.Return)]
+        return (values or [None]) if is_plain else [None]
 
-    def _handed_over(self, function: ast.FunctionDef, parameter: str) -> list[ast.expr | None]:
+    def _argument_values(self, function: ast.FunctionDef, parameter: str) -> list[ast.expr | None]:
         """What every call of a function hands over as a parameter; [None] if that is open."""
         is_only = len(self.functions_named[function.name]) == 1 and self.class_of(function) is None
         uses = self.uses_by_name.get(function.name, []) if is_only and not function.decorator_list else []
-        found: list[ast.expr | None] = []
+        values: list[ast.expr | None] = []
         for use in uses[:_MOST_VALUES]:
             call = self.parent(use)
-            given = dict(arguments_given(function, call)) if isinstance(call, ast.Call) and call.func is use else {}
-            found.append(given.get(parameter))
-        return found or [None]
+            arguments = dict(arguments_given(function, call)) if isinstance(call, ast.Call) and call.func is use else {}
+            values.append(arguments.get(parameter))
+        return values or [None]
 
     def _fields_of_self(self, node: ast.Attribute) -> list[ast.expr | None]:
         """What the methods of its class give to `self.name`."""
-        function = next((each for each in self.functions_around(node) if self.class_of(each) is not None), None)
+        function = next((scope for scope in self.functions_around(node) if self.class_of(scope) is not None), None)
         owner = None if function is None else self.class_of(function)
         return self._self_fields.get((owner, node.attr), [None])
 
     @cached_property
     def _self_fields(self) -> Mapping[tuple[ast.ClassDef | None, str], list[ast.expr | None]]:
-        found: dict[tuple[ast.ClassDef | None, str], list[ast.expr | None]] = defaultdict(list)
+        fields: dict[tuple[ast.ClassDef | None, str], list[ast.expr | None]] = defaultdict(list)
         for target, value in self.bindings():
             if isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name) and target.value.id == "self":
-                function = next((each for each in self.functions_around(target) if self.class_of(each)), None)
-                found[None if function is None else self.class_of(function), target.attr].append(value)
-        return found
+                function = next((scope for scope in self.functions_around(target) if self.class_of(scope)), None)
+                fields[None if function is None else self.class_of(function), target.attr].append(value)
+        return fields
 
     # What names are given
 
@@ -762,9 +766,9 @@ class NotebookCode:
         """The values that a literal `{"key": …}`, or a record `Namespace(key=…)`, has under a key."""
         if isinstance(record, ast.Dict):
             pairs = zip(record.keys, record.values, strict=True)
-            return [value for each, value in pairs if isinstance(each, ast.Constant) and each.value == key]
+            return [value for key_node, value in pairs if isinstance(key_node, ast.Constant) and key_node.value == key]
         if isinstance(record, ast.Call) and self.name(record.func).rpartition(".")[2] in _RECORDS:
-            values: list[ast.expr | None] = [each.value for each in record.keywords if each.arg == key]
+            values: list[ast.expr | None] = [keyword.value for keyword in record.keywords if keyword.arg == key]
             return values or (self._fields(record.args[0], key) if record.args else [])
         return []
 
@@ -841,14 +845,16 @@ class NotebookCode:
             return {}
         arguments = function.args
         positional = [*arguments.posonlyargs, *arguments.args]
-        defaults = dict(zip([each.arg for each in reversed(positional)], reversed(arguments.defaults), strict=False))
+        defaults = dict(
+            zip([argument.arg for argument in reversed(positional)], reversed(arguments.defaults), strict=False)
+        )
         pairs = zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
-        defaults |= {each.arg: value for each, value in pairs if value is not None}
+        defaults |= {argument.arg: value for argument, value in pairs if value is not None}
         for call, use in zip(calls, uses, strict=True):
             if not isinstance(call, ast.Call) or call.func is not use:
                 return {}
-            is_open = any(each.arg is None for each in call.keywords)
-            if is_open or any(isinstance(each, ast.Starred) for each in call.args):
+            is_open = any(argument.arg is None for argument in call.keywords)
+            if is_open or any(isinstance(argument, ast.Starred) for argument in call.args):
                 return {}
             for parameter, _ in arguments_given(function, call):
                 defaults.pop(parameter, None)

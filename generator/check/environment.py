@@ -80,12 +80,12 @@ def removed_of_estimators() -> Mapping[tuple[str, str], list[tuple[str, Removed]
 
     The argument is empty where the method itself is gone.
     """
-    found: dict[tuple[str, str], list[tuple[str, Removed]]] = defaultdict(list)
+    entries: dict[tuple[str, str], list[tuple[str, Removed]]] = defaultdict(list)
     for name, entry in _read_removed_names("estimators").items():
         path, _, argument = name.rstrip(")").partition("(")
         module, *_, beginning, method = path.split(".")
-        found[module, method].append((beginning.rstrip("*"), Removed(argument, entry.version, entry.instead)))
-    return found
+        entries[module, method].append((beginning.rstrip("*"), Removed(argument, entry.version, entry.instead)))
+    return entries
 
 
 def removed_values() -> Mapping[str, tuple[Removed, str, str]]:

@@ -450,15 +450,15 @@ class _Removals:
         if names.isdisjoint(keywords):
             return
         makers = self._code.makers(call.receiver)
-        for made in makers:
-            module, _, last = ("" if made is None else made.name).partition(".")
+        for maker in makers:
+            module, _, last = ("" if maker is None else maker.name).partition(".")
             for beginning, entry in table.get((module, call.last), ()):
                 name = last.rpartition(".")[2]
                 if name.startswith(beginning) and entry.name in keywords:
                     is_certain = keywords[entry.name] and len(makers) == 1
                     argument = f"({entry.name})" if entry.name else ""
-                    gone = Removed(f"{module}.{name}.{call.last}{argument}", entry.version, entry.instead)
-                    self._add(call.node, gone, certain=is_certain)
+                    removal = Removed(f"{module}.{name}.{call.last}{argument}", entry.version, entry.instead)
+                    self._add(call.node, removal, certain=is_certain)
 
     def _look_at_sizes(self, call: CodeCall) -> None:
         """The height and the width of a crop of albumentations, which takes `size=(height, width)` since 2.0."""
@@ -466,15 +466,15 @@ class _Removals:
         at = _SIZES.get(name)
         if at is None or not call.name.startswith("albumentations.") or call.is_open:
             return
-        if call.keyword("size") is not None or any(isinstance(each, ast.Starred) for each in call.node.args):
+        if call.keyword("size") is not None or any(isinstance(argument, ast.Starred) for argument in call.node.args):
             return
-        given = call.node.args[at : at + 2]
-        is_number = bool(given) and self._code.number(given[0]) is not None
-        is_twice = len(given) > 1 and ast.dump(given[0]) == ast.dump(given[1])
-        named = next((each for each in ("height", "width") if call.keyword(each) is not None), "")
-        if named or is_number or is_twice:
-            gone = Removed(f"albumentations.{name}({named or 'height, width'})", "2.0", "size=(height, width)")
-            self._add(call.node, gone)
+        sizes = call.node.args[at : at + 2]
+        is_number = bool(sizes) and self._code.number(sizes[0]) is not None
+        is_twice = len(sizes) > 1 and ast.dump(sizes[0]) == ast.dump(sizes[1])
+        old_name = next((keyword for keyword in ("height", "width") if call.keyword(keyword) is not None), "")
+        if old_name or is_number or is_twice:
+            removal = Removed(f"albumentations.{name}({old_name or 'height, width'})", "2.0", "size=(height, width)")
+            self._add(call.node, removal)
 
     def _look_at_ignored(self, call: CodeCall) -> None:
         """Arguments that the library passes by with a warning, so that something else is computed."""
@@ -513,14 +513,14 @@ def _keywords(code: NotebookCode, call: CodeCall) -> Iterator[tuple[str, bool]]:
         elif isinstance(settings, ast.Dict):
             yield from ((text, False) for key in settings.keys if key is not None and (text := code.text(key)))
         elif isinstance(settings, ast.Call) and code.name(settings.func) == "dict":
-            yield from ((each.arg, False) for each in settings.keywords if each.arg)
+            yield from ((argument.arg, False) for argument in settings.keywords if argument.arg)
 
 
 def _is_zero(code: NotebookCode, node: ast.expr) -> bool:
     """True for 0, and for a tuple or a list of zeros: what an argument is anyhow."""
     value = code.resolve(node)
     parts = value.elts if isinstance(value, ast.Tuple | ast.List) else [node]
-    return all(code.number(each) == 0 for each in parts)
+    return all(code.number(element) == 0 for element in parts)
 
 
 @cache

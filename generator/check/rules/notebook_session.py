@@ -345,7 +345,7 @@ def _servers(code: NotebookCode) -> Iterator[RuleProblem]:
         if is_server and _is_called(code, call.node) and not _asks(code, call.node):
             yield RuleProblem(code.place(call.node), message, remedy)
     for command in shell_commands(code):
-        servers = [each for each in map(_server, command.words) if each]
+        servers = [server for server in map(_server, command.words) if server]
         if servers and command.is_waited_for and not command.is_optional:
             remedy = "Remove the line: nobody reaches a session that was pushed."
             yield RuleProblem(command.place, f"{servers[0]} {_UNTIL_STOPPED}", remedy)
@@ -371,13 +371,13 @@ def _serves(code: NotebookCode, call: CodeCall) -> bool:
     if call.name in {"uvicorn.run", "waitress.serve"}:
         return True
     if call.last == "run" and "flask" in code.modules:
-        return [made is not None and made.name for made in code.makers(call.receiver)] == ["flask.Flask"]
+        return [maker is not None and maker.name for maker in code.makers(call.receiver)] == ["flask.Flask"]
     return call.last == "launch" and "gradio" in code.modules and is_true(call.keyword("debug"))
 
 
 def _asks(code: NotebookCode, node: ast.AST) -> bool:
     """True below a condition, but for that of a script's own guard, which is true in a notebook too."""
-    tests = (each.test for each in code.ancestors(node) if isinstance(each, ast.If))
+    tests = (ancestor.test for ancestor in code.ancestors(node) if isinstance(ancestor, ast.If))
     return any("__name__" not in ast.unparse(test) for test in tests)
 
 

@@ -153,18 +153,18 @@ def saved_where_it_is_lost(kernel: KernelSource) -> Iterator[RuleProblem]:
     code = kernel.code
     if kernel.metadata is None or kernel.purpose is Purpose.INFERENCE or code.stars - keras_stars(code):
         return
-    saved = [(each.node, each.path) for each in writes(code)] + list(_outputs_of_trainers(code))
-    is_lost = bool(saved) and all(path is not None and path.startswith(_LOST) for _, path in saved)
+    writings = [(writing.node, writing.path) for writing in writes(code)] + list(_outputs_of_trainers(code))
+    is_lost = bool(writings) and all(path is not None and path.startswith(_LOST) for _, path in writings)
     if not is_lost or not code.is_whole or any(cell.syntax_error for cell in code.cells):
         return
     trains = any(_is_long_training(code, call) or _is_train_of_trainer(code, call) for call in code.calls)
-    if not trains or _may_save_elsewhere(code, {node for node, _ in saved}):
+    if not trains or _may_save_elsewhere(code, {node for node, _ in writings}):
         return
-    files = [(node, path) for node, path in saved if code.name(node.func).rpartition(".")[2] not in _MAKES_FOLDERS]
-    for node, path in [each for each in files if not is_guarded(code, each[0])][:1]:
-        shown = (path or "").replace(UNKNOWN, "…")
-        message = f"{shown} is gone when the session ends, and nothing else is saved."
-        yield RuleProblem(code.place(node), message, f'Write "/kaggle/working/{PurePosixPath(shown).name}".')
+    files = [(node, path) for node, path in writings if code.name(node.func).rpartition(".")[2] not in _MAKES_FOLDERS]
+    for node, path in [writing for writing in files if not is_guarded(code, writing[0])][:1]:
+        file_path = (path or "").replace(UNKNOWN, "…")
+        message = f"{file_path} is gone when the session ends, and nothing else is saved."
+        yield RuleProblem(code.place(node), message, f'Write "/kaggle/working/{PurePosixPath(file_path).name}".')
 
 
 @rule("N036", "one-optimizer-for-several-models", Severity.WARNING)
@@ -409,7 +409,9 @@ def _outputs_of_trainers(code: NotebookCode) -> tuple[tuple[ast.Call, str | None
 
 def _is_train_of_trainer(code: NotebookCode, call: CodeCall) -> bool:
     is_train = call.last == "train" and bool(_outputs_of_trainers(code))
-    return is_train and any(each is not None and each.last.endswith("Trainer") for each in code.makers(call.receiver))
+    return is_train and any(
+        maker is not None and maker.last.endswith("Trainer") for maker in code.makers(call.receiver)
+    )
 
 
 def _may_save_elsewhere(code: NotebookCode, nodes: set[ast.Call]) -> bool:
@@ -430,8 +432,8 @@ def _fills(code: NotebookCode, call: CodeCall) -> bool:
     """True for what writes into a file that the notebook opens, or saves into the folder of a trainer."""
     if call.last == "save_model" and not call.node.args and not call.node.keywords:
         return bool(_outputs_of_trainers(code))
-    made = code.makers(call.argument(1, "file", "fp")) if call.last == "dump" else code.makers(call.receiver)
-    return all(each is not None and each.last == "open" for each in made)
+    makers = code.makers(call.argument(1, "file", "fp")) if call.last == "dump" else code.makers(call.receiver)
+    return all(maker is not None and maker.last == "open" for maker in makers)
 
 
 def _model_loop(code: NotebookCode, call: CodeCall) -> ast.AST | None:
@@ -810,16 +812,18 @@ def _has_row_numbers(
     """True for a table whose index is certainly that of its rows, while its ids are a column."""
     if isinstance(table, ast.Name):
         values = code.find_meanings(table)
-        expressions = [each for each in values if isinstance(each, ast.expr)]
+        expressions = [meaning for meaning in values if isinstance(meaning, ast.expr)]
         is_changed = table.id in _tables_with_names(code)
         is_known = not is_changed and bool(values) and len(expressions) == len(values) and depth < _DEEPEST
         return is_known and all(
-            _has_row_numbers(code, each, depth + 1, has_id_column=has_id_column) for each in expressions
+            _has_row_numbers(code, meaning, depth + 1, has_id_column=has_id_column) for meaning in expressions
         )
     if isinstance(table, ast.Subscript):  # table[["id", "target"]]
         columns = code.resolve(table.slice)
         is_table = isinstance(columns, ast.List) and len(columns.elts) > 1
-        has_id_column |= isinstance(columns, ast.List) and any(_is_id(code.text(each)) for each in columns.elts[:1])
+        has_id_column |= isinstance(columns, ast.List) and any(
+            _is_id(code.text(meaning)) for meaning in columns.elts[:1]
+        )
         return is_table and _has_row_numbers(code, table.value, depth + 1, has_id_column=has_id_column)
     call = code.call(table)
     if call is None or depth > _DEEPEST or call.is_open:
@@ -831,9 +835,11 @@ def _has_row_numbers(
         data = code.resolve(call.argument(0, "data"))
         is_plain = call.keyword("index") is None and len(call.node.args) <= 1  # the second one is the index
         keys = (
-            [code.text(each) if each is not None else None for each in data.keys] if isinstance(data, ast.Dict) else []
+            [code.text(meaning) if meaning is not None else None for meaning in data.keys]
+            if isinstance(data, ast.Dict)
+            else []
         )
-        return is_plain and len(keys) > 1 and any(_is_id(each) for each in keys[:1])
+        return is_plain and len(keys) > 1 and any(_is_id(meaning) for meaning in keys[:1])
     is_kept = call.last in _KEEPS_INDEX or (call.last == "reset_index" and not call.node.args)
     return is_kept and _has_row_numbers(code, call.receiver, depth + 1, has_id_column=has_id_column)
 
@@ -841,8 +847,8 @@ def _has_row_numbers(
 @lru_cache(maxsize=2)
 def _tables_with_names(code: NotebookCode) -> frozenset[str]:
     """The names of tables whose index may have a name: `sub.set_index("id")`, `sub.index.name = "id"`."""
-    attributes = (each for each in code.nodes(ast.Attribute) if each.attr in _CHANGES_INDEX)
-    return frozenset(each.value.id for each in attributes if isinstance(each.value, ast.Name))
+    attributes = (attribute for attribute in code.nodes(ast.Attribute) if attribute.attr in _CHANGES_INDEX)
+    return frozenset(attribute.value.id for attribute in attributes if isinstance(attribute.value, ast.Name))
 
 
 def _is_id(column: str | None) -> bool:
