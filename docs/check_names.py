@@ -15,14 +15,16 @@ PACKAGE = Path(__file__).resolve().parents[1] / "generator"
 WORDS = re.compile(r"\w+")
 PRONOUNS = frozenset(
     WORDS.findall(
-        "all any anything both each either enough everything few he her here him his how it its less many mine more much "
+        "all any anything both each either enough everything few he her here him his how it its less many mine more "
+        "much "
         "neither none nothing one ones other others own same she some something such that their them themselves then "
         "there these they this those us we what whatever when where which who whoever whom whose why"
     )
 )
 IRREGULAR = frozenset(
     WORDS.findall(
-        "become been begun bought brought built caught cut dealt done felt found gone got had heard held kept known laid "
+        "become been begun bought brought built caught cut dealt done felt found gone got had heard held kept known "
+        "laid "
         "led lent lost made meant met paid put run said sent set shut sold sought spent spread stood struck sworn swept "
         "taught thought told understood won worn wound"
     )
