@@ -11,11 +11,11 @@ import pytest
 
 from generator.errors import PairError
 from generator.files import PathOutsideError
-from generator.pair.folder import existing_pair, pair_folder
-from generator.pair.generation import GenerateOptions, draft, read_pair_spec, write
+from generator.pair.folder import existing_pair, pair_folder, read_pair_spec
+from generator.pair.generation import GenerateOptions, draft, write
 from generator.pair.workspace import PairFolder, Role, Workspace
 
-REQUEST = GenerateOptions("digits", flags={"owner": "ada"})
+REQUEST = GenerateOptions("digits", values={"owner": "ada"})
 TRAIN = Path("train/train.ipynb")
 
 
@@ -30,7 +30,7 @@ def generate(workspace: Workspace, miniature_templates: Path) -> Callable[..., d
 
     def run(**flags: str) -> dict[Path, bool]:
         force = flags.pop("force", "") == "yes"
-        request = GenerateOptions("digits", name="digits", flags={"owner": "ada", **flags}, force=force)
+        request = GenerateOptions("digits", name="digits", values={"owner": "ada", **flags}, force=force)
         made = draft(workspace, request)
         write(made)
         return {path: path in made.stale for path in made.files}

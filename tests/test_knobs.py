@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from count_notebooks import gallery_choices
+from count_notebooks import gallery_settings
 from miniature import Outcome, write_tree
 
 from generator.errors import PairError
-from generator.pair.choices import Choice, MadeBy
 from generator.pair.rendering import render_kernels
+from generator.pair.settings import Origin, SettingValue
 from generator.pair.spec import without_foreign_backbone
 from generator.pair.workspace import PairFolder, Role
 
@@ -174,13 +174,13 @@ def test_it_says_how_it_trains_and_what_it_leaves_aside_and_no_more(generate: Ta
     ],
 )
 def test_a_backbone_of_another_framework_is_refused(framework: str, name: str, message: str) -> None:
-    pair = gallery_choices("tpu-getting-started", framework)
-    named = {each: Choice(value, MadeBy.HAND) for each, value in (("BACKBONE", name), ("N_FOLDS", 2))}
+    pair = gallery_settings("tpu-getting-started", framework)
+    named = {each: SettingValue(value, Origin.HAND) for each, value in (("BACKBONE", name), ("N_FOLDS", 2))}
     with pytest.raises(PairError, match=re.escape(message)):
         render_kernels(replace(pair, parameters=named))
 
     render_kernels(replace(pair, parameters=without_foreign_backbone(named, framework)))
-    own = {"BACKBONE": Choice("resnet152" if framework in ("jax", "torch") else "ResNet50", MadeBy.HAND)}
+    own = {"BACKBONE": SettingValue("resnet152" if framework in ("jax", "torch") else "ResNet50", Origin.HAND)}
     render_kernels(replace(pair, parameters=without_foreign_backbone(own, framework)))
 
 

@@ -6,9 +6,9 @@ import pytest
 from miniature import tree_of, write_tree
 
 from generator.errors import CompetitionError, PairError
-from generator.pair import generation as reference_pairs
-from generator.pair.choices import ChoicesError
-from generator.pair.generation import EditedPairsError
+from generator.pair import reference_pairs
+from generator.pair.reference_pairs import EditedPairsError
+from generator.pair.settings import SettingError
 from generator.pair.workspace import Workspace
 
 DIGITS = '[pair]\ncompetition = "digits"\nowner = "ada"\nflagship = true\n'
@@ -111,7 +111,7 @@ def test_metadata_at_the_root_that_follow_their_pair_are_no_edit(
 @pytest.mark.parametrize(
     ("text", "error", "message"),
     [
-        ('[pair]\nowner = "ada"\n', ChoicesError, r'pair\.toml: "pair\.competition" is missing'),
+        ('[pair]\nowner = "ada"\n', SettingError, r'pair\.toml: "pair\.competition" is missing'),
         ('[pair]\ncompetition = "digit"\n', CompetitionError, 'Did you mean "digits"'),
         (
             '[pair]\ncompetition = "digits"\nframework = "kears"\n',

@@ -293,7 +293,7 @@ def _may_run(folder: "PairFolder") -> bool:
     """True if the training can be compiled, and its cells are the kit's own: nobody is asked before they run here."""
     if find_spec("libtpu") is None:
         return False
-    from generator.pair.generation import is_rendered
+    from generator.pair.reference_pairs import is_rendered
 
     if is_rendered(folder, Role.TRAIN):
         return True

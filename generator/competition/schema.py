@@ -1,6 +1,7 @@
 """The schema of `pair.toml` and of the families, as `templates/families` declares both."""
 
 import math
+import re
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -12,6 +13,7 @@ from statistics import median
 from typing import Any
 
 from generator.competition.facts import Medium, ServedAnswer, SubmissionKind, TargetKind, Task, Value
+from generator.competition.metrics import parse_metric
 from generator.errors import CompetitionError
 from generator.kit_files import SUFFIX, template_folder
 from generator.text import is_slug, printable, python_literal
@@ -258,10 +260,23 @@ def known_keys() -> Mapping[str, tuple[Setting, ...]]:
     return keys
 
 
-def expected_anywhere(rules: Sequence[Setting], value: object) -> str:
-    """Returns what a value has to be and is not, in whatever family; "" if it is right in one of them."""
-    expected = [rule.expected(value) for rule in rules]
-    return "" if "" in expected else expected[0]
+def requirement(section: str, key: str, value: object) -> str:
+    """Return what a value of `pair.toml` must be and is not; "" if it is right, in some family.
+
+    The defaults in the notebooks say what parameters must be; see `Setting.with_default`.
+    """
+    if section == "parameters":
+        is_value = isinstance(value, bool | int | float | str | list)
+        return "" if is_value else "a number, true or false, text, or a list"
+    expected = [rule.expected(value) for rule in ([common()["pair"][key]] if section == "pair" else known_keys()[key])]
+    if "" not in expected:
+        return expected[0]
+    if key == "metric":
+        try:
+            parse_metric(str(value))
+        except CompetitionError as error:
+            return f"a metric that can be computed. {error}".rstrip(".")
+    return ""
 
 
 def option_of(key: str) -> str:
@@ -437,6 +452,7 @@ def _read(path: Path) -> dict[str, Any]:
 # Pretrained models by short names, as `templates/families/<family>/presets.toml` declares them.
 
 
+_HANDLE = re.compile(r"[a-z0-9-]+/[A-Za-z0-9_.-]+/[A-Za-z]+/[A-Za-z0-9_.-]+/[1-9]\d*")
 _SMALLEST_BATCH, _FEWEST_EPOCHS = 8, 3
 _EPOCHS_FROM_SCRATCH = 3  # for one of a model that has read before
 
@@ -488,6 +504,16 @@ def presets_of(family: str) -> Mapping[str, Preset]:
         return {name: Preset(**values) for name, values in declarations.items()}
     except (OSError, ValueError, TypeError) as error:
         raise SchemaError(path=path, problem=str(error)) from error
+
+
+def is_handle(name: str) -> bool:
+    """True if a name is one of Kaggle Models: owner/model/framework/variation/version."""
+    return _HANDLE.fullmatch(name) is not None
+
+
+def is_model_handle(name: str) -> bool:
+    """True if a name is that of a model to attach: a handle, or the short name of a suggested one of some family."""
+    return is_handle(name) or any(name in presets_of(family) for family in families())
 
 
 def preset_for(family: str, *, language: str, kinds: Sequence[str]) -> str:

@@ -27,9 +27,9 @@ from generator.files import (
     resolve_inside,
 )
 from generator.pair.cells import has_code_of, possible_file, read_own_cells
-from generator.pair.choices import Choices, parse_choices
 from generator.pair.notebook import NotebookReadError, WrittenCell, written_cells
-from generator.pair.spec import frameworks
+from generator.pair.settings import Settings, parse_settings, settings_toml
+from generator.pair.spec import PairSpec, frameworks, spec_of
 from generator.pair.workspace import PairFolder, Role, Workspace
 from generator.text import is_slug, printable
 
@@ -369,20 +369,41 @@ def existing_pair(workspace: Workspace, name: str) -> PairFolder:
     return folder
 
 
-def read_choices(folder: PairFolder) -> Choices:
-    """Reads `pair.toml`; without one there are no choices yet.
+def read_settings(folder: PairFolder) -> Settings:
+    """Reads `pair.toml`; without one there are no settings yet.
 
     A value that differs from the kit's own copy of the file counts as set by hand.
 
     Raises:
-        ChoicesError: The file cannot be used as it stands.
+        SettingError: The file cannot be used as it stands.
         FileReadError: It cannot be read.
     """
     if not folder.choices.exists():
-        return Choices()
+        return Settings()
     base = _content(folder.path / base_of(Path(folder.choices.name)))
     as_written = base.decode("utf-8", "replace") if base is not None else None
-    return parse_choices(read_text(folder.choices), path=folder.choices, as_written=as_written)
+    return parse_settings(read_text(folder.choices), path=folder.choices, as_written=as_written)
+
+
+def complete_settings(folder: PairFolder) -> Settings:
+    """Return the settings of an existing pair, with what its `pair.toml` leaves open; see `Settings.complete`."""
+    return read_settings(folder).complete(path=folder.choices)
+
+
+def read_pair_spec(folder: PairFolder) -> PairSpec:
+    """Return the specification of an existing pair: its id, kernels, competition and task.
+
+    Raises:
+        SettingError: Its `pair.toml` cannot be used.
+        CompetitionError: It leaves something open, and the competition is not a built-in one.
+    """
+    return spec_of(complete_settings(folder))
+
+
+def settings_file(folder: PairFolder, settings: Settings, *, may_leave_open: bool) -> bytes:
+    """Return the content of a pair's `pair.toml` with these settings, see `settings_toml`."""
+    existing = read_text(folder.choices) if folder.choices.exists() else None
+    return settings_toml(settings, existing=existing, may_leave_open=may_leave_open).encode("utf-8")
 
 
 def plan_write(

@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -24,6 +23,7 @@ from generator.competition.schema import (
     Preset,
     extended_names,
     families,
+    is_handle,
     keys_of,
     preset_of,
     presets_of,
@@ -34,7 +34,7 @@ from generator.competition.schema import (
 from generator.competition.tables.formats import TableFormat, table_format
 from generator.errors import PairError, did_you_mean
 from generator.kit_files import SUFFIX, template_folder
-from generator.pair.choices import Choice, Choices
+from generator.pair.settings import Settings, SettingValue
 from generator.pair.workspace import KernelName, Role, dataset_beside, kernel_name
 from generator.text import printable
 
@@ -133,22 +133,6 @@ def check_offered(*, family: str, framework: str, requirements: Mapping[str, str
                 f"Another family or {kind} may "
                 "fit: `tandem generate --list` shows them."
             )
-
-
-# Pretrained models on Kaggle: what names one, and which of those of texts a framework reads.
-
-
-_HANDLE = re.compile(r"[a-z0-9-]+/[A-Za-z0-9_.-]+/[A-Za-z]+/[A-Za-z0-9_.-]+/[1-9]\d*")
-
-
-def is_handle(name: str) -> bool:
-    """True if a name is one of Kaggle Models: owner/model/framework/variation/version."""
-    return _HANDLE.fullmatch(name) is not None
-
-
-def is_model_handle(name: str) -> bool:
-    """True if a name is that of a model to attach: a handle, or the short name of a suggested one of some family."""
-    return is_handle(name) or any(name in presets_of(family) for family in families())
 
 
 def suggested_models(family: str, framework: str) -> Mapping[str, Preset]:
@@ -748,13 +732,14 @@ def _check_backend(spec: PairSpec) -> None:
         )
 
 
-def spec_of(choices: Choices) -> PairSpec:
-    """Makes the specification of a pair from a complete set of choices.
+def spec_of(settings: Settings) -> PairSpec:
+    """Make the specification of a pair from its complete settings.
 
     Raises:
-        KeyError: The choices are not complete, see `generator.pair.choices.completed`.
+        KeyError: They are not complete, see `Settings.complete`.
+        PairError: There is no such accelerator, or no such platform.
     """
-    pair_values: dict[str, Any] = {key: choice.value for key, choice in choices.pair.items()}
+    pair_values: dict[str, Any] = {key: entry.value for key, entry in settings.pair.items()}
     competition = Competition(
         slug=pair_values["competition"],
         title=pair_values["title"],
@@ -762,37 +747,40 @@ def spec_of(choices: Choices) -> PairSpec:
         inference_hours=pair_values.get("inference_hours"),
         internet=pair_values.get("internet"),
     )
-    keys = keys_of(pair_values["family"])
+    keys = keys_of(settings.family)
     values: dict[str, Any] = {
-        key: choices.task[key].value if key in choices.task or rule.default is None else rule.default
+        key: settings.task[key].value if key in settings.task or rule.default is None else rule.default
         for key, rule in keys.items()
     }
-    evidence = {key: choice.evidence for key, choice in choices.task.items() if choice.evidence}
-    evidence["family"] = choices.pair["family"].evidence
-    shared_values = {key: values[key] for key, rule in keys.items() if not rule.scope}
+    evidence = {key: entry.evidence for key, entry in settings.task.items() if entry.evidence}
+    evidence["family"] = settings.pair["family"].evidence
+    identity = {
+        **{key: pair_values[key] for key in ("competition", "family", "framework")},
+        **{key: values[key] for key, rule in keys.items() if not rule.scope},
+    }
+    digest = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:8]
     return PairSpec(
-        pair_id=_pair_id(pair_values, shared_values),
-        framework=pair_values["framework"],
+        pair_id=f"{pair_values['competition']}-{settings.framework}-{digest}",
+        framework=settings.framework,
         train=kernel_name(pair_values, Role.TRAIN),
         infer=kernel_name(pair_values, Role.INFER),
         competition=competition,
-        task=task_of(pair_values["family"], values, evidence),
-        accelerator=_accelerator(choices),
+        task=task_of(settings.family, values, evidence),
+        accelerator=_accelerator(settings),
         platform=_platform(str(pair_values.get("platform", Service.KAGGLE))),
         continues=pair_values.get("continues") is True,
     )
 
 
-def _accelerator(choices: Choices) -> AcceleratorKind:
-    choice = choices.parameters.get("ACCELERATOR")
-    if choice is None:
+def _accelerator(settings: Settings) -> AcceleratorKind:
+    if "ACCELERATOR" not in settings.parameters:
         return catalog().training.kind
-    try:
-        return AcceleratorKind(str(choice.value))
-    except ValueError:
-        value, kind_names = str(choice.value), ", ".join(f'"{kind}"' for kind in AcceleratorKind)
+    value = str(settings.parameters["ACCELERATOR"].value)
+    if value not in list(AcceleratorKind):
+        names = ", ".join(f'"{kind}"' for kind in AcceleratorKind)
         nearest = did_you_mean(value, AcceleratorKind)
-        raise PairError(f'ACCELERATOR is "{printable(value)}", and notebooks know {kind_names}.{nearest}') from None
+        raise PairError(f'ACCELERATOR is "{printable(value)}", and notebooks know {names}.{nearest}')
+    return AcceleratorKind(value)
 
 
 def _platform(name: str) -> Service:
@@ -801,17 +789,6 @@ def _platform(name: str) -> Service:
         nearest = did_you_mean(name, platforms)
         raise PairError(f'The platform is "{printable(name)}", and training runs on {" or ".join(platforms)}.{nearest}')
     return Service(name)
-
-
-def _pair_id(pair_values: dict[str, Any], task: dict[str, Any]) -> str:
-    identity = {
-        "competition": pair_values["competition"],
-        "family": pair_values["family"],
-        "framework": pair_values["framework"],
-        **task,
-    }
-    digest = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:8]
-    return f"{pair_values['competition']}-{pair_values['framework']}-{digest}"
 
 
 # The names of backbones that a framework has, as far as they are known without it.
@@ -844,7 +821,7 @@ def check_backbone(spec: PairSpec, knobs: Mapping[str, Value], defaults: Mapping
         )
 
 
-def untested_backbone(knobs: Mapping[str, Choice], framework: str) -> tuple[str, ...]:
+def untested_backbone(knobs: Mapping[str, SettingValue], framework: str) -> tuple[str, ...]:
     """Returns a sentence on what is not known of the backbone that the user chose; nothing of the others."""
     name, declaration = str(knobs[KNOB].value) if KNOB in knobs else "", frameworks().get(framework)
     if declaration is None or not name.startswith(tuple(declaration.untested)):
@@ -853,7 +830,7 @@ def untested_backbone(knobs: Mapping[str, Choice], framework: str) -> tuple[str,
     return (f"{unknown}; `tandem plan` measures a step.",)
 
 
-def without_foreign_backbone(knobs: Mapping[str, Choice], framework: str) -> dict[str, Choice]:
+def without_foreign_backbone(knobs: Mapping[str, SettingValue], framework: str) -> dict[str, SettingValue]:
     """Returns the knobs that a pair keeps in another framework: all but a backbone that this one does not have."""
     of_photographs, of_others = _names_in(framework)
     backbones = (*of_photographs, *of_others)

@@ -13,7 +13,8 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any
 
-from generator.pair.generation import GenerateOptions, draft, read_pair_spec, write
+from generator.pair.folder import read_pair_spec
+from generator.pair.generation import GenerateOptions, draft, write
 from generator.pair.handover import digest_of
 from generator.pair.workspace import PairFolder, Role, Workspace
 
@@ -22,7 +23,7 @@ from generator.pair.workspace import PairFolder, Role, Workspace
 def _rendered(owner: str, slug: str) -> Path:
     """A rendered pair of `digits`, or of another competition with the same task; made once a process."""
     workspace = Workspace(Path(mkdtemp(prefix="chain-pair-")))
-    write(draft(workspace, GenerateOptions(competition="digits", flags={"owner": owner})))
+    write(draft(workspace, GenerateOptions(competition="digits", values={"owner": owner})))
     folder = workspace.pair("digits")
     if slug != "digits":
         edit_competition(folder, slug)

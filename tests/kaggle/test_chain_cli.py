@@ -19,7 +19,7 @@ from serving import Served, served
 from generator.kaggle.chain.inputs import prepare
 from generator.kaggle.connect import Target, connect
 from generator.local_server import ROOT_VARIABLE
-from generator.pair.choices import PLACEHOLDER_OWNER
+from generator.pair.settings import PLACEHOLDER_OWNER
 from generator.pair.workspace import PairFolder, Role
 from generator.sessions.sandbox import SessionOrder
 

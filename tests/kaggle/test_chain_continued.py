@@ -16,7 +16,7 @@ from generator.competition.builtin import require
 from generator.kaggle.chain.errors import HandOverUnfitError, StepFailedError
 from generator.kaggle.chain.journal import ChainStep
 from generator.local_server import ROOT_VARIABLE
-from generator.pair.generation import read_pair_spec
+from generator.pair.folder import read_pair_spec
 from generator.pair.workspace import PairFolder, Role
 from generator.run.input_mounts import mounts, read_sources
 from generator.sessions.sandbox import SessionOrder

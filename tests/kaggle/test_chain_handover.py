@@ -14,7 +14,7 @@ from generator.kaggle.chain import errors
 from generator.kaggle.chain.execution import Handoff
 from generator.kaggle.chain.journal import ChainStep
 from generator.kaggle.errors import SubmitForbiddenError
-from generator.pair.generation import read_pair_spec
+from generator.pair.folder import read_pair_spec
 from generator.pair.workspace import Role
 
 
