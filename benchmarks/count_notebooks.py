@@ -8,12 +8,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from generator.competition.schema import families, preset_for, presets_of
+from generator.competition.schema import families, frameworks, preset_for, presets_of
 from generator.pair.folder import complete_settings
 from generator.pair.notebook import FOLDED_TAG
 from generator.pair.rendering import render_kernels
 from generator.pair.settings import Settings
-from generator.pair.spec import frameworks, without_foreign_backbone
+from generator.pair.spec import without_foreign_backbone
 from generator.pair.workspace import Role, Workspace
 
 ROOT = Path(__file__).resolve().parent.parent

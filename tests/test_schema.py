@@ -6,11 +6,10 @@ from pathlib import Path
 import pytest
 from miniature import replace_templates
 
-from generator.competition.schema import SchemaError, common, families, keys_of, known_keys
+from generator.competition.schema import SchemaError, check_offered, common, families, keys_of, known_keys
 from generator.errors import PairError
 from generator.pair.overrides import parse_setting
 from generator.pair.settings import SettingError
-from generator.pair.spec import check_offered
 
 HEAD = 'title = "T"\ndescription = "D."\nmedium = "audio"\ntargets = ["number"]\n'
 

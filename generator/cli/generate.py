@@ -30,7 +30,18 @@ from generator.cli.terminal import complain, is_interactive, table, warn
 from generator.competition import builtin
 from generator.competition.facts import Medium, Value
 from generator.competition.metrics import METRICS, metric_named
-from generator.competition.schema import Family, Preset, Setting, common, display_name, families, keys_of, preset_of
+from generator.competition.schema import (
+    Family,
+    Framework,
+    Preset,
+    Setting,
+    common,
+    display_name,
+    families,
+    frameworks,
+    keys_of,
+    preset_of,
+)
 from generator.errors import CompetitionError, TandemError, did_you_mean
 from generator.files import read_bytes
 from generator.pair import generation
@@ -38,7 +49,7 @@ from generator.pair.data import ensure_data, has_data, link_data, unpack_if_pack
 from generator.pair.generation import GenerateOptions, Infer, PairDraft
 from generator.pair.overrides import parse_setting
 from generator.pair.settings import PLACEHOLDER_OWNER, checked_owner
-from generator.pair.spec import Framework, frameworks, suggested_models
+from generator.pair.spec import suggested_models
 from generator.pair.workspace import Workspace
 from generator.text import duration, is_slug, printable
 

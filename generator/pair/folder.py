@@ -16,6 +16,7 @@ from types import FrameType
 from typing import Any
 
 from generator.competition.facts import Competition, CompetitionDescription
+from generator.competition.schema import frameworks
 from generator.errors import PairError, did_you_mean
 from generator.files import (
     FileReadError,
@@ -29,7 +30,7 @@ from generator.files import (
 from generator.pair.cells import has_code_of, possible_file, read_own_cells
 from generator.pair.notebook import NotebookReadError, WrittenCell, written_cells
 from generator.pair.settings import Settings, parse_settings, settings_toml
-from generator.pair.spec import PairSpec, frameworks, spec_of
+from generator.pair.spec import PairSpec, spec_of
 from generator.pair.workspace import PairFolder, Role, Workspace
 from generator.text import is_slug, printable
 

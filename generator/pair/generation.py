@@ -37,12 +37,7 @@ from generator.pair.settings import (
     find_owner,
     propose_settings,
 )
-from generator.pair.spec import (
-    check_offered,
-    frameworks,
-    untested_backbone,
-    without_foreign_backbone,
-)
+from generator.pair.spec import model_kinds, untested_backbone, without_foreign_backbone
 from generator.pair.workspace import PairFolder, Role, Workspace
 
 
@@ -143,7 +138,7 @@ def draft(workspace: Workspace, options: GenerateOptions, *, ask: Ask | None = N
     )
     settings = proposed_settings.merge(current, values)
     is_of_options = bool({"family", "framework"} & set(options.values))
-    _check_templates(settings, source="The command line" if is_of_options else str(folder.choices))
+    settings.check_templates(source="The command line" if is_of_options else str(folder.choices))
     settings, cells = _render(settings, overrides, folder)
     warnings = (*proposal.warnings, *untested_backbone(settings.parameters, settings.framework))
     files = _files(folder, settings, cells, may_leave_open=proposal.is_built_in)
@@ -165,7 +160,7 @@ def _folder_of(workspace: Workspace, options: GenerateOptions) -> PairFolder:
     """Return where the pair belongs: a pair in another framework stands beside the one that is there."""
     usual = pair_folder(workspace, options.name or options.competition)
     framework = options.values.get("framework")
-    if options.name or framework not in frameworks():
+    if options.name or not isinstance(framework, str) or not framework.isalnum():
         return usual
     is_usual = framework == read_settings(usual).get("framework", DEFAULT_FRAMEWORK)
     return usual if is_usual else pair_folder(workspace, f"{options.competition}-{framework}")
@@ -206,16 +201,16 @@ def render_again(folder: PairFolder, *, has_user_files: bool = True) -> dict[Pat
         PairError: As for `draft`.
     """
     settings = complete_settings(folder)
-    _check_templates(settings, source=str(folder.choices))
+    settings.check_templates(source=str(folder.choices))
     return render_kernels(settings, user_files=read_own_cells(folder) if has_user_files else {})
 
 
 def _infer(facts: CompetitionFacts, current: Settings, options: GenerateOptions) -> Proposal:
     """Infer the task of a competition, given the user's settings of now and before."""
-    framework = frameworks().get(str(options.values.get("framework", current.get("framework", DEFAULT_FRAMEWORK))))
+    framework = str(options.values.get("framework", current.get("framework", DEFAULT_FRAMEWORK)))
     # Kaggle Models are attached nowhere else.
     is_attached = options.values.get("platform", current.get("platform", "kaggle")) == "kaggle"
-    models = framework.models if framework and is_attached else ()
+    models = model_kinds(framework) if is_attached else ()
     return infer_task(facts, decisions=current.decisions(options.values), models=models)
 
 
@@ -242,8 +237,3 @@ def _current_files(folder: PairFolder) -> dict[Path, bytes]:
         return render_again(folder) if folder.choices.exists() else {}
     except TandemError:
         return {}
-
-
-def _check_templates(settings: Settings, *, source: str) -> None:
-    requirements = {key: str(settings.task[key].value) for key in ("target_kind", "submission") if key in settings.task}
-    check_offered(family=settings.family, framework=settings.framework, requirements=requirements, source=source)

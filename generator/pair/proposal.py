@@ -4,16 +4,15 @@
 of the facts, given the decisions of the user.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from generator.competition import builtin
 from generator.competition.facts import CannotAskError, Competition, CompetitionDescription, FactSource, Task, Value
-from generator.competition.schema import preset_of
-from generator.competition.tables.formats import TableFormat, table_format
 from generator.errors import CompetitionError, did_you_mean
+from generator.pair.spec import template_limits, with_preset_budget
 from generator.text import is_slug, printable
 
 if TYPE_CHECKING:
@@ -157,20 +156,9 @@ def infer_task(facts: CompetitionFacts, *, decisions: Mapping[str, Value], model
     """
     if facts.survey is None:
         built_in = builtin.require(facts.slug)
-        task = _fine_tuned(built_in.task, decisions)
+        task = with_preset_budget(built_in.task, decisions)
         return Proposal(facts, built_in.competition, task, source="the kit's own description")
     return _read(facts, facts.survey, decisions, models)
-
-
-def _fine_tuned(task: Task, decisions: Mapping[str, Value]) -> Task:
-    """Return the task with the batch size and the epochs that suit the pretrained model, if one is named."""
-    preset = preset_of(task.family, str(decisions.get("pretrained", "")))
-    if preset is None:
-        return task
-    values = {**task.details, **decisions}
-    batch_size, length, epochs = (int(str(values[key])) for key in ("batch_size", "sequence_length", "epochs"))
-    fitting = {"batch_size": preset.batch_size(batch_size, length), "epochs": preset.epochs(epochs)}
-    return replace(task, details={**task.details, **fitting})
 
 
 def _read(facts: CompetitionFacts, survey: "Survey", decisions: Mapping[str, Value], models: Sequence[str]) -> Proposal:
@@ -203,34 +191,9 @@ def _read(facts: CompetitionFacts, survey: "Survey", decisions: Mapping[str, Val
             *(description.warnings if description else ()),
             *survey.notes,
             *reading.warnings,
-            *_beyond_the_templates(survey, reading.task),
+            *template_limits(reading.task, is_served=survey.server is not None),
         ),
     )
-
-
-def _beyond_the_templates(survey: "Survey", task: Task) -> Iterator[str]:
-    """Warns of what a competition, or the name of its submission, wants of inference that the templates cannot do."""
-    lookup = task.details.get("lookup_table")
-    if survey.server is not None and lookup:
-        yield (
-            "This competition hands out its test data through an inference server (kaggle_evaluation), and the "
-            f"inference notebook answers what {printable(str(lookup))} asks for: train with this "
-            "pair, and write the server's predict() by hand."
-        )
-    name, file_format = task.submission_file, table_format(task.submission_file)
-    is_binary_archive = file_format.format is TableFormat.PARQUET and file_format.compression
-    is_json = file_format.format in (TableFormat.JSON, TableFormat.JSON_LINES)
-    if file_format.format is None or is_binary_archive or (is_json and file_format.compression == ".zip"):
-        yield (
-            f"The submission has to be called {printable(name)}, and the inference notebook writes text with "
-            "separators, JSON and Parquet: change its last cells by hand, or say --file-name if another is accepted "
-            "as well."
-        )
-    elif is_json and table_format(task.sample_submission).format is not file_format.format:
-        yield (
-            f"{printable(name)} will have one JSON object a row, with the names of the sample's columns: compare it "
-            "with what the evaluation page shows."
-        )
 
 
 def _nameless(slug: str, survey: "Survey") -> Competition:

@@ -14,9 +14,8 @@ from types import SimpleNamespace
 import jinja2
 from jinja2.bccache import Bucket
 
-from generator.accelerators import AcceleratorKind, catalog
 from generator.competition.facts import Value
-from generator.competition.schema import all_parameters, extended_names
+from generator.competition.schema import all_parameters, extended_names, frameworks
 from generator.errors import PairError
 from generator.kit_files import places, sections, template_folder
 from generator.pair.cells import (
@@ -44,7 +43,7 @@ from generator.pair.notebook import (
     read_parameters,
 )
 from generator.pair.settings import Origin, Settings, SettingValue
-from generator.pair.spec import PairSpec, check_backbone, check_spec, frameworks, spec_of
+from generator.pair.spec import PairSpec, check_backbone, check_spec, spec_of
 from generator.pair.workspace import PairFolder, Role
 from generator.text import markdown, markdown_code, printable, python_literal
 
@@ -71,7 +70,7 @@ def metadata_text(spec: PairSpec, role: Role, *, code_file: str | None = None) -
     """
     is_training = role is Role.TRAIN
     kernel = spec.kernel(role)
-    accelerator = spec.training_accelerator if is_training else catalog().inference
+    accelerator = spec.accelerator_of(role)
     # Training and inference both read an output of the training kernel, if it runs on Kaggle.
     reads_training = not spec.handover_dataset and (spec.continues or not is_training)
     fields = {
@@ -81,8 +80,8 @@ def metadata_text(spec: PairSpec, role: Role, *, code_file: str | None = None) -
         "language": "python",
         "kernel_type": "notebook",
         "is_private": True,
-        "enable_gpu": accelerator.kind is AcceleratorKind.GPU,
-        "enable_tpu": accelerator.kind is AcceleratorKind.TPU,
+        "enable_gpu": accelerator.kind == "gpu",
+        "enable_tpu": accelerator.kind == "tpu",
         # Training fetches ImageNet weights. Code competitions refuse a submission from a kernel with internet, so that
         # it stays off even where the pages would allow it, unless the user says otherwise.
         "enable_internet": is_training or bool(spec.competition.internet),

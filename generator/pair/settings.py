@@ -10,7 +10,7 @@ from typing import Any
 
 from generator.competition import builtin
 from generator.competition.facts import Competition, Task, Value
-from generator.competition.schema import common, keys_of, known_keys, option_of, requirement, values_of
+from generator.competition.schema import check_offered, common, keys_of, known_keys, option_of, requirement, values_of
 from generator.errors import PairError, did_you_mean
 from generator.files import read_json
 from generator.text import is_slug, printable, storable
@@ -117,6 +117,11 @@ class Settings:
         return self.fill(
             propose_settings(built_in.competition, built_in.task, framework=DEFAULT_FRAMEWORK, owner=owner)
         )
+
+    def check_templates(self, *, source: str) -> None:
+        """Make sure that there are templates for the family, the framework and the task; see `check_offered`."""
+        requirements = {key: str(self.task[key].value) for key in ("target_kind", "submission") if key in self.task}
+        check_offered(family=self.family, framework=self.framework, requirements=requirements, source=source)
 
     def merge(self, current: "Settings", values: Mapping[str, Value]) -> "Settings":
         """Combine what the kit proposes with what the user chose, now and before.

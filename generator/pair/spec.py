@@ -2,8 +2,8 @@
 
 import hashlib
 import json
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import Any
 
@@ -21,125 +21,74 @@ from generator.competition.facts import (
 )
 from generator.competition.schema import (
     Preset,
-    extended_names,
+    converters_of,
     families,
+    frameworks,
     is_handle,
     keys_of,
     preset_of,
     presets_of,
-    read_declaration,
     task_of,
     values_of,
 )
 from generator.competition.tables.formats import TableFormat, table_format
 from generator.errors import PairError, did_you_mean
-from generator.kit_files import SUFFIX, template_folder
 from generator.pair.settings import Settings, SettingValue
 from generator.pair.workspace import KernelName, Role, dataset_beside, kernel_name
 from generator.text import printable
 
-# The frameworks, families and submissions that a folder of templates offers.
+# Pretrained models of texts: which of them a framework reads, and what suits their fine-tuning.
 
 
-@dataclass(frozen=True)
-class Framework:
-    """A framework that notebooks can be written in.
-
-    Attributes:
-        name: Its folder's name, such as "keras".
-        title: What people call it.
-        description: One sentence for those who choose.
-        extends: The framework that its templates, and what is not said here, are taken from; "" for none.
-        streams_with: The framework whose pipelines read its files; itself where nothing is said.
-        models: Of Kaggle Models, those for what it reads pretrained models of texts from, such as "keras".
-        tpu: The platforms whose TPU it can use.
-        backbones: The names of those for photographs; none where they are too many to know.
-        untested: What the names of those begin with that no test and no measurement of this kit has run.
-        encoders: The same for what is no photograph.
-        weights: The library that downloads pretrained weights of backbones; "" where none does.
-        several_hosts: Whether its training notebooks can run on several hosts at once.
-        aliases: What else people call it.
-    """
-
-    name: str
-    title: str
-    description: str
-    extends: str = ""
-    streams_with: str = ""
-    models: tuple[str, ...] = ()
-    tpu: Sequence[str] = (Service.KAGGLE, Service.COLAB)
-    backbones: Sequence[str] = ()
-    untested: Sequence[str] = ()
-    encoders: Sequence[str] = ()
-    weights: str = ""
-    several_hosts: bool = False
-    aliases: Sequence[str] = ()
-
-
-def frameworks() -> dict[str, Framework]:
-    """All frameworks that the templates offer, by name.
-
-    Raises:
-        SchemaError: A description is broken.
-    """
-    declarations = {
-        path.parent.name: read_declaration(path) for path in template_folder().glob("frameworks/*/framework.toml")
-    }
-    parent_values = {name: declarations[parent] for name, parent in extended_names().items() if name in declarations}
-    return {
-        name: Framework(name, **({"streams_with": name} | parent_values.get(name, {}) | own_values))
-        for name, own_values in sorted(declarations.items())
-    }
-
-
-def check_offered(*, family: str, framework: str, requirements: Mapping[str, str], source: str) -> None:
-    """Makes sure that there are templates for a family in a framework, and for what the task wants of it.
-
-    Args:
-        family: A family's name.
-        framework: A framework's name.
-        requirements: The task's `target_kind` and `submission`, as far as they are known.
-        source: Where the names come from, for messages: a file, or an option of the command line.
-
-    Raises:
-        PairError: There is no such family, or no such framework at all; or the family does not come in this framework,
-            or has nothing for this kind of target; or nothing is there for the submission.
-    """
-    all_families = families()
-    names = {"family": (family, list(all_families)), "framework": (framework, list(frameworks()))}
-    for kind, (name, options) in names.items():
-        if name not in options:
-            raise PairError(
-                f'{printable(source)}: there is no {kind} "{printable(name)}"; the kit has: '
-                f"{', '.join(options) or 'none'}.{did_you_mean(name, options)}"
-            )
-    of_family = all_families[family].frameworks
-    if framework not in of_family:
-        raise PairError(
-            f'{printable(source)}: the family "{family}" has no templates for the framework "{framework}"; it has: '
-            f"{', '.join(of_family)}."
-        )
-    kinds = {
-        "target_kind": list(map(str, all_families[family].targets)),
-        "submission": sorted(
-            path.name.removesuffix(SUFFIX) for path in template_folder().glob(f"submissions/*{SUFFIX}")
-        ),
-    }
-    for kind, valid_names in kinds.items():
-        if valid_names and requirements.get(kind, valid_names[0]) not in valid_names:
-            raise PairError(
-                f'{printable(source)}: the family "{printable(family)}" has no templates for the {kind} '
-                f'"{printable(requirements[kind])}"; there are some for: {", ".join(valid_names)}. '
-                f"Another family or {kind} may "
-                "fit: `tandem generate --list` shows them."
-            )
+def model_kinds(framework: str) -> Sequence[str]:
+    """Return what a framework reads pretrained models of texts from, such as "keras"; nothing of an unknown one."""
+    declaration = frameworks().get(framework)
+    return declaration.models if declaration else ()
 
 
 def suggested_models(family: str, framework: str) -> Mapping[str, Preset]:
     """Return the suggested models of a family that a framework reads, by short name."""
-    declaration = frameworks().get(framework)
-    kinds = declaration.models if declaration else ()
+    kinds = model_kinds(framework)
     return {name: preset for name, preset in presets_of(family).items() if preset.kind in kinds}
+
+
+def with_preset_budget(task: Task, decisions: Mapping[str, Value]) -> Task:
+    """Return the task with the batch size and the epochs that suit the pretrained model, if one is named."""
+    preset = preset_of(task.family, str(decisions.get("pretrained", "")))
+    if preset is None:
+        return task
+    values = {**task.details, **decisions}
+    batch_size, length, epochs = (int(str(values[key])) for key in ("batch_size", "sequence_length", "epochs"))
+    fitting = {"batch_size": preset.batch_size(batch_size, length), "epochs": preset.epochs(epochs)}
+    return replace(task, details={**task.details, **fitting})
+
+
+# What a competition asks for that the templates cannot do.
+
+
+def template_limits(task: Task, *, is_served: bool) -> Iterator[str]:
+    """Yield warnings of what a competition, or the name of its submission, wants that the templates cannot do."""
+    lookup = task.details.get("lookup_table")
+    if is_served and lookup:
+        yield (
+            "This competition hands out its test data through an inference server (kaggle_evaluation), and the "
+            f"inference notebook answers what {printable(str(lookup))} asks for: train with this "
+            "pair, and write the server's predict() by hand."
+        )
+    name, file_format = task.submission_file, table_format(task.submission_file)
+    is_binary_archive = file_format.format is TableFormat.PARQUET and file_format.compression
+    is_json = file_format.format in (TableFormat.JSON, TableFormat.JSON_LINES)
+    if file_format.format is None or is_binary_archive or (is_json and file_format.compression == ".zip"):
+        yield (
+            f"The submission has to be called {printable(name)}, and the inference notebook writes text with "
+            "separators, JSON and Parquet: change its last cells by hand, or say --file-name if another is accepted "
+            "as well."
+        )
+    elif is_json and table_format(task.sample_submission).format is not file_format.format:
+        yield (
+            f"{printable(name)} will have one JSON object a row, with the names of the sample's columns: compare it "
+            "with what the evaluation page shows."
+        )
 
 
 # The formats of a task's tables and submission, which decide what reads and writes them.
@@ -609,6 +558,10 @@ class PairSpec(TaskProperties):
         """The platform, as people write it."""
         return self.platform.capitalize()
 
+    def accelerator_of(self, role: Role) -> Accelerator:
+        """What one of the notebooks asks its platform for."""
+        return self.training_accelerator if role is Role.TRAIN else catalog().inference
+
     @property
     def training_accelerator(self) -> Accelerator:
         """What the training notebook asks its platform for."""
@@ -722,9 +675,8 @@ def _check_backend(spec: PairSpec) -> None:
     That weights can be converted is said by a template `frameworks/<framework>/<backend>.py.j2`.
     """
     framework, backend = spec.framework, spec.inference_backend
-    converters = template_folder().glob(f"frameworks/{framework}/*{SUFFIX}") if backend != framework else ()
-    converter_names = {path.name.removesuffix(SUFFIX) for path in converters}
-    able = [framework, *sorted(converter_names & set(families()[spec.family].frameworks))]
+    converters = set(converters_of(framework)) if backend != framework else set()
+    able = [framework, *sorted(converters & set(families()[spec.family].frameworks))]
     if backend not in able:
         raise PairError(
             f'INFERENCE_BACKEND is "{printable(backend)}", and what the family {printable(spec.family)} trained in '
