@@ -3,7 +3,7 @@
 import ast
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -53,8 +53,7 @@ def gallery_settings(name: str, framework: str) -> Settings:
         language = presets_of(settings.family)[str(settings.get("pretrained"))].chosen_for
         models = frameworks()[framework].models
         values["pretrained"] = preset_for(settings.family, language=language, kinds=models)
-    parameters = without_foreign_backbone(settings.parameters, framework)
-    return replace(settings.override(values), parameters=parameters)
+    return without_foreign_backbone(settings.override(values), framework)
 
 
 @cache

@@ -154,7 +154,7 @@ def connect_kaggle(to: str | None) -> "Kaggle":
     return kaggle
 
 
-# The report of `generate`: the choices with their evidence, the files, and what to do next.
+# The report of `generate`: the settings with their evidence, the files, and what to do next.
 
 
 _MOST_FILES = 8
@@ -163,10 +163,10 @@ _SHARE_OF_ONE_FOLD = 0.8  # of the examples, where one fold is held out alone
 
 
 def pair_as_text(workspace: Workspace, draft: PairDraft, *, is_dry_run: bool, explain: bool, to: str | None) -> str:
-    """The choices with their evidence, the knobs of training, the files, and what to do next."""
+    """The settings with their evidence, the parameters of training, the files, and what to do next."""
     state = "would be written" if is_dry_run else "written"
     files = [[state if path in draft.stale else "unchanged", str(draft.folder.path / path)] for path in draft.files]
-    lines = [_choices(draft, explain=explain), "", _knobs(draft, explain=explain), ""]
+    lines = [_settings(draft, explain=explain), "", _parameters(draft, explain=explain), ""]
     if explain:
         lines = [_explanation(draft), "", *lines]
     lines += [table(["state", "file"], files), ""]
@@ -202,8 +202,8 @@ def _preset(draft: PairDraft) -> Preset | None:
     return preset_of(draft.settings.family, str(draft.settings.get("pretrained", "")))
 
 
-def _choices(draft: PairDraft, *, explain: bool) -> str:
-    """What was chosen, but for what stands among the knobs and for what is as it is where nobody says anything."""
+def _settings(draft: PairDraft, *, explain: bool) -> str:
+    """The settings, but for those among the parameters, and those that have their default."""
     keys = keys_of(draft.settings.family)
     parameters = draft.parameters if explain else draft.main_parameters
     rows = [
@@ -216,7 +216,7 @@ def _choices(draft: PairDraft, *, explain: bool) -> str:
     return table(["choice", "value", "by", "evidence"], rows)
 
 
-def _knobs(draft: PairDraft, *, explain: bool) -> str:
+def _parameters(draft: PairDraft, *, explain: bool) -> str:
     rows = [
         [name, value_text(entry.value), str(entry.by), entry.evidence]
         for name, entry in draft.parameters.items()
@@ -244,11 +244,11 @@ def _on_a_cpu(workspace: Workspace, draft: PairDraft) -> list[str]:
     """A sentence where the model and its data are so small that a CPU trains it before a TPU has started."""
     if "ACCELERATOR" in draft.settings.parameters:
         return []
-    knobs = {name: entry.value for name, entry in draft.parameters.items()}
+    values = {name: entry.value for name, entry in draft.parameters.items()}
     seconds = cpu_seconds(
         _training_rows(workspace, draft),
-        int(str(knobs.get("EPOCHS", 0))) * int(str(knobs.get("N_FOLDS", 1))),
-        pixels=int(str(knobs["IMAGE_SIZE"])) ** 2 if "IMAGE_SIZE" in knobs else None,
+        int(str(values.get("EPOCHS", 0))) * int(str(values.get("N_FOLDS", 1))),
+        pixels=int(str(values["IMAGE_SIZE"])) ** 2 if "IMAGE_SIZE" in values else None,
         is_table=families()[draft.settings.family].medium is Medium.ROW,
     )
     if seconds is None:
@@ -260,9 +260,9 @@ def _on_a_cpu(workspace: Workspace, draft: PairDraft) -> list[str]:
 
 def _text_on_a_cpu(workspace: Workspace, draft: PairDraft, preset: Preset) -> list[str]:
     """A sentence on how long a CPU fine-tunes a pretrained model of texts, and what makes that less."""
-    knobs = {name: entry.value for name, entry in draft.parameters.items()}
+    values = {name: entry.value for name, entry in draft.parameters.items()}
     accelerator = draft.settings.parameters.get("ACCELERATOR")
-    folds, epochs, length = (int(str(knobs.get(name, 0))) for name in ("N_FOLDS", "EPOCHS", "SEQUENCE_LENGTH"))
+    folds, epochs, length = (int(str(values.get(name, 0))) for name in ("N_FOLDS", "EPOCHS", "SEQUENCE_LENGTH"))
     tokens = _training_rows(workspace, draft) * length * epochs
     if not tokens or (accelerator is not None and accelerator.value != "cpu"):
         return []
@@ -532,28 +532,24 @@ def _check_usage(context: click.Context, options: Mapping[str, Any]) -> None:
 
 
 def _generate(workspace: Workspace, options: Mapping[str, Any]) -> int:
-    flags = {key: _canonical(key, options[key]) for key in _keys_with_flags("pair") if options[key] is not None}
-    if options["inference_hours"] is not None:
-        flags["inference_hours"] = options["inference_hours"]
-    if options["owner"]:
-        flags["owner"] = checked_owner(options["owner"])
+    values = _values(options)
     slug = options["competition"]
     if not options["dry_run"]:
         data = unpack_if_packed(slug, options["data"], workspace, tell=partial(click.echo, err=True))
-        return _generate_from(workspace, data, flags, options)
+        return _generate_from(workspace, data, values, options)
     with TemporaryDirectory() as place:
         archive = whole_archive(slug, options["data"] or workspace.competition_data(slug)) if is_slug(slug) else None
         if archive is None:
-            return _generate_from(workspace, options["data"], flags, options)
+            return _generate_from(workspace, options["data"], values, options)
         unpack_whole(slug, archive, Workspace(Path(place)))
-        return _generate_from(workspace, Workspace(Path(place)).competition_data(slug), flags, options)
+        return _generate_from(workspace, Workspace(Path(place)).competition_data(slug), values, options)
 
 
-def _generate_from(workspace: Workspace, data: Path | None, flags: dict[str, Any], options: Mapping[str, Any]) -> int:
+def _generate_from(workspace: Workspace, data: Path | None, values: dict[str, Any], options: Mapping[str, Any]) -> int:
     generate_options = GenerateOptions(
         options["competition"],
         name=options["name"],
-        values={**flags, **_task_flags(options)},
+        values=values,
         data=data,
         settings=options["settings"],
         assignments=options["assignments"],
@@ -573,19 +569,21 @@ def _generate_from(workspace: Workspace, data: Path | None, flags: dict[str, Any
     return 0
 
 
-def _task_flags(options: Mapping[str, Any]) -> dict[str, Any]:
-    """The decisions of the command line on the task, by key."""
-    flags = {key: options[key] for key in _keys_with_flags("task") if options[key]}
-    if "metric" in flags:
-        flags["metric"] = metric_named(flags["metric"])
-    return {
-        key: list(value)
-        if isinstance(value, tuple)
-        else _canonical(key, value)
-        if key in ("target_kind", "submission")
-        else value
-        for key, value in flags.items()
-    }
+def _values(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings of the pair and of its task that options of their own set, by key."""
+    values = {key: _canonical(key, options[key]) for key in _keys_with_flags("pair") if options[key] is not None}
+    if options["inference_hours"] is not None:
+        values["inference_hours"] = options["inference_hours"]
+    if options["owner"]:
+        values["owner"] = checked_owner(options["owner"])
+    for key in _keys_with_flags("task"):
+        value: Any = options[key]
+        if value:
+            is_name = key in ("target_kind", "submission")
+            values[key] = list(value) if isinstance(value, tuple) else _canonical(key, value) if is_name else value
+    if "metric" in values:
+        values["metric"] = metric_named(values["metric"])
+    return values
 
 
 def _canonical(key: str, name: str) -> str:

@@ -372,4 +372,4 @@ def _apply(planned_pair: "PlannedPair", options: dict[str, Any]) -> None:
     folder = existing_pair(options["workspace"], planned_pair.name)
     assignments = (*planned_pair.assignments, *options["assignments"])
     set_parameters(folder, assignments)
-    click.echo(f"{shortest(folder.choices)} and the notebooks now have {', '.join(assignments)}.", err=True)
+    click.echo(f"{shortest(folder.settings_path)} and the notebooks now have {', '.join(assignments)}.", err=True)

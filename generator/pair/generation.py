@@ -15,7 +15,7 @@ from generator.pair.folder import (
     pair_folder,
     plan_write,
     read_settings,
-    settings_file,
+    settings_content,
     write_pair,
 )
 from generator.pair.overrides import Overrides, apply_overrides, parse_overrides
@@ -129,7 +129,7 @@ def draft(workspace: Workspace, options: GenerateOptions, *, ask: Ask | None = N
 
     framework = options.values.get("framework")
     if framework is not None and framework != current.get("framework", framework):
-        current = replace(current, parameters=without_foreign_backbone(current.parameters, str(framework)))
+        current = without_foreign_backbone(current, str(framework))
     values = {"competition": options.competition, **options.values}
     if folder.name != options.competition and not current.pair:
         values["name"] = folder.name
@@ -138,9 +138,9 @@ def draft(workspace: Workspace, options: GenerateOptions, *, ask: Ask | None = N
     )
     settings = proposed_settings.merge(current, values)
     is_of_options = bool({"family", "framework"} & set(options.values))
-    settings.check_templates(source="The command line" if is_of_options else str(folder.choices))
+    settings.check_templates(source="The command line" if is_of_options else str(folder.settings_path))
     settings, cells = _render(settings, overrides, folder)
-    warnings = (*proposal.warnings, *untested_backbone(settings.parameters, settings.framework))
+    warnings = (*proposal.warnings, *untested_backbone(settings))
     files = _files(folder, settings, cells, may_leave_open=proposal.is_built_in)
     parameters, main_parameters = parameters_in_use(settings, cells[Role.TRAIN])
     return PairDraft(
@@ -201,7 +201,7 @@ def render_again(folder: PairFolder, *, has_user_files: bool = True) -> dict[Pat
         PairError: As for `draft`.
     """
     settings = complete_settings(folder)
-    settings.check_templates(source=str(folder.choices))
+    settings.check_templates(source=str(folder.settings_path))
     return render_kernels(settings, user_files=read_own_cells(folder) if has_user_files else {})
 
 
@@ -217,8 +217,8 @@ def _infer(facts: CompetitionFacts, current: Settings, options: GenerateOptions)
 def _render(settings: Settings, overrides: Overrides, folder: PairFolder) -> tuple[Settings, PairCells]:
     """Return the settings with the parameters that the command line sets, and the cells that they render to."""
     cells = rendered_cells(settings.with_parameters(overrides.accelerator), user_files=read_own_cells(folder))
-    settings = apply_overrides(settings, overrides, default_parameters(cells), source=str(folder.choices))
-    check_settings(settings, path=folder.choices)
+    settings = apply_overrides(settings, overrides, default_parameters(cells), source=str(folder.settings_path))
+    check_settings(settings, path=folder.settings_path)
     return settings, cells
 
 
@@ -226,7 +226,7 @@ def _files(
     folder: PairFolder, settings: Settings, cells: PairCells, *, may_leave_open: bool = True
 ) -> dict[Path, bytes]:
     return {
-        Path(folder.choices.name): settings_file(folder, settings, may_leave_open=may_leave_open),
+        Path(folder.settings_path.name): settings_content(folder, settings, may_leave_open=may_leave_open),
         **kernel_files(settings, cells),
     }
 
@@ -234,6 +234,6 @@ def _files(
 def _current_files(folder: PairFolder) -> dict[Path, bytes]:
     """Render the pair's `pair.toml` as it is before it is changed; nothing if it does not render."""
     try:
-        return render_again(folder) if folder.choices.exists() else {}
+        return render_again(folder) if folder.settings_path.exists() else {}
     except TandemError:
         return {}

@@ -33,7 +33,7 @@ from generator.competition.schema import (
 )
 from generator.competition.tables.formats import TableFormat, table_format
 from generator.errors import PairError, did_you_mean
-from generator.pair.settings import Settings, SettingValue
+from generator.pair.settings import Settings
 from generator.pair.workspace import KernelName, Role, dataset_beside, kernel_name
 from generator.text import printable
 
@@ -746,49 +746,54 @@ def _platform(name: str) -> Service:
 # The names of backbones that a framework has, as far as they are known without it.
 
 
-KNOB = "BACKBONE"
+_BACKBONE = "BACKBONE"
 
 
-def check_backbone(spec: PairSpec, knobs: Mapping[str, Value], defaults: Mapping[str, Value]) -> None:
+def check_backbone(spec: PairSpec, parameters: Mapping[str, Value], defaults: Mapping[str, Value]) -> None:
     """Makes sure that the framework can have the backbone that the user names, if any.
 
     Args:
         spec: The pair.
-        knobs: Those that the user turns.
+        parameters: Those that the user sets.
         defaults: All that there are.
 
     Raises:
         PairError: It cannot.
     """
-    if KNOB not in knobs or KNOB not in defaults:
+    if _BACKBONE not in parameters or _BACKBONE not in defaults:
         return
-    name, of_photographs, of_others = str(knobs[KNOB]), *_names_in(spec.framework)
+    name, of_photographs, of_others = str(parameters[_BACKBONE]), *_names_in(spec.framework)
     backbones = of_photographs if spec.has_backbone else of_others
     if not spec.has_backbone and spec.task.target_kind not in (TargetKind.MASK, TargetKind.IMAGE):
         backbones = (*of_others, *of_photographs)  # of sounds
     if not _is_possible(name, backbones):
         raise PairError(
             f'BACKBONE is "{printable(name)}", which the framework {spec.framework} does not have here.'
-            f"{_nearest(name, backbones, default=str(defaults[KNOB]))}{_reason(name, spec, of_photographs)}"
+            f"{_nearest(name, backbones, default=str(defaults[_BACKBONE]))}{_reason(name, spec, of_photographs)}"
         )
 
 
-def untested_backbone(knobs: Mapping[str, SettingValue], framework: str) -> tuple[str, ...]:
-    """Returns a sentence on what is not known of the backbone that the user chose; nothing of the others."""
-    name, declaration = str(knobs[KNOB].value) if KNOB in knobs else "", frameworks().get(framework)
-    if declaration is None or not name.startswith(tuple(declaration.untested)):
+def untested_backbone(settings: Settings) -> tuple[str, ...]:
+    """Return a sentence on the backbone that the user chose, if it is not tested."""
+    if _BACKBONE not in settings.parameters:
+        return ()
+    name = str(settings.parameters[_BACKBONE].value)
+    if not name.startswith(tuple(frameworks()[settings.framework].untested)):
         return ()
     unknown = f"{printable(name)} is not tested here: its memory, its time and its LEARNING_RATE are not known"
     return (f"{unknown}; `tandem plan` measures a step.",)
 
 
-def without_foreign_backbone(knobs: Mapping[str, SettingValue], framework: str) -> dict[str, SettingValue]:
-    """Returns the knobs that a pair keeps in another framework: all but a backbone that this one does not have."""
+def without_foreign_backbone(settings: Settings, framework: str) -> Settings:
+    """Return the settings that a pair keeps in another framework: all but a backbone that this one does not have."""
     of_photographs, of_others = _names_in(framework)
     backbones = (*of_photographs, *of_others)
-    return {
-        name: choice for name, choice in knobs.items() if name != KNOB or _is_possible(str(choice.value), backbones)
-    }
+    backbone = settings.parameters.get(_BACKBONE)
+    if backbone is None or _is_possible(str(backbone.value), backbones):
+        return settings
+    return replace(
+        settings, parameters={name: entry for name, entry in settings.parameters.items() if name != _BACKBONE}
+    )
 
 
 def _names_in(framework: str) -> tuple[Collection[str], Collection[str]]:

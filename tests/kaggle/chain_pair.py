@@ -117,8 +117,10 @@ class FakeTime:
 
 def edit_competition(folder: PairFolder, slug: str) -> None:
     """Makes the pair one of another competition, with the same task."""
-    text = folder.choices.read_text()
-    folder.choices.write_text(text.replace('competition = { value = "digits"', f'competition = {{ value = "{slug}"'))
+    text = folder.settings_path.read_text()
+    folder.settings_path.write_text(
+        text.replace('competition = { value = "digits"', f'competition = {{ value = "{slug}"')
+    )
     shutil.rmtree(folder.state, ignore_errors=True)
     pair_id = read_pair_spec(folder).pair_id
     for role in Role:

@@ -73,7 +73,7 @@ def as_parquet(table: Table) -> bytes:
     folder, stream = table.folder, io.BytesIO()
     was = read_pair_spec(folder).pair_id
     section = '[task]\nsubmission_file = "submission.parquet"'
-    folder.choices.write_text(folder.choices.read_text().replace("[task]", section))
+    folder.settings_path.write_text(folder.settings_path.read_text().replace("[task]", section))
     for role in Role:
         notebook = folder.notebook(role)
         text = notebook.read_text().replace(was, read_pair_spec(folder).pair_id)

@@ -29,17 +29,17 @@ def regenerated(text: str, as_written: str | None = None, flags: dict[str, str] 
     return proposal().merge(parse_settings(text, path=PATH, as_written=as_written), flags or {})
 
 
-def test_choices_survive_being_written_and_read() -> None:
+def test_settings_survive_being_written_and_read() -> None:
     assert parse_settings(settings_toml(proposal()), path=PATH) == proposal()
 
 
-def test_writing_the_same_choices_again_changes_no_byte() -> None:
+def test_writing_the_same_settings_again_changes_no_byte() -> None:
     text = settings_toml(proposal())
 
     assert settings_toml(regenerated(text, as_written=text), existing=text) == text
 
 
-def test_each_choice_is_one_line_that_says_who_made_it() -> None:
+def test_each_setting_is_one_line_that_says_who_chose_it() -> None:
     text = settings_toml(proposal())
 
     assert 'framework = { value = "keras", by = "default" }\n' in text
@@ -50,27 +50,27 @@ def test_a_plain_value_is_the_users_own_and_stays_with_its_comment() -> None:
     text = settings_toml(proposal()).replace(
         'framework = { value = "keras", by = "default" }', 'framework = "tensorflow"  # the team knows it'
     )
-    choices = regenerated(text)
+    settings = regenerated(text)
 
-    assert choices.pair["framework"] == SettingValue("tensorflow", Origin.HAND)
-    assert 'framework = "tensorflow"  # the team knows it\n' in settings_toml(choices, existing=text)
+    assert settings.pair["framework"] == SettingValue("tensorflow", Origin.HAND)
+    assert 'framework = "tensorflow"  # the team knows it\n' in settings_toml(settings, existing=text)
 
 
 def test_a_value_edited_inside_its_table_is_noticed_as_made_by_hand() -> None:
     written = settings_toml(proposal())
     edited = re.sub("epochs = { value = [0-9]+", "epochs = { value = 5", written)
     assert edited != written
-    choices = regenerated(edited, as_written=written)
+    settings = regenerated(edited, as_written=written)
 
-    assert choices.task["epochs"] == SettingValue(5, Origin.HAND)
-    assert 'epochs = { value = 5, by = "hand" }' in settings_toml(choices, existing=edited)
+    assert settings.task["epochs"] == SettingValue(5, Origin.HAND)
+    assert 'epochs = { value = 5, by = "hand" }' in settings_toml(settings, existing=edited)
 
 
 def test_an_edit_that_changes_only_the_type_is_noticed_too() -> None:
     written = "[parameters]\nTTA = { value = 1, by = 'default' }\n"
-    choices = parse_settings(written.replace("value = 1", "value = true"), path=PATH, as_written=written)
+    settings = parse_settings(written.replace("value = 1", "value = true"), path=PATH, as_written=written)
 
-    assert choices.parameters["TTA"] == SettingValue(True, Origin.HAND)
+    assert settings.parameters["TTA"] == SettingValue(True, Origin.HAND)
 
 
 def test_inferred_and_default_choices_are_made_anew() -> None:
@@ -90,9 +90,9 @@ def test_a_flag_is_kept_until_another_flag_overrules_it() -> None:
 
 def test_a_flag_overrules_a_choice_by_hand() -> None:
     text = '[pair]\nframework = "tensorflow"  # mine\n'
-    choices = regenerated(text, flags={"framework": "keras"})
+    settings = regenerated(text, flags={"framework": "keras"})
 
-    assert 'framework = { value = "keras", by = "flag" }  # mine\n' in settings_toml(choices, existing=text)
+    assert 'framework = { value = "keras", by = "flag" }  # mine\n' in settings_toml(settings, existing=text)
 
 
 def test_comments_order_and_own_parameters_survive_regeneration() -> None:
@@ -105,19 +105,19 @@ def test_comments_order_and_own_parameters_survive_regeneration() -> None:
 
 
 def test_what_a_minimal_file_leaves_open_is_completed_and_what_it_says_stays() -> None:
-    choices = parse_settings('[pair]\ncompetition = "digits"\nowner = "grace"\n', path=PATH).fill(proposal())
+    settings = parse_settings('[pair]\ncompetition = "digits"\nowner = "grace"\n', path=PATH).fill(proposal())
 
-    assert (choices.pair["owner"].value, choices.pair["framework"].value) == ("grace", "keras")
-    assert choices.task["image_size"].value == 16
+    assert (settings.pair["owner"].value, settings.pair["framework"].value) == ("grace", "keras")
+    assert settings.task["image_size"].value == 16
 
 
 @pytest.mark.parametrize(
     "title", ["it's", 'say "hi"', "two\nlines", "back\\slash", "]]\n[pair]", "🚀", "\x1b[31m", "'''", "\u2028"]
 )
 def test_any_title_survives_the_file(title: str) -> None:
-    choices = Settings(pair={"title": SettingValue(title, Origin.INFERRED, title)})
+    settings = Settings(pair={"title": SettingValue(title, Origin.INFERRED, title)})
 
-    assert parse_settings(settings_toml(choices), path=PATH) == choices
+    assert parse_settings(settings_toml(settings), path=PATH) == settings
 
 
 @pytest.mark.parametrize(
