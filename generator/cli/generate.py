@@ -571,14 +571,14 @@ def _generate_from(workspace: Workspace, data: Path | None, values: dict[str, An
 
 def _values(options: Mapping[str, Any]) -> dict[str, Any]:
     """The settings of the pair and of its task that options of their own set, by key."""
-    values = {key: _canonical(key, options[key]) for key in _keys_with_flags("pair") if options[key] is not None}
+    pair_keys = [key for key in _keys_with_flags("pair") if options[key] is not None]
+    values: dict[str, Any] = {key: _canonical(key, options[key]) for key in pair_keys}
     if options["inference_hours"] is not None:
         values["inference_hours"] = options["inference_hours"]
     if options["owner"]:
         values["owner"] = checked_owner(options["owner"])
     for key in _keys_with_flags("task"):
-        value: Any = options[key]
-        if value:
+        if value := options[key]:
             is_name = key in ("target_kind", "submission")
             values[key] = list(value) if isinstance(value, tuple) else _canonical(key, value) if is_name else value
     if "metric" in values:
