@@ -49,8 +49,8 @@ class GenerateOptions:
         competition: The competition's slug.
         name: The pair's name; by default the competition, and its framework if that is another than usual.
         values: Settings of the pair and of its task that the command line has, such as the framework and the metric.
-        settings: Texts that set further keys of the task, such as `image_size=64`.
-        assignments: Texts that set parameters of the notebooks, such as `EPOCHS=3`.
+        task_assignments: Texts that set further keys of the task, such as `image_size=64`.
+        parameter_assignments: Texts that set parameters of the notebooks, such as `EPOCHS=3`.
         data: The folder with the competition's files, where it is not in its place in the workspace.
         ask: Source of facts about the competition, if any.
         asks_always: Whether to ask what the hosts say even where the competition's files are at hand.
@@ -60,8 +60,8 @@ class GenerateOptions:
     competition: str
     name: str | None = None
     values: Mapping[str, Value] = field(default_factory=dict)
-    settings: Sequence[str] = ()
-    assignments: Sequence[str] = ()
+    task_assignments: Sequence[str] = ()
+    parameter_assignments: Sequence[str] = ()
     data: Path | None = None
     ask: FactSource | None = None
     asks_always: bool = False
@@ -122,7 +122,7 @@ def draft(workspace: Workspace, options: GenerateOptions, *, ask: Ask | None = N
         old_description=kept_description(folder, options.competition),
     )
     infer = partial(_infer, facts, current)
-    overrides = parse_overrides(options.settings, options.assignments, current)
+    overrides = parse_overrides(options.task_assignments, options.parameter_assignments, current)
     options = replace(options, values={**options.values, **overrides.task})
     options = ask(options, infer) if ask else options
     proposal = infer(options)
@@ -133,10 +133,8 @@ def draft(workspace: Workspace, options: GenerateOptions, *, ask: Ask | None = N
     values = {"competition": options.competition, **options.values}
     if folder.name != options.competition and not current.pair:
         values["name"] = folder.name
-    proposed_settings = propose_settings(
-        proposal.competition, proposal.task, framework=DEFAULT_FRAMEWORK, owner=find_owner()
-    )
-    settings = proposed_settings.merge(current, values)
+    settings = propose_settings(proposal.competition, proposal.task, framework=DEFAULT_FRAMEWORK, owner=find_owner())
+    settings = settings.merge(current, values)
     is_of_options = bool({"family", "framework"} & set(options.values))
     settings.check_templates(source="The command line" if is_of_options else str(folder.settings_path))
     settings, cells = _render(settings, overrides, folder)

@@ -48,12 +48,14 @@ class Overrides:
         return {"ACCELERATOR": _text_of(texts[-1])} if texts else {}
 
 
-def parse_overrides(settings: Sequence[str], assignments: Sequence[str], current: Settings) -> Overrides:
+def parse_overrides(
+    task_assignments: Sequence[str], parameter_assignments: Sequence[str], current: Settings
+) -> Overrides:
     """Sort the texts of a command line.
 
     Args:
-        settings: The texts of `--set`.
-        assignments: The texts of `-P`.
+        task_assignments: The texts of `--set`.
+        parameter_assignments: The texts of `-P`.
         current: The settings of the pair as it is; a parameter that it sets stays one.
 
     Raises:
@@ -62,14 +64,14 @@ def parse_overrides(settings: Sequence[str], assignments: Sequence[str], current
     """
     task: dict[str, Value] = {}
     parameters, unknown, weights = [], [], []
-    for text in settings:
+    for text in task_assignments:
         small = _key_of(text).lower().replace("-", "_")
         text = _with_key(text, small) if small in known_keys() else text  # noqa: PLW2901
         if "=" in text and _key_of(text) not in known_keys():
             unknown.append(text)
         else:
             task |= [parse_setting(text)]
-    for text in assignments:
+    for text in parameter_assignments:
         name = knob_name(_key_of(text))
         text = _with_key(text, name)  # noqa: PLW2901
         if is_fixed(name):
