@@ -11,7 +11,7 @@ from notebook_session import needs_torch
 from runnable_pair import write_pair
 from small_competitions import SMALL_COMPETITIONS
 
-from generator.pair.generation import set_parameters
+from generator.pair.generation import change_parameters
 from generator.pair.workspace import Workspace
 
 Tandem = Callable[..., Outcome]
@@ -108,7 +108,7 @@ def test_what_is_recommended_is_kept_in_the_pair_and_its_notebooks(
     pair = workspace_with_data.pair("digits")
     pair.settings_path.write_text(f"# mine\n{pair.settings_path.read_text()}")
 
-    set_parameters(pair, ["ACCELERATOR=gpu", "BATCH_SIZE=64"])
+    change_parameters(pair, ["ACCELERATOR=gpu", "BATCH_SIZE=64"])
 
     assert pair.settings_path.read_text().startswith("# mine\n")
     kernel = pair.path / "train"

@@ -175,8 +175,8 @@ def write(draft: PairDraft) -> None:
         keep_description(draft.folder, draft.proposal.facts.description)
 
 
-def set_parameters(folder: PairFolder, assignments: Sequence[str]) -> None:
-    """Set parameters of an existing pair, in its `pair.toml` and its notebooks, without looking at its competition.
+def change_parameters(folder: PairFolder, assignments: Sequence[str]) -> None:
+    """Change parameters of an existing pair, in its `pair.toml` and its notebooks, without looking at its competition.
 
     Args:
         folder: The pair.
