@@ -7,7 +7,7 @@ import json
 import re
 import stat
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate
@@ -57,6 +57,36 @@ def check_kernels(kernels: Iterable[KernelSource], rules: Iterable[CheckRule] = 
             ),
         )
     return findings
+
+
+@dataclass(frozen=True)
+class KernelCheck:
+    """A kernel, and what some of the rules find in it."""
+
+    kernel: KernelSource
+    findings: Sequence[CheckFinding]
+
+    @property
+    def errors(self) -> list[CheckFinding]:
+        """The findings that make a check fail."""
+        return errors(self.findings)
+
+    @property
+    def warnings(self) -> list[tuple[Path, str, str]]:
+        """The findings that are only doubtful: the file of each, its place within that, and the sentences."""
+        return [
+            (finding.place.path, describe_place(finding.place), f"{finding.message} {finding.remedy} ({finding.rule})")
+            for finding in self.findings
+            if finding.severity is Severity.WARNING
+        ]
+
+
+def check_kernel(
+    kernel: KernelSource, *, only: Collection[str] | None = None, allow: Collection[str] = ()
+) -> KernelCheck:
+    """Check a kernel by all rules or by some, but for those whose ids are allowed."""
+    rules = [rule for rule in RULES if (only is None or rule.id in only) and rule.id not in allow]
+    return KernelCheck(kernel, check_kernels([kernel], rules))
 
 
 def _is_in_code(finding: CheckFinding, kernel: KernelSource) -> bool:

@@ -21,7 +21,7 @@ from generator.errors import CheckError, TandemError
 from generator.files import WorkspaceFiles
 from generator.kaggle.api_types import KernelPush
 from generator.kaggle.chain.errors import ChainError, NoChainError, StepError, to_target
-from generator.kaggle.chain.execution import LOCAL_POLLING, Handoff, PollingPolicy, PushOptions, RunContext
+from generator.kaggle.chain.execution import LOCAL_POLLING, ChainResult, Handoff, PollingPolicy, PushOptions, RunContext
 from generator.kaggle.chain.journal import (
     ChainState,
     ChainStep,
@@ -57,7 +57,6 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.text import Text
 
-    from generator.kaggle.chain.chain import ChainResult
     from generator.kaggle.chain.inputs import PreparedKernel
     from generator.kaggle.gateway import Kaggle
 
@@ -189,7 +188,7 @@ def _resolve_rules(names: tuple[str, ...]) -> tuple[str, ...]:
 
 def carry(carry_pair: Carry, options: "PushOptions", *, to: str, as_json: bool) -> int:
     """Carries a pair, tells of it, and writes its receipt whatever comes of it."""
-    from generator.kaggle.chain.chain import check_exists
+    from generator.kaggle.chain.plan import check_exists
 
     command = f"tandem push {printable(options.pair)}" + (f" --to {to}" if to != Target.KAGGLE else "")
     # Said before credentials are asked for, which do not help.
@@ -315,16 +314,11 @@ def push(context: click.Context, /, **options: Any) -> int:
 
 def _check(options: PushOptions, to: str) -> dict[Role, "PreparedKernel"]:
     """Both kernels, made sure to be fit before anything is asked or sent; what is only doubtful is said."""
-    from generator.check.findings import Severity, describe_place
-    from generator.kaggle.chain.chain import check_exists
-    from generator.kaggle.chain.inputs import prepare
+    from generator.kaggle.chain.plan import prepare_kernels
 
-    check_exists(options, to)
-    kernels = {role: prepare(options.folder, role, verify=options.verify, allow=options.allow) for role in Role}
-    for finding in (finding for kernel in kernels.values() for finding in kernel.doubts):
-        if finding.severity is Severity.WARNING:
-            place = ": ".join(filter(None, (shortest(finding.place.path), describe_place(finding.place))))
-            warn(f"{place}: {finding.message} {finding.remedy} ({finding.rule})")
+    kernels = prepare_kernels(options, to)
+    for path, place, sentences in (warning for kernel in kernels.values() for warning in kernel.check.warnings):
+        warn(f"{': '.join(filter(None, (shortest(path), place)))}: {sentences}")
     return kernels
 
 
@@ -338,18 +332,19 @@ def _ask(context: click.Context, options: PushOptions, kernels: Mapping[Role, "P
             "This is the first push of the pair to the real Kaggle. This is no interactive terminal, so no "
             "question can be asked: add --yes."
         )
-    from generator.kaggle.chain.chain import cost
+    from generator.kaggle.chain.inputs import cost
 
     spec = options.spec
     # The kernels that are pushed: inference alone, where training ran elsewhere.
     roles = [Role.INFER] if spec.handover_dataset else list(Role)
-    sessions = (f"{kernels[role].push.ref} ({cost(kernels[role].push, Target.KAGGLE)})" for role in roles)
+    sessions = (f"{kernels[role].push.ref} ({cost(kernels[role].push, is_local=False)})" for role in roles)
     question = f"Push {' and then '.join(sessions)} to Kaggle"
     click.confirm(f"{printable(question)}{', and submit' if options.submit else ''}?", abort=True, err=True)
 
 
 def _show_plan(options: PushOptions, *, to: str, as_json: bool) -> int:
-    from generator.kaggle.chain.chain import LocalPair, cost
+    from generator.kaggle.chain.inputs import cost
+    from generator.kaggle.chain.plan import LocalPair
 
     kernels = _check(options, to)
     plan = LocalPair.of(options, to, kernels).plan(Journals(options.folder))
@@ -358,7 +353,12 @@ def _show_plan(options: PushOptions, *, to: str, as_json: bool) -> int:
     _warn_of_owner(options)
     if as_json:
         push = [
-            {"role": str(role), **_facts(kernel), "cost": cost(kernel, to), "is_there": versions.get(role)}
+            {
+                "role": str(role),
+                **_facts(kernel),
+                "cost": cost(kernel, is_local=to == Target.LOCAL),
+                "is_there": versions.get(role),
+            }
             for role, kernel in pushes.items()
         ]
         fields = {"pair": options.pair, "submit": options.submit, "reason": plan.reason, "push": push}
@@ -370,7 +370,7 @@ def _show_plan(options: PushOptions, *, to: str, as_json: bool) -> int:
             f"version {versions[role]} stays" if role in versions else "push",
             facts["kernel"],
             facts["machine_shape"],
-            "" if role in versions else cost(kernel, to),
+            "" if role in versions else cost(kernel, is_local=to == Target.LOCAL),
             "on" if facts["internet"] else "off",
             "you" if facts["private"] else "EVERYBODY",
             f"{facts['bytes']:,} bytes, reads {', '.join(facts['sources'])}",

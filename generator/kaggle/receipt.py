@@ -11,7 +11,7 @@ from generator.errors import PairError
 from generator.files import read_text
 from generator.kaggle.chain.errors import JournalError
 from generator.kaggle.chain.journal import ChainState, Journal, Outcome, Push, QuotaSeen, state_in
-from generator.kaggle.chain.steps import describe_accelerator
+from generator.kaggle.chain.training import describe_accelerator
 from generator.kit_files import PageTemplates
 from generator.pair.handover import PromisedFile, promised_files
 from generator.pair.workspace import Role
