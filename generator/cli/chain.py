@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from generator.cli.generate import connect_kaggle
+from generator.cli.kaggle import connect_kaggle
 from generator.cli.options import pair_argument, shortest, to_option, workspace_option
 from generator.cli.terminal import clock, is_interactive, live_console, table, warn
 from generator.errors import CheckError, TandemError

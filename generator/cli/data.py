@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from generator.cli.generate import KaggleFactSource, connect_kaggle
+from generator.cli.kaggle import connect_kaggle, fact_source
 from generator.cli.options import (
     KnobCommand,
     assignments_option,
@@ -282,7 +282,7 @@ def specimen(**options: Any) -> int:
         slug,
         mount_path=workspace.competition_data(slug),
         data=unpack_if_packed(slug, options["data"], workspace, tell=partial(click.echo, err=True)),
-        ask=KaggleFactSource(options["to"]),
+        ask=fact_source(options["to"]),
         old_description=kept_description(pair, slug),
     )
     proposal = infer_task(facts, decisions=user_decisions)

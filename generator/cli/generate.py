@@ -1,13 +1,11 @@
 """The verb `generate`: a pair of notebooks for a competition, its questions and its report."""
 
 import json
-import logging
 import shlex
 import sys
-import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass, field, replace
-from functools import cached_property, partial
+from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -16,6 +14,7 @@ import click
 
 from generator import __version__
 from generator.accelerators import cpu_seconds, finetune_text_seconds
+from generator.cli.kaggle import fact_source
 from generator.cli.options import (
     KnobCommand,
     assignments_option,
@@ -31,7 +30,7 @@ from generator.competition import builtin
 from generator.competition.facts import Medium, Value
 from generator.competition.metrics import METRICS, metric_named
 from generator.competition.schema import Family, Preset, Setting, common, display_name, families, keys_of, preset_of
-from generator.errors import CompetitionError, TandemError, did_you_mean
+from generator.errors import TandemError
 from generator.files import read_bytes
 from generator.pair import generation
 from generator.pair.choices import PLACEHOLDER_OWNER, checked_owner
@@ -42,104 +41,7 @@ from generator.pair.workspace import Workspace
 from generator.text import duration, is_slug, printable
 
 if TYPE_CHECKING:
-    from generator.competition.facts import CompetitionDescription
     from generator.competition.introspection.evidence import Finding
-    from generator.competition.survey.facts import Survey
-    from generator.kaggle.competition_data import RemoteFacts
-    from generator.kaggle.gateway import Kaggle
-
-
-# Asking a Kaggle about a competition from the command line: which one, with progress on stderr.
-
-
-_SECONDS_BETWEEN_LINES = 2.0
-
-
-@dataclass
-class KaggleFactSource:
-    """A Kaggle that is met when it is first asked, and asked once; `to` is None where the user did not choose one."""
-
-    to: str | None
-    _descriptions: "dict[str, CompetitionDescription]" = field(default_factory=dict)
-    _surveys: "dict[str, Survey]" = field(default_factory=dict)
-    _last_line: float = field(default_factory=time.monotonic)
-
-    def describe(self, slug: str) -> "CompetitionDescription":
-        """The hosts' description of a competition, see `RemoteFacts`."""
-        from generator.competition import builtin
-        from generator.kaggle.errors import NotFoundError
-
-        if slug in self._descriptions:
-            return self._descriptions[slug]
-        facts = self._remote_facts
-        click.echo(f"Asking {facts.source} about {printable(slug)} …", err=True)
-        try:
-            self._descriptions[slug] = facts.describe(slug)
-        except NotFoundError as error:
-            name = f'competition "{printable(slug)}"'
-            problem = (
-                f"The local Kaggle has no {name}. {facts.kaggle.address}/competitions lists its competitions. To host "
-                "a folder, start the server with `tandem serve --competition DIR`."
-                if facts.kaggle.is_local
-                else f"Kaggle has no {name}. Use the last part of the competition's address: "
-                "kaggle.com/competitions/NAME."
-            )
-            raise CompetitionError(f"{problem}{did_you_mean(slug, builtin.competition_slugs())}") from error
-        return self._descriptions[slug]
-
-    def survey(self, slug: str) -> "Survey":
-        """A look at its files where they are, see `RemoteFacts`."""
-        if slug not in self._surveys:
-            self._surveys[slug] = self._remote_facts.survey(slug)
-        return self._surveys[slug]
-
-    @cached_property
-    def _remote_facts(self) -> "RemoteFacts":
-        from generator.competition.facts import CannotAskError
-        from generator.kaggle.competition_data import RemoteFacts
-        from generator.kaggle.errors import CredentialsError, OtherKaggleError
-
-        try:
-            return RemoteFacts(connect_kaggle(self.to), tell=self._tell)
-        except (CredentialsError, OtherKaggleError) as error:
-            if self.to is not None:
-                raise
-            raise CannotAskError(reason=error.message) from error
-
-    def _tell(self, path: str) -> None:
-        """A line now and then: a small competition needs none, a large one must not look stuck."""
-        if time.monotonic() - self._last_line > _SECONDS_BETWEEN_LINES:
-            self._last_line = time.monotonic()
-            click.echo(f"Looking at {printable(path)} …", err=True)
-
-
-class _OnStderr(logging.Handler):
-    """Shows each message as a line on stderr."""
-
-    def emit(self, record: logging.LogRecord) -> None:
-        """Show one."""
-        click.echo(printable(record.getMessage()), err=True)
-
-
-def connect_kaggle(to: str | None) -> "Kaggle":
-    """The Kaggle that the user chose, the real one by default; what is not safe about this machine is said on stderr.
-
-    So is from now on what is waited for, unless the command reports as JSON.
-
-    Raises:
-        KaggleError: There are no credentials for it, or no local one runs.
-    """
-    from generator.kaggle.connect import Target, connect
-    from generator.kaggle.transport import WAITING
-
-    context = click.get_current_context(silent=True)
-    is_json = context is not None and bool(context.params.get("as_json"))
-    WAITING.setLevel(logging.INFO)
-    WAITING.handlers[:] = [logging.NullHandler() if is_json else _OnStderr()]
-    kaggle = connect(Target(to or Target.KAGGLE))
-    for warning in kaggle.warnings():
-        warn(warning)
-    return kaggle
 
 
 # The report of `generate`: the choices with their evidence, the files, and what to do next.
@@ -552,7 +454,7 @@ def _generate_from(workspace: Workspace, data: Path | None, flags: dict[str, Any
         data=data,
         settings=options["settings"],
         assignments=options["assignments"],
-        ask=KaggleFactSource(options["to"]),
+        ask=fact_source(options["to"]),
         asks_always=options["to"] is not None,
         force=options["force"],
     )
