@@ -122,6 +122,25 @@ def rule_named(name: str) -> CheckRule:
     return matching_rule
 
 
+def allowed_ids(names: Iterable[str], *, never: Collection[str] = ()) -> tuple[str, ...]:
+    """Return the ids of rules that are to be ignored.
+
+    Args:
+        names: The ids or the names of rules.
+        never: The ids of those that cannot be ignored.
+
+    Raises:
+        CheckError: There is no such rule, or no way over it.
+    """
+    rules = tuple(rule_named(name) for name in names)
+    for rule in rules:
+        if rule.id in never:
+            raise CheckError(
+                f"--allow {rule.id}: this rule ({rule.name}) cannot be ignored, because Kaggle needs valid files."
+            )
+    return tuple(rule.id for rule in rules)
+
+
 def errors(findings: Iterable[CheckFinding]) -> list[CheckFinding]:
     """Return the findings that make a check fail."""
     return [finding for finding in findings if finding.severity is Severity.ERROR]

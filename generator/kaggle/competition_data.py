@@ -57,6 +57,16 @@ class RemoteListing:
         self.directories.append(Directory(path, tuple(sorted(visible_sizes)), 0 if is_complete else total))
 
 
+def measure_data(kaggle: Kaggle, slug: str) -> tuple[int, int]:
+    """How many files a competition has, and how many bytes.
+
+    Raises:
+        KaggleError: It cannot be listed.
+    """
+    files = kaggle.competitions.list_files(slug)
+    return len(files), total_size(files)
+
+
 def list_competition(kaggle: Kaggle, slug: str) -> RemoteListing:
     """Lists a competition's files: all of a small one, of a large one the first of each folder and how many there are.
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from generator.accelerators import Accelerator, AcceleratorKind, Service, catalog
-from generator.check.checking import KernelCheck, check_kernel
+from generator.check.checking import KernelCheck, allowed_ids, check_kernel
 from generator.check.source import read_role
 from generator.kaggle.api_types import KernelPush
 from generator.kaggle.chain.errors import ChainError, KernelUnfitError
@@ -70,6 +70,15 @@ ALWAYS = frozenset({"M001", "M004", "N001", "N005"})
 """The rules that cannot be passed by: a file that cannot be read, or a text that no request can hold."""
 
 
+def allowed_rules(names: Collection[str]) -> tuple[str, ...]:
+    """The ids of the rules that `--allow` names.
+
+    Raises:
+        CheckError: There is no such rule, or no way over it.
+    """
+    return allowed_ids(names, never=ALWAYS)
+
+
 @dataclass(frozen=True)
 class PreparedKernel:
     """A kernel that is fit to be pushed.
@@ -87,6 +96,24 @@ class PreparedKernel:
     parameters: Mapping[str, object]
     wants: str
     check: KernelCheck
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What a push of it sends, in a few words, for people and as JSON."""
+        push = self.push
+        sources = (push.competition_sources, push.kernel_sources, push.dataset_sources, push.model_sources)
+        return {
+            "kernel": push.ref,
+            "machine_shape": push.machine_shape,
+            "internet": push.enable_internet,
+            "private": push.is_private,
+            "sources": [ref for refs in sources for ref in refs],
+            "bytes": len(push.text.encode("utf-8")),
+        }
+
+    def cost(self, *, is_local: bool) -> str:
+        """What a push of it costs."""
+        return cost(self.push, is_local=is_local)
 
 
 def prepare(folder: PairFolder, role: Role, *, verify: bool = True, allow: Collection[str] = ()) -> PreparedKernel:

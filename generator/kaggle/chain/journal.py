@@ -15,10 +15,10 @@ from typing import Any, TypeVar
 
 from generator.files import FileReadError, WorkspaceFiles, read_text, writing
 from generator.kaggle.api_types import RemoteKernel, SessionState
-from generator.kaggle.chain.errors import ChainError, JournalDamagedError, JournalError
-from generator.pair.folder import Edits, base_of, cell_edits
+from generator.kaggle.chain.errors import ChainError, JournalDamagedError, JournalError, NoChainError
+from generator.pair.folder import Edits, base_of, cell_edits, existing_pair
 from generator.pair.notebook import digest_of_cells
-from generator.pair.workspace import PairFolder, Role
+from generator.pair.workspace import PairFolder, Role, Workspace
 from generator.text import JsonObject, printable
 
 # The events of a chain while it runs; the command line shows them, programs read them as JSON.
@@ -557,6 +557,40 @@ def has_chain(journals: Journals, target: str) -> bool:
         return latest(journals, target) is not None
     except JournalError:
         return True
+
+
+def newest_chain(workspace: Workspace, pair: str, target: str | None) -> Journal:
+    """The journal of a pair's newest chain, on the Kaggle that is asked for or on any.
+
+    Raises:
+        NoChainError: There is none.
+        PairError: There is no pair of this name.
+    """
+    journals = Journals(existing_pair(workspace, pair))
+    journal = latest(journals, target) if target else next(reversed(journals.list_all()), None)
+    if journal is None:
+        raise NoChainError(pair=pair, target=target or "kaggle", verb="show")
+    return journal
+
+
+def chains_of(workspace: Workspace, pair: str) -> list[Journal]:
+    """The journals of all chains of a pair, the oldest first."""
+    return Journals(workspace.pair(pair)).list_all()
+
+
+def chain_of(workspace: Workspace, pair: str, number: int) -> Journal:
+    """The journal of the chain with a number, of a pair that has chains.
+
+    Raises:
+        ChainError: There is none.
+    """
+    journals = chains_of(workspace, pair)
+    journal = next((entry for entry in journals if entry.number == number), None)
+    if journal is None:
+        raise ChainError(
+            f"There is no chain {number} of {printable(pair)}. The last one is chain {journals[-1].number}."
+        )
+    return journal
 
 
 def repair(journals: Journals, now: datetime) -> None:

@@ -16,6 +16,7 @@ from generator.kaggle.chain.journal import (
     EntryKind,
     Journal,
     Journals,
+    has_chain,
     latest,
     repair,
     state_in,
@@ -328,3 +329,27 @@ class ChainPair:
             kit=__version__,
         )
         return chain
+
+
+# What a command shows before it sends anything.
+
+
+def plan_push(options: PushOptions, target: str, kernels: Mapping[Role, PreparedKernel]) -> ChainPlan:
+    """Decides what a push would do, without asking Kaggle.
+
+    Raises:
+        ChainError: What is meant has to be said first.
+    """
+    return LocalPair.of(options, target, kernels).plan(Journals(options.folder))
+
+
+def has_pushes(options: PushOptions, target: str) -> bool:
+    """True if a chain of the pair on this Kaggle has begun."""
+    return has_chain(Journals(options.folder), target)
+
+
+def first_sessions(options: PushOptions, kernels: Mapping[Role, PreparedKernel]) -> list[str]:
+    """The kernels that a first push to the real Kaggle starts, each with what it costs."""
+    # Inference alone, where training ran elsewhere.
+    roles = [Role.INFER] if options.spec.handover_dataset else list(Role)
+    return [f"{kernels[role].push.ref} ({cost(kernels[role].push, is_local=False)})" for role in roles]
