@@ -109,6 +109,11 @@ def _grade(finding: CheckFinding, kernel: KernelSource) -> CheckFinding:
     return finding
 
 
+def all_rules() -> tuple[CheckRule, ...]:
+    """Return every rule, in the order of their ids."""
+    return tuple(RULES)
+
+
 def rule_named(name: str) -> CheckRule:
     """Return the rule with an id or a name, such as `N042` or `unbounded-search`.
 
@@ -571,7 +576,6 @@ _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sa
 
 def sarif(
     findings: Sequence[CheckFinding],
-    rules: Iterable[CheckRule],
     *,
     root: Path,
     version: str,
@@ -581,14 +585,12 @@ def sarif(
 
     Args:
         findings: What was found.
-        rules: Every rule that looked.
         root: The folder from which paths are seen.
         version: The kit's.
         kernels: What was checked, from whose files the fixes are known.
     """
-    rule_list = list(rules)
-    index = {rule.id: number for number, rule in enumerate(rule_list)}
-    driver = {"name": "tandem check", "version": version, "rules": [_rule(rule) for rule in rule_list]}
+    index = {rule.id: number for number, rule in enumerate(RULES)}
+    driver = {"name": "tandem check", "version": version, "rules": [_rule(rule) for rule in RULES]}
     kernels = tuple(kernels)
     fixes, lines = replacements(kernels, findings), file_lines(kernels, findings)
     results = [
