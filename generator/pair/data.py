@@ -57,10 +57,12 @@ def is_built_in(slug: str) -> bool:
     return builtin.find(slug) is not None
 
 
-def ensure_built_in(slug: str, workspace: Workspace) -> None:
+def ensure_built_in(slug: str, workspace: Workspace, *, tell: Callable[[str], None] = lambda _: None) -> None:
     """Write the files of a competition into the workspace if it is a built-in one, and they are not there."""
     built_in = builtin.find(slug)
     if built_in is not None:
+        if not has_data(built_in, workspace):
+            tell(f"Writing the data of {slug} …")
         ensure_data(built_in, workspace)
 
 
