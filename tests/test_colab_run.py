@@ -233,7 +233,7 @@ DRIVER = """
     from pathlib import Path
     from generator.colab.rental import CommandLine
     from generator.colab.rental import machine_named
-    from generator.colab.rental import ColabOptions, PlannedTraining
+    from generator.colab.options import ColabOptions, PlannedTraining
     from generator.colab import rental
     from generator.colab.training import train_on_colab
     from generator.pair.workspace import Workspace
