@@ -12,7 +12,7 @@ import click
 from generator import __version__
 from generator.cli.generate_report import pair_as_json, pair_as_text
 from generator.cli.kaggle import fact_source
-from generator.cli.keys import competitions, flags_of_keys, names_of_keys, pair_flags, show_list, task_flags
+from generator.cli.keys import competition_names, flags_of_keys, names_of_keys, pair_flags, show_list, task_flags
 from generator.cli.options import (
     KnobCommand,
     assignments_option,
@@ -36,12 +36,12 @@ _DECIDING = ("data", "to", "inference_hours", "settings", "assignments", "owner"
 
 
 @click.command(cls=KnobCommand)
-@click.argument("named", metavar="[COMPETITION]", required=False, shell_complete=word_completer(competitions))
+@click.argument("named", metavar="[COMPETITION]", required=False, shell_complete=word_completer(competition_names))
 @click.option(
     "--competition",
     metavar="SLUG",
     help="The same as the argument COMPETITION.",
-    shell_complete=word_completer(competitions),
+    shell_complete=word_completer(competition_names),
 )
 @data_option(default="input/competitions/SLUG")
 @to_option(

@@ -32,7 +32,7 @@ def flags_of_keys(command: _Command) -> _Command:
     return command
 
 
-def competitions(context: click.Context) -> set[str]:
+def competition_names(context: click.Context) -> set[str]:
     """The names of competitions that are built in, or whose files are here."""
     data_folder = context.params["workspace"].competition_data("x").parent
     return {*builtin.competition_slugs(), *(path.name for path in data_folder.glob("*/"))}

@@ -18,7 +18,7 @@ from generator.cli.terminal import clock, is_interactive, live_console, table, w
 from generator.errors import TandemError
 from generator.kaggle import chain
 from generator.kaggle.chain import ChainStep, Event, EventKind, Handoff, PushOptions
-from generator.kaggle.receipt import ChainReceipt, receipt_of, receipt_path, score, write_receipt, write_workflow
+from generator.kaggle.receipt import ChainReceipt, chain_receipt_path, receipt_of, score, write_receipt, write_workflow
 from generator.rehearsal.rehearsal import check_rehearsed
 from generator.text import printable
 
@@ -140,7 +140,7 @@ def carry(carry_pair: Carry, options: "PushOptions", *, to: str, as_json: bool) 
     command = f"tandem push {printable(options.pair)}" + (f" --to {to}" if to != _REAL else "")
     # Said before credentials are asked for, which do not help.
     chain.check_exists(options, to)
-    options.workspace.files.check(receipt_path(options.workspace, options.pair))
+    options.workspace.files.check(chain_receipt_path(options.workspace, options.pair))
     kaggle = connect_kaggle(to)
     try:
         with chain_progress(as_json=as_json) as listener:

@@ -12,7 +12,7 @@ from generator.cli.options import json_lines_option, pair_argument, to_option, w
 from generator.cli.terminal import table
 from generator.files import WorkspaceFiles
 from generator.kaggle.chain import ChainState, chain_of, chains_of, newest_chain, state_in
-from generator.kaggle.receipt import as_html, as_markdown, receipt_of, receipt_path, receipts
+from generator.kaggle.receipt import as_html, as_markdown, chain_receipt_path, receipt_of, receipts
 from generator.pair.handover import accelerator_in_words
 from generator.pair.workspace import Role
 from generator.text import printable
@@ -113,7 +113,7 @@ def receipt(**options: Any) -> int:
         text = json.dumps(fields, indent=2) + "\n"
     else:
         text = as_html(report, history) if options["as_"] == "html" else as_markdown(report, history)
-    path = options["output"] or receipt_path(workspace, options["pair"])
+    path = options["output"] or chain_receipt_path(workspace, options["pair"])
     if options["output"] is not None:
         output_path = Path(os.path.realpath(path))
         WorkspaceFiles(output_path.parent).write(output_path, text.encode("utf-8"))

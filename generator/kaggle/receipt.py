@@ -125,7 +125,7 @@ def score(value: float | None) -> str:
     return "" if value is None else f"{value:.5f}"
 
 
-def receipt_path(workspace: Workspace, pair: str) -> Path:
+def chain_receipt_path(workspace: Workspace, pair: str) -> Path:
     """The place of a pair's receipt."""
     return workspace.output(pair) / "receipt.html"
 
@@ -137,7 +137,7 @@ def write_receipt(workspace: Workspace, pair: str) -> Path | None:
     history = receipts(Journals(workspace.pair(pair)).list_all())
     if not history:
         return None
-    path = receipt_path(workspace, pair)
+    path = chain_receipt_path(workspace, pair)
     workspace.files.write(path, as_html(history[0], history).encode("utf-8"))
     return path
 
