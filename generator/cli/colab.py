@@ -16,14 +16,12 @@ from generator.cli.options import (
     workspace_option,
 )
 from generator.cli.terminal import is_interactive, timed_lines
+from generator.colab.options import ColabOptions, KaggleLogin, PlannedTraining
 from generator.colab.rental import (
     MACHINES,
     PROGRAM,
-    ColabOptions,
     ColabReceipt,
     CommandLine,
-    KaggleLogin,
-    PlannedTraining,
     machine_named,
     read_receipt,
 )
@@ -181,7 +179,7 @@ def _plan(planned_training: PlannedTraining, *, as_json: bool) -> str:
 
 
 def _data(planned_training: PlannedTraining) -> str:
-    slug = planned_training.spec.competition.slug
+    slug = planned_training.slug
     if planned_training.sends_data:
         return f"Data: the files of {slug} are uploaded to the machine."
     return f"Data: the machine downloads {slug} from Kaggle. For this it gets your Kaggle token."

@@ -352,7 +352,7 @@ def _write_picture(planned_pair: "PlannedPair", options: dict[str, Any]) -> "Pat
 
 def _remaining_quota(to: str | None) -> "Quota | None":
     """What is left of the account's week, where it can be asked; that it cannot is no reason to fail."""
-    from generator.cli.generate import connect_kaggle
+    from generator.cli.kaggle import connect_kaggle
     from generator.kaggle.errors import KaggleError
 
     try:

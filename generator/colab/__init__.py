@@ -4,15 +4,11 @@ In goes a pair that was rendered for Colab and the machine that it is to have; o
 pair's output folder, as `tandem run` leaves them, and a receipt:
 
     training         the story: rent, look, send, execute, fetch, give back
-    ├── options      what the command asks for, checked as far as it can be here
-    ├── machines     what can be asked for, and what a device is
-    ├── rental       one machine from before it is asked for until it is known to be gone
-    │   ├── command_line    Google's program as a child process, within a time limit
-    │   └── receipt         what was asked for and got, on the disk before and after every step
-    ├── transfer     folders to the machine and back, in pieces with checksums
-    ├── sent_notebook       the notebook as it is sent, and what came of it
-    └── remote       programs that run there
+    options          what the command asks for, checked as far as it can be here
+    rental           one machine, Google's program as a child process, its receipt, and folders there and back
+    sent_notebook    the notebook as it is sent, and what came of it
+    remote           programs that run there
 
 Only `cli` imports it. It knows nothing of Kaggle: a `KaggleLogin` comes in, and what is trained goes to Kaggle by
-`tandem push`. Errors are in `errors`.
+`tandem push`.
 """

@@ -99,6 +99,32 @@ class PairDraft:
     stale: frozenset[Path]
 
 
+def propose_task(
+    workspace: Workspace, slug: str, *, data: Callable[[], Path | None], ask: FactSource | None
+) -> Proposal:
+    """Infers the task of a competition, as far as its pair does not decide it.
+
+    Args:
+        workspace: Where its pair and its files are, if there are any.
+        slug: The competition.
+        data: Makes the folder with its files that the user named, if any; called once the pair could be read.
+        ask: Where to ask for what is not on this machine.
+
+    Raises:
+        TandemError: The pair cannot be read, nothing is known of the competition, or its task cannot be inferred.
+    """
+    pair = pair_folder(workspace, slug)
+    user_decisions = read_settings(pair).decisions({})
+    facts = gather_facts(
+        slug,
+        mount_path=workspace.competition_data(slug),
+        data=data(),
+        ask=ask,
+        old_description=kept_description(pair, slug),
+    )
+    return infer_task(facts, decisions=user_decisions)
+
+
 def draft(workspace: Workspace, options: GenerateOptions, *, ask: Ask | None = None) -> PairDraft:
     """Infer the task, merge it with the user's settings, and render. Nothing is written.
 

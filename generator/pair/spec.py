@@ -33,7 +33,7 @@ from generator.competition.schema import (
 )
 from generator.competition.tables.formats import TableFormat, table_format
 from generator.errors import PairError, did_you_mean
-from generator.pair.settings import Settings
+from generator.pair.settings import PLACEHOLDER_OWNER, Settings
 from generator.pair.workspace import KernelName, Role, dataset_beside, kernel_name
 from generator.text import printable
 
@@ -575,6 +575,11 @@ class PairSpec(TaskProperties):
             for candidate in offers
             if (candidate.kind, candidate.service) == (self.accelerator, self.platform)
         )
+
+    @property
+    def has_owner(self) -> bool:
+        """True if the kernels are rendered for a user of Kaggle."""
+        return self.train.ref.partition("/")[0] != PLACEHOLDER_OWNER
 
     @property
     def handover_dataset(self) -> str:

@@ -4,6 +4,7 @@
     engine          one notebook, executed by papermill; `execution` has its data, events and errors
     kernel          the process of a notebook, apart from the user's Jupyter
     input_mounts    the inputs, where Kaggle would mount them
+    needs           what the trainings of a competition take beside its files
     output_folder   what a run writes, and what is kept of the run before
     report          the page; `notebook_html` makes what strangers wrote safe to show
 

@@ -1,11 +1,107 @@
 """The chain: push training, wait, verify, push inference, wait, submit, score; journalled, so that it can continue.
 
-    chain       the story, `push_pair` and `submit_pair`; the plan of a push, and what is checked before it
-    steps       a version pushed, a session awaited, outputs verified, a submission sent
-    inputs      what a push sends: the prepared notebook, wheels, the commit
+    chain       the story, `push_pair` and `submit_pair`
+    plan        what a push does with the chains that there are, and what is checked before it
+    inputs      the kernels that a push sends, prepared from their folders
+    versions    a kernel's version, pushed exactly once
+    session     the session of a version, awaited, and the files that it wrote
+    training    what a training left, verified
+    uploads     what the inference kernel reads: the hand-over, `wheels`
+    submission  what inference predicted, checked, submitted and scored
     execution   pauses, tolerance, and the protocol that sends nothing twice
-    journal     lines with checksums, and the state that they amount to
+    journal     lines with checksums, the state that they amount to, and the notebooks that were sent
     errors      why a chain stops
 
-Imported by `generator.cli` and `generator.kaggle.receipt`.
+The names below are the face of the package, for `generator.cli`; the module of each is imported when it is first used,
+since `tandem push --help` needs few of them.
 """
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from generator.kaggle.chain.chain import push_pair, submit_pair
+    from generator.kaggle.chain.errors import StepError, to_target
+    from generator.kaggle.chain.execution import (
+        LOCAL_POLLING,
+        ChainResult,
+        Handoff,
+        PollingPolicy,
+        PushOptions,
+        RunContext,
+    )
+    from generator.kaggle.chain.inputs import PreparedKernel, allowed_rules
+    from generator.kaggle.chain.journal import (
+        ChainState,
+        ChainStep,
+        Event,
+        EventKind,
+        Listener,
+        chain_of,
+        chains_of,
+        newest_chain,
+        state_in,
+    )
+    from generator.kaggle.chain.plan import check_exists, first_sessions, has_pushes, plan_push, prepare_kernels
+
+_MODULES = {
+    "chain": ("push_pair", "submit_pair"),
+    "errors": ("StepError", "to_target"),
+    "execution": (
+        "LOCAL_POLLING",
+        "ChainResult",
+        "Handoff",
+        "PollingPolicy",
+        "PushOptions",
+        "RunContext",
+    ),
+    "inputs": ("PreparedKernel", "allowed_rules"),
+    "journal": (
+        "ChainState",
+        "ChainStep",
+        "Event",
+        "EventKind",
+        "Listener",
+        "chain_of",
+        "chains_of",
+        "newest_chain",
+        "state_in",
+    ),
+    "plan": ("check_exists", "first_sessions", "has_pushes", "plan_push", "prepare_kernels"),
+}
+
+__all__ = [
+    "LOCAL_POLLING",
+    "ChainResult",
+    "ChainState",
+    "ChainStep",
+    "Event",
+    "EventKind",
+    "Handoff",
+    "Listener",
+    "PollingPolicy",
+    "PreparedKernel",
+    "PushOptions",
+    "RunContext",
+    "StepError",
+    "allowed_rules",
+    "chain_of",
+    "chains_of",
+    "check_exists",
+    "first_sessions",
+    "has_pushes",
+    "newest_chain",
+    "plan_push",
+    "prepare_kernels",
+    "push_pair",
+    "state_in",
+    "submit_pair",
+    "to_target",
+]
+
+
+def __getattr__(name: str) -> Any:
+    for module, names in _MODULES.items():
+        if name in names:
+            return getattr(importlib.import_module(f"{__name__}.{module}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
