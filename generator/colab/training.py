@@ -1,7 +1,6 @@
 """The story of a training on Colab, its options and its receipt."""
 
 import re
-import signal
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -38,12 +37,10 @@ from generator.competition.facts import Value
 from generator.errors import TandemError
 from generator.files import read_bytes, read_json, read_text
 from generator.pair.data import ensure_data
-from generator.pair.folder import handled_signals
 from generator.pair.handover import FILE_NAME, HandOver, read_handover
 from generator.pair.notebook import NotebookReadError, with_first_cell, with_parameters
 from generator.pair.workspace import Role, Workspace
 from generator.run.execution import parse_notebook
-from generator.run.kernel import private_folder
 from generator.text import printable, quote_text
 
 # The training notebook as it is sent to Colab, and what became of it there.
@@ -153,11 +150,7 @@ def train_on_colab(
             "as ~/.kaggle/access_token."
         )
     command_line.check_installed()
-    with (
-        handled_signals(signal.default_int_handler),
-        planned_training.output.lock([Role.TRAIN]),
-        private_folder() as private,
-    ):
+    with planned_training.output.reserve([Role.TRAIN]) as private:
         command_line = replace(command_line, temporary=private, secrets=login.secrets if login else ())
         _check_nothing_is_rented(planned_training, command_line)
         session = (

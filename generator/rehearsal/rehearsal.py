@@ -34,9 +34,9 @@ from generator.rehearsal.sessions import (
     start_trainings,
     training_trials,
 )
-from generator.run.input_mounts import SOURCE_KINDS, mounts, read_sources
-from generator.run.pair_run import RunnablePair
+from generator.run.input_mounts import SOURCE_KINDS, read_sources
 from generator.run.report import exact_duration
+from generator.run.runnable_pair import RunnablePair
 from generator.sessions.sandbox import SessionOrder
 from generator.text import JsonObject, printable
 
@@ -288,15 +288,13 @@ class _Rehearsing:
         self.result.hidden_test += hidden_test_trials(self.sessions, wish, self.stage, self._say)
 
     def _mounts(self, role: Role, outputs: Mapping[str, Path]) -> dict[PurePosixPath, Path]:
-        workspace, specimen, preset = self.options.workspace, self.options.specimen, self.pair.spec.preset
-        data = self.options.data
+        specimen, data = self.options.specimen, self.options.data
         user_data = {} if data is None else {self.pair.spec.competition.slug: data}
-        input_mounts = mounts(
-            self.pair.sources[role],
-            workspace,
+        input_mounts = self.pair.mounts(
+            role,
             outputs={**outputs, **user_data},
             specimen=specimen,
-            stand_ins=[preset.handle] if preset and specimen else [],
+            accepts_stand_in=specimen,
             through_links=False,
         )
         return {mount.at: mount.source for mount in input_mounts}
