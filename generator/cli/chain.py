@@ -50,7 +50,7 @@ from generator.pair.choices import PLACEHOLDER_OWNER
 from generator.pair.folder import existing_pair
 from generator.pair.handover import accelerator_in_words
 from generator.pair.workspace import Role, Workspace
-from generator.rehearsal.rehearsal import check_rehearsed
+from generator.rehearsal.record import check_rehearsed
 from generator.text import is_slug, printable
 
 if TYPE_CHECKING:

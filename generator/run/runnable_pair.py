@@ -13,7 +13,7 @@ from generator.pair.generation import read_pair_spec
 from generator.pair.spec import PairSpec
 from generator.pair.workspace import PairFolder, Role, Workspace
 from generator.run.execution import NotebookParameters, read_notebook_parameters, set_parameters
-from generator.run.input_mounts import KernelSources, Mount, mounts, read_sources
+from generator.run.input_mounts import SOURCE_KINDS, KernelSources, Mount, mounts, read_sources
 from generator.run.kernel import require_packages
 
 
@@ -101,6 +101,11 @@ class RunnablePair:
             stand_ins=[self.spec.preset.handle] if self.spec.preset and accepts_stand_in else [],
             through_links=through_links,
         )
+
+    @property
+    def data_mount(self) -> PurePosixPath:
+        """Where the competition's data are mounted, below INPUT_ROOT."""
+        return PurePosixPath(SOURCE_KINDS[0].folder, self.spec.competition.slug)
 
     def earlier_output(self, role: Role, folder: Path) -> Mount:
         """Mount a folder as the output of an earlier run of a notebook, which it goes on from."""

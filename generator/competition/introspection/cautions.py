@@ -15,7 +15,6 @@ from generator.competition.introspection.evidence import (
 from generator.competition.introspection.features import COLUMN_KINDS
 from generator.competition.introspection.limits import unsupported_files
 from generator.competition.introspection.observations import Observations, classes_seen
-from generator.competition.introspection.tables import Tables
 from generator.competition.introspection.targets import are_named_alike
 from generator.competition.schema import display_name, families, option_of
 from generator.competition.survey.columns import MOST, numbers_of
@@ -65,7 +64,7 @@ def warnings_of(
         *_about_absent_ids(findings, observations),
         *observations.format_warnings(),
         *(unsupported_files(survey) if not has_examples else ()),
-        *_other_parts(survey, observations.tables),
+        *_other_parts(survey, observations),
     )
 
 
@@ -346,9 +345,12 @@ def _value_text(value: object) -> str:
     return printable(str(value)) or "none"
 
 
-def _other_parts(survey: Survey, tables: Tables) -> Iterator[str]:
+def _other_parts(survey: Survey, observations: Observations) -> Iterator[str]:
     """That a table lies in a folder in parts, as partitioned Parquet does, and only one of them is trained on."""
-    train, other_tables = tables.train, (tables.test, tables.sample, tables.labels)
+    train, other_tables = (
+        observations.tables.train,
+        (observations.tables.test, observations.tables.sample, observations.tables.labels),
+    )
     top = train.path.split("/")[0] if train is not None and "/" in train.path else ""
     if train is None or not top:
         return

@@ -21,6 +21,7 @@ from generator.competition.specimen.files import (
 )
 from generator.competition.specimen.media import MediaFiles, with_usual_formats
 from generator.competition.specimen.tables import TableMaker, table_file
+from generator.competition.specimen.values import id_format
 from generator.competition.survey.facts import Survey
 from generator.files import WorkspaceFiles
 
@@ -121,4 +122,4 @@ def _marker(original: Original) -> bytes:
     return (json.dumps(content, indent=2) + "\n").encode()
 
 
-__all__ = ["MARKER", "SpecimenSummary", "write_specimen"]
+__all__ = ["MARKER", "SpecimenSummary", "id_format", "table_file", "write_specimen"]
