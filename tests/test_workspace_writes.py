@@ -54,7 +54,7 @@ ALLOWED = {
     "colab/training.py": ("a temporary folder of the system", {"touch", "unlink", "write_text"}),
     "competition/builtin.py": ("an empty folder that was just made", {"mkdir", "open", "save"}),
     "competition/specimen/__init__.py": ("an empty folder that was just made", {"write_bytes"}),
-    "competition/specimen/files.py": ("an empty folder that was just made", {"ZipFile", "mkdir", "write_bytes"}),
+    "competition/specimen/staging.py": ("an empty folder that was just made", {"ZipFile", "mkdir", "write_bytes"}),
     "competition/specimen/media.py": ("in memory", {"open", "save"}),
     "competition/specimen/stand_in_server.py": (
         "is copied into specimens, and runs in a session",

@@ -11,16 +11,15 @@ from generator import __version__
 from generator.competition.facts import Task
 from generator.competition.specimen.examples import Original, synthetic_data
 from generator.competition.specimen.files import (
-    MARKER,
     FolderMaker,
-    RecordMaker,
-    Writer,
-    stage_folder,
     with_folders,
     write_server,
 )
 from generator.competition.specimen.media import MediaFiles, with_usual_formats
-from generator.competition.specimen.tables import TableMaker, table_file
+from generator.competition.specimen.records import RecordMaker
+from generator.competition.specimen.staging import MARKER, Writer, stage_folder
+from generator.competition.specimen.table_files import table_file
+from generator.competition.specimen.tables import TableMaker
 from generator.competition.specimen.values import id_format
 from generator.competition.survey.facts import Survey
 from generator.files import WorkspaceFiles
