@@ -11,12 +11,11 @@ from generator import __version__
 from generator.competition.facts import Task
 from generator.competition.specimen.examples import Original, synthetic_data
 from generator.competition.specimen.files import (
-    FolderMaker,
     with_folders,
+    write_files,
     write_server,
 )
 from generator.competition.specimen.media import MediaFiles, with_usual_formats
-from generator.competition.specimen.records import RecordMaker
 from generator.competition.specimen.staging import MARKER, Writer, stage_folder
 from generator.competition.specimen.table_files import table_file
 from generator.competition.specimen.tables import TableMaker
@@ -99,8 +98,7 @@ def _write(original: Original, writer: Writer) -> dict[str, int]:
         if writer.write(table.path, content, is_archived=table.compression == "zip"):
             rows[table.path] = len(next(iter(table_cells.values()), ()))
     write_server(original, writer)
-    FolderMaker(data, writer, media).make()
-    RecordMaker(data, writer, media).make()
+    write_files(data, writer, media)
     return rows
 
 

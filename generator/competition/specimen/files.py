@@ -17,11 +17,10 @@ from generator.competition.specimen.examples import (
     SyntheticData,
     example_id_column,
 )
-from generator.competition.specimen.media import MediaFiles
+from generator.competition.specimen.media import MEDIA_SUFFIXES, MediaFiles
+from generator.competition.specimen.records import RecordMaker
 from generator.competition.specimen.staging import Writer
 from generator.competition.specimen.values import Cells, id_format
-from generator.competition.survey import media as image_files
-from generator.competition.survey import media as sound_files
 from generator.competition.survey.facts import Column, Folder, Table
 from generator.competition.survey.sources import suffix_of
 
@@ -183,8 +182,7 @@ class FolderMaker:
 
     def _usual_ending(self, folder: Folder, side: Examples) -> Ending:
         """Where none of the sampled examples is among the sampled files, names without a suffix get the usual one."""
-        media_suffixes = image_files.IMAGE_SUFFIXES | sound_files.SOUND_SUFFIXES
-        if all(suffix_of(name) in media_suffixes for name in side.names):
+        if all(suffix_of(name) in MEDIA_SUFFIXES for name in side.names):
             return False, ""
         return False, self.data.original.file_suffix or max(folder.suffixes, key=lambda suffix: folder.suffixes[suffix])
 
@@ -210,6 +208,12 @@ class FolderMaker:
     def _write(self, folder: Folder, path: str, content: bytes | None) -> None:
         if content is not None:
             self.writer.write(path, content, is_archived=folder.is_archive)
+
+
+def write_files(data: SyntheticData, writer: Writer, media: MediaFiles) -> None:
+    """Write the files of the examples, in folders and in TFRecords."""
+    FolderMaker(data, writer, media).make()
+    RecordMaker(data, writer, media).make()
 
 
 # The inference server of a specimen: a stand-in for the competition's own, which is somebody's code.
