@@ -46,9 +46,9 @@ from generator.kaggle.receipt import (
     receipts,
     score,
 )
-from generator.pair.choices import PLACEHOLDER_OWNER
 from generator.pair.folder import existing_pair
 from generator.pair.handover import accelerator_in_words
+from generator.pair.settings import PLACEHOLDER_OWNER
 from generator.pair.workspace import Role, Workspace
 from generator.rehearsal.record import check_rehearsed
 from generator.text import is_slug, printable

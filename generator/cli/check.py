@@ -274,7 +274,7 @@ def _kernels(
     from generator.pair.folder import existing_pair
 
     compiles, topology = options["compiles"], options["topology"]
-    if is_slug(target) and (workspace.pair(target).choices.is_file() or not os.path.lexists(target)):
+    if is_slug(target) and (workspace.pair(target).settings_path.is_file() or not os.path.lexists(target)):
         folder = existing_pair(workspace, target)
         kernels = read_pair_sources(folder)
         if compiles is False or (compiles is None and not _may_run(folder)):
@@ -293,7 +293,7 @@ def _may_run(folder: "PairFolder") -> bool:
     """True if the training can be compiled, and its cells are the kit's own: nobody is asked before they run here."""
     if find_spec("libtpu") is None:
         return False
-    from generator.pair.generation import is_rendered
+    from generator.pair.reference_pairs import is_rendered
 
     if is_rendered(folder, Role.TRAIN):
         return True

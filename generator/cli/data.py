@@ -59,7 +59,7 @@ def data(**options: Any) -> int:
     tandem data titanic
     tandem data titanic --dry-run
     """  # noqa: D301 - click wants the character itself
-    from generator.pair.generation import check_name
+    from generator.pair.proposal import check_name
 
     slug = options["competition"]
     check_name(slug)
@@ -109,7 +109,7 @@ class _Needs:
 
 def _pairs_of(slug: str, workspace: Workspace, assignments: Sequence[str]) -> list[_Needs]:
     """What the pairs of a competition need; pairs that cannot be read are left out, with a warning."""
-    from generator.pair.generation import read_pair_spec
+    from generator.pair.folder import read_pair_spec
     from generator.run.execution import read_notebook_parameters, set_parameters
     from generator.run.input_mounts import SOURCE_KINDS, read_sources, wanted_weights
 
@@ -269,15 +269,14 @@ def specimen(**options: Any) -> int:
     tandem specimen titanic
     tandem specimen birdclef --data /mnt/birdclef --rows 200
     """  # noqa: D301 - click wants the character itself
-    from generator.pair.choices import decisions
     from generator.pair.data import unpack_if_packed
-    from generator.pair.folder import kept_description, pair_folder, read_choices
-    from generator.pair.generation import gather_facts, infer_task
+    from generator.pair.folder import kept_description, pair_folder, read_settings
+    from generator.pair.proposal import gather_facts, infer_task
 
     workspace, slug = options["workspace"], options["competition"]
     # What the user decided for the pair, such as another id column, is true of its specimen as well.
     pair = pair_folder(workspace, slug)
-    user_decisions = decisions(read_choices(pair), flags={}, task_flags={})
+    user_decisions = read_settings(pair).decisions({})
     facts = gather_facts(
         slug,
         mount_path=workspace.competition_data(slug),

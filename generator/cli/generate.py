@@ -30,14 +30,26 @@ from generator.cli.terminal import complain, is_interactive, table, warn
 from generator.competition import builtin
 from generator.competition.facts import Medium, Value
 from generator.competition.metrics import METRICS, metric_named
-from generator.competition.schema import Family, Preset, Setting, common, display_name, families, keys_of, preset_of
+from generator.competition.schema import (
+    Family,
+    Framework,
+    Preset,
+    Setting,
+    common,
+    display_name,
+    families,
+    frameworks,
+    keys_of,
+    preset_of,
+)
 from generator.errors import CompetitionError, TandemError, did_you_mean
 from generator.files import read_bytes
 from generator.pair import generation
-from generator.pair.choices import PLACEHOLDER_OWNER, checked_owner
 from generator.pair.data import ensure_data, has_data, link_data, unpack_if_packed, unpack_whole, whole_archive
-from generator.pair.generation import GenerateOptions, Infer, PairDraft, setting_of
-from generator.pair.spec import Framework, frameworks, suggested_models
+from generator.pair.generation import GenerateOptions, Infer, PairDraft
+from generator.pair.overrides import parse_setting
+from generator.pair.settings import PLACEHOLDER_OWNER, checked_owner
+from generator.pair.spec import suggested_models
 from generator.pair.workspace import Workspace
 from generator.text import duration, is_slug, printable
 
@@ -142,7 +154,7 @@ def connect_kaggle(to: str | None) -> "Kaggle":
     return kaggle
 
 
-# The report of `generate`: the choices with their evidence, the files, and what to do next.
+# The report of `generate`: the settings with their evidence, the files, and what to do next.
 
 
 _MOST_FILES = 8
@@ -151,10 +163,10 @@ _SHARE_OF_ONE_FOLD = 0.8  # of the examples, where one fold is held out alone
 
 
 def pair_as_text(workspace: Workspace, draft: PairDraft, *, is_dry_run: bool, explain: bool, to: str | None) -> str:
-    """The choices with their evidence, the knobs of training, the files, and what to do next."""
+    """The settings with their evidence, the parameters of training, the files, and what to do next."""
     state = "would be written" if is_dry_run else "written"
     files = [[state if path in draft.stale else "unchanged", str(draft.folder.path / path)] for path in draft.files]
-    lines = [_choices(draft, explain=explain), "", _knobs(draft, explain=explain), ""]
+    lines = [_settings(draft, explain=explain), "", _parameters(draft, explain=explain), ""]
     if explain:
         lines = [_explanation(draft), "", *lines]
     lines += [table(["state", "file"], files), ""]
@@ -162,18 +174,17 @@ def pair_as_text(workspace: Workspace, draft: PairDraft, *, is_dry_run: bool, ex
         own_cells = ", ".join(printable(path.name) for path in draft.user_files)
         lines.append(f"These cells come from your files in {printable(str(draft.folder.path))}: {own_cells}.")
     lines += _list_unused(draft)
-    if draft.choices.pair["owner"].value == PLACEHOLDER_OWNER:
+    if draft.settings.get("owner") == PLACEHOLDER_OWNER:
         lines.append("To push to Kaggle, generate the pair again with your Kaggle user name: --owner NAME.")
-    family, framework = (str(draft.choices.pair[key].value) for key in ("family", "framework"))
-    preset, choice = _preset(draft), draft.choices.task.get("pretrained")
-    if preset and choice and not choice.by.is_the_users:
+    preset, pretrained = _preset(draft), draft.settings.task.get("pretrained")
+    if preset and pretrained and not pretrained.is_users:
         data_command = _command(workspace, "data", draft.proposal.competition.slug, to)
         lines.append(
             f"Training starts from the pretrained model {preset.handle}. Kaggle attaches it to the notebooks. For runs "
             f"on this machine, download it with {data_command}. To train a small model from scratch instead, use "
             "--set pretrained=''."
         )
-    elif not choice and (models := suggested_models(family, framework)):
+    elif not pretrained and (models := suggested_models(draft.settings.family, draft.settings.framework)):
         lines.append(
             f"To start from a pretrained model, use --set pretrained={'|'.join(models)} (see docs/competitions.md)."
         )
@@ -188,32 +199,31 @@ def pair_as_text(workspace: Workspace, draft: PairDraft, *, is_dry_run: bool, ex
 
 def _preset(draft: PairDraft) -> Preset | None:
     """The pretrained model of texts that training starts from."""
-    choice = draft.choices.task.get("pretrained")
-    return preset_of(str(draft.choices.pair["family"].value), str(choice.value)) if choice else None
+    return preset_of(draft.settings.family, str(draft.settings.get("pretrained", "")))
 
 
-def _choices(draft: PairDraft, *, explain: bool) -> str:
-    """What was chosen, but for what stands among the knobs and for what is as it is where nobody says anything."""
-    keys = keys_of(str(draft.choices.pair["family"].value))
-    knobs = {knob.name for knob in draft.knobs if knob.is_main or explain}
+def _settings(draft: PairDraft, *, explain: bool) -> str:
+    """The settings, but for those among the parameters, and those that have their default."""
+    keys = keys_of(draft.settings.family)
+    parameters = draft.parameters if explain else draft.main_parameters
     rows = [
-        [key, value_text(choice.value), str(choice.by), choice.evidence]
-        for section in draft.choices.sections().values()
-        for key, choice in section.items()
-        if key.upper() not in knobs
-        and (explain or choice.by.is_the_users or key not in keys or choice.value != keys[key].default)
+        [key, value_text(entry.value), str(entry.by), entry.evidence]
+        for section in draft.settings.sections.values()
+        for key, entry in section.items()
+        if key.upper() not in parameters
+        and (explain or entry.is_users or key not in keys or entry.value != keys[key].default)
     ]
     return table(["choice", "value", "by", "evidence"], rows)
 
 
-def _knobs(draft: PairDraft, *, explain: bool) -> str:
+def _parameters(draft: PairDraft, *, explain: bool) -> str:
     rows = [
-        [knob.name, value_text(knob.value), str(knob.by), knob.meaning]
-        for knob in draft.knobs
-        if knob.is_main or explain
+        [name, value_text(entry.value), str(entry.by), entry.evidence]
+        for name, entry in draft.parameters.items()
+        if name in draft.main_parameters or explain
     ]
     model = [f"Training: {printable(draft.model)}."] if draft.model else []
-    hidden_count = len(draft.knobs) - len(rows)
+    hidden_count = len(draft.parameters) - len(rows)
     hint = (
         [f"Change a knob with -P NAME=VALUE. docs/knobs.md explains these and {hidden_count} more."]
         if hidden_count
@@ -232,14 +242,14 @@ def _list_unused(draft: PairDraft) -> list[str]:
 
 def _on_a_cpu(workspace: Workspace, draft: PairDraft) -> list[str]:
     """A sentence where the model and its data are so small that a CPU trains it before a TPU has started."""
-    if "ACCELERATOR" in draft.choices.parameters:
+    if "ACCELERATOR" in draft.settings.parameters:
         return []
-    knobs = {knob.name: knob.value for knob in draft.knobs}
+    values = {name: entry.value for name, entry in draft.parameters.items()}
     seconds = cpu_seconds(
         _training_rows(workspace, draft),
-        int(str(knobs.get("EPOCHS", 0))) * int(str(knobs.get("N_FOLDS", 1))),
-        pixels=int(str(knobs["IMAGE_SIZE"])) ** 2 if "IMAGE_SIZE" in knobs else None,
-        is_table=families()[str(draft.choices.pair["family"].value)].medium is Medium.ROW,
+        int(str(values.get("EPOCHS", 0))) * int(str(values.get("N_FOLDS", 1))),
+        pixels=int(str(values["IMAGE_SIZE"])) ** 2 if "IMAGE_SIZE" in values else None,
+        is_table=families()[draft.settings.family].medium is Medium.ROW,
     )
     if seconds is None:
         return []
@@ -250,8 +260,9 @@ def _on_a_cpu(workspace: Workspace, draft: PairDraft) -> list[str]:
 
 def _text_on_a_cpu(workspace: Workspace, draft: PairDraft, preset: Preset) -> list[str]:
     """A sentence on how long a CPU fine-tunes a pretrained model of texts, and what makes that less."""
-    knobs, accelerator = {knob.name: knob.value for knob in draft.knobs}, draft.choices.parameters.get("ACCELERATOR")
-    folds, epochs, length = (int(str(knobs.get(name, 0))) for name in ("N_FOLDS", "EPOCHS", "SEQUENCE_LENGTH"))
+    values = {name: entry.value for name, entry in draft.parameters.items()}
+    accelerator = draft.settings.parameters.get("ACCELERATOR")
+    folds, epochs, length = (int(str(values.get(name, 0))) for name in ("N_FOLDS", "EPOCHS", "SEQUENCE_LENGTH"))
     tokens = _training_rows(workspace, draft) * length * epochs
     if not tokens or (accelerator is not None and accelerator.value != "cpu"):
         return []
@@ -265,13 +276,13 @@ def _text_on_a_cpu(workspace: Workspace, draft: PairDraft, preset: Preset) -> li
 
 def _training_rows(workspace: Workspace, draft: PairDraft) -> int:
     """The rows of the training table, as far as they were seen; 0 where nothing is known of them."""
-    choice, survey = draft.choices.task.get("train_table"), draft.proposal.facts.survey
-    if choice is None:
+    name, survey = draft.settings.get("train_table"), draft.proposal.facts.survey
+    if name is None:
         return 0
-    table = survey.table(str(choice.value)) if survey is not None else None
+    table = survey.table(str(name)) if survey is not None else None
     if table is not None:
         return table.rows
-    path = workspace.competition_data(draft.proposal.competition.slug) / str(choice.value)
+    path = workspace.competition_data(draft.proposal.competition.slug) / str(name)
     try:
         return read_bytes(path).count(b"\n") - 1 if path.stat().st_size < _SMALL_TABLE else 0
     except OSError:
@@ -299,7 +310,7 @@ def pair_as_json(workspace: Workspace, draft: PairDraft, *, is_dry_run: bool, ex
     """The same for programs."""
     sections = {
         name: {key: {"value": c.value, "by": str(c.by), "evidence": c.evidence} for key, c in section.items()}
-        for name, section in draft.choices.sections().items()
+        for name, section in draft.settings.sections.items()
     }
     report = {
         "pair": draft.folder.name,
@@ -307,7 +318,7 @@ def pair_as_json(workspace: Workspace, draft: PairDraft, *, is_dry_run: bool, ex
         "dry_run": is_dry_run,
         "choices": sections,
         "model": draft.model,
-        "knobs": {knob.name: {"value": knob.value, "by": str(knob.by)} for knob in draft.knobs},
+        "knobs": {name: {"value": entry.value, "by": str(entry.by)} for name, entry in draft.parameters.items()},
         "own_cells": [path.name for path in draft.user_files],
         "unused": list(draft.proposal.unused_files),
         "warnings": list(draft.proposal.warnings),
@@ -387,7 +398,8 @@ def _with_answer(finding: "Finding", options: GenerateOptions, infer: Infer) -> 
         text = click.prompt(question, default=names[0], err=True).strip()
         try:
             values = dict(zip(names, (candidate.value for candidate in candidates), strict=True))
-            with_answer = _with(options, finding.key, values[text] if text in values else _value(finding.key, text))
+            value = values[text] if text in values else _value(finding.key, text)
+            with_answer = replace(options, values={**options.values, finding.key: value})
             infer(with_answer)
         except TandemError as error:
             complain(error.message)
@@ -395,14 +407,8 @@ def _with_answer(finding: "Finding", options: GenerateOptions, infer: Infer) -> 
             return with_answer
 
 
-def _with(options: GenerateOptions, key: str, value: Value) -> GenerateOptions:
-    if key == "family":
-        return replace(options, flags={**options.flags, key: value})
-    return replace(options, task_flags={**options.task_flags, key: value})
-
-
 def _value(key: str, text: str) -> Value:
-    return text if key == "family" else setting_of(f"{key}={text}")[1]
+    return text if key == "family" else parse_setting(f"{key}={text}")[1]
 
 
 def _format_value(value: Value) -> str:
@@ -526,32 +532,27 @@ def _check_usage(context: click.Context, options: Mapping[str, Any]) -> None:
 
 
 def _generate(workspace: Workspace, options: Mapping[str, Any]) -> int:
-    flags = {key: _canonical(key, options[key]) for key in _keys_with_flags("pair") if options[key] is not None}
-    if options["inference_hours"] is not None:
-        flags["inference_hours"] = options["inference_hours"]
-    if options["owner"]:
-        flags["owner"] = checked_owner(options["owner"])
+    values = _values(options)
     slug = options["competition"]
     if not options["dry_run"]:
         data = unpack_if_packed(slug, options["data"], workspace, tell=partial(click.echo, err=True))
-        return _generate_from(workspace, data, flags, options)
+        return _generate_from(workspace, data, values, options)
     with TemporaryDirectory() as place:
         archive = whole_archive(slug, options["data"] or workspace.competition_data(slug)) if is_slug(slug) else None
         if archive is None:
-            return _generate_from(workspace, options["data"], flags, options)
+            return _generate_from(workspace, options["data"], values, options)
         unpack_whole(slug, archive, Workspace(Path(place)))
-        return _generate_from(workspace, Workspace(Path(place)).competition_data(slug), flags, options)
+        return _generate_from(workspace, Workspace(Path(place)).competition_data(slug), values, options)
 
 
-def _generate_from(workspace: Workspace, data: Path | None, flags: dict[str, Any], options: Mapping[str, Any]) -> int:
+def _generate_from(workspace: Workspace, data: Path | None, values: dict[str, Any], options: Mapping[str, Any]) -> int:
     generate_options = GenerateOptions(
         options["competition"],
         name=options["name"],
-        flags=flags,
-        task_flags=_task_flags(options),
+        values=values,
         data=data,
-        settings=options["settings"],
-        assignments=options["assignments"],
+        task_assignments=options["settings"],
+        parameter_assignments=options["assignments"],
         ask=KaggleFactSource(options["to"]),
         asks_always=options["to"] is not None,
         force=options["force"],
@@ -568,19 +569,21 @@ def _generate_from(workspace: Workspace, data: Path | None, flags: dict[str, Any
     return 0
 
 
-def _task_flags(options: Mapping[str, Any]) -> dict[str, Any]:
-    """The decisions of the command line on the task, by key."""
-    flags = {key: options[key] for key in _keys_with_flags("task") if options[key]}
-    if "metric" in flags:
-        flags["metric"] = metric_named(flags["metric"])
-    return {
-        key: list(value)
-        if isinstance(value, tuple)
-        else _canonical(key, value)
-        if key in ("target_kind", "submission")
-        else value
-        for key, value in flags.items()
-    }
+def _values(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings of the pair and of its task that options of their own set, by key."""
+    pair_keys = [key for key in _keys_with_flags("pair") if options[key] is not None]
+    values: dict[str, Any] = {key: _canonical(key, options[key]) for key in pair_keys}
+    if options["inference_hours"] is not None:
+        values["inference_hours"] = options["inference_hours"]
+    if options["owner"]:
+        values["owner"] = checked_owner(options["owner"])
+    for key in _keys_with_flags("task"):
+        if value := options[key]:
+            is_name = key in ("target_kind", "submission")
+            values[key] = list(value) if isinstance(value, tuple) else _canonical(key, value) if is_name else value
+    if "metric" in values:
+        values["metric"] = metric_named(values["metric"])
+    return values
 
 
 def _canonical(key: str, name: str) -> str:
@@ -638,7 +641,7 @@ def _family_as_json(family: Family) -> dict[str, Any]:
 
 
 def _write_all(workspace: Workspace, *, force: bool, as_json: bool) -> int:
-    from generator.pair import generation as reference_pairs
+    from generator.pair import reference_pairs
 
     paths = [path.as_posix() for path in reference_pairs.write_reference_pairs(workspace, force=force)]
     text = "\n".join(f"{path}  written" for path in paths) or "All files are up to date."
@@ -648,7 +651,7 @@ def _write_all(workspace: Workspace, *, force: bool, as_json: bool) -> int:
 
 def _check_all(workspace: Workspace, *, as_json: bool) -> int:
     from generator.cli.main import EXIT_ERROR
-    from generator.pair import generation as reference_pairs
+    from generator.pair import reference_pairs
 
     files = reference_pairs.render_pairs(workspace)
     diffs = reference_pairs.compare_files(workspace, files)

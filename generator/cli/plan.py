@@ -367,9 +367,9 @@ def _remaining_quota(to: str | None) -> "Quota | None":
 
 def _apply(planned_pair: "PlannedPair", options: dict[str, Any]) -> None:
     from generator.pair.folder import existing_pair
-    from generator.pair.generation import turn_knobs
+    from generator.pair.generation import change_parameters
 
     folder = existing_pair(options["workspace"], planned_pair.name)
     assignments = (*planned_pair.assignments, *options["assignments"])
-    turn_knobs(folder, assignments)
-    click.echo(f"{shortest(folder.choices)} and the notebooks now have {', '.join(assignments)}.", err=True)
+    change_parameters(folder, assignments)
+    click.echo(f"{shortest(folder.settings_path)} and the notebooks now have {', '.join(assignments)}.", err=True)

@@ -33,8 +33,7 @@ from generator.competition.tables.formats import TOO_LARGE, tar_members
 from generator.errors import TandemError, did_you_mean
 from generator.pair.cells import check_shared_cells
 from generator.pair.data import is_reached_as_the_user_chose
-from generator.pair.folder import deferred_interrupts, existing_pair
-from generator.pair.generation import read_pair_spec
+from generator.pair.folder import deferred_interrupts, existing_pair, read_pair_spec
 from generator.pair.handover import DamagedError, accelerator_in_words, read_json_object
 from generator.pair.spec import PairSpec
 from generator.pair.workspace import PairFolder, Role, Workspace

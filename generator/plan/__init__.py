@@ -24,8 +24,7 @@ from generator.accelerators import (
     roofline_of,
 )
 from generator.kit_files import PageTemplates
-from generator.pair.folder import existing_pair
-from generator.pair.generation import read_pair_spec
+from generator.pair.folder import existing_pair, read_pair_spec
 from generator.plan.measurement import REFERENCE_BATCH, Measurement, PlanOptions, measure, plausible
 from generator.run.execution import Listener
 from generator.run.notebook_target import pair_notebook

@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from generator.competition.baseline import Baseline, baselines
-from generator.pair.generation import read_pair_spec
+from generator.pair.folder import read_pair_spec
 from generator.pair.workspace import Workspace
 from generator.run.execution import BaselineAwaited, Listener
 from generator.text import JsonObject, printable

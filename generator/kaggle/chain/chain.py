@@ -57,9 +57,9 @@ from generator.kaggle.chain.steps import (
 from generator.kaggle.connect import Target
 from generator.kaggle.errors import KaggleError
 from generator.kaggle.gateway import Kaggle
-from generator.pair.choices import PLACEHOLDER_OWNER
 from generator.pair.handover import FILE_NAME as HANDOVER
 from generator.pair.handover import DamagedError, HandOver, read_json_object
+from generator.pair.settings import PLACEHOLDER_OWNER
 from generator.pair.workspace import Role
 from generator.text import JsonObject, printable
 

@@ -110,7 +110,7 @@ class PushOptions:
         Raises:
             PairError: There is no pair of this name, or its choices cannot be used.
         """
-        from generator.pair.generation import read_pair_spec
+        from generator.pair.folder import read_pair_spec
 
         return read_pair_spec(self.folder)
 
