@@ -77,6 +77,11 @@ class HostedFacts:
     deadline: datetime | None = None
     submission_file: str = "submission.csv"
 
+    @property
+    def is_higher_better(self) -> bool:
+        """Whether a larger score is the better one."""
+        return parse_metric(self.question.metric)[0].higher_is_better
+
 
 # The files of a competition.
 

@@ -15,8 +15,7 @@ from pathlib import Path, PurePosixPath
 from typing import cast
 
 from generator.competition.facts import Task
-from generator.competition.specimen.tables import table_file
-from generator.competition.specimen.values import id_format
+from generator.competition.specimen import id_format, table_file
 from generator.competition.submission import submission_table
 from generator.competition.survey.facts import Column, ColumnKind, Survey, Table
 from generator.competition.tables.formats import (

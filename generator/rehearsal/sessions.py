@@ -42,7 +42,7 @@ from generator.rehearsal.hidden_test import (
     write_folder,
 )
 from generator.run.execution import list_cells, load_notebook_v4, strip_ansi
-from generator.run.pair_run import RunnablePair
+from generator.run.runnable_pair import RunnablePair
 from generator.sessions.notebook_runner import NotebookRunner, read_all
 from generator.sessions.sandbox import SessionEnd, SessionFolder, SessionOrder, path_of, remove_session_tree
 from generator.text import JsonObject, printable

@@ -1,6 +1,7 @@
 """Running a pair on this machine, under the conditions that it will meet on Kaggle.
 
-    pair_run        train, hand over, infer, validate, score, report
+    pair_run        train, hand over, infer, validate, score, report; `result` is filled in as it gets on
+    runnable_pair   a pair, read and checked; `notebook_target` is one notebook with its inputs and parameters
     engine          one notebook, executed by papermill; `execution` has its data, events and errors
     kernel          the process of a notebook, apart from the user's Jupyter
     input_mounts    the inputs, where Kaggle would mount them

@@ -16,7 +16,6 @@ from generator.competition.facts import (
     read_rules,
 )
 from generator.competition.introspection.evidence import (
-    ONES,
     Candidate,
     Confidence,
     Findings,
@@ -47,9 +46,10 @@ from generator.competition.introspection.files import (
     describe_files,
     pixel_columns,
 )
+from generator.competition.introspection.observations import Observations, classes_seen
 from generator.competition.introspection.row_format import settle_format, settle_row_ids
 from generator.competition.introspection.tables import Tables
-from generator.competition.introspection.target_kind import Observations, settle_masks
+from generator.competition.introspection.target_kind import settle_masks
 from generator.competition.introspection.targets import Targets, served_file_name
 from generator.competition.metrics import Wants
 from generator.competition.schema import Family, families, option_of, preset_of
@@ -420,16 +420,6 @@ def settle_unseen_columns(
         is_whole = observations.tables.target_table is None or observations.tables.target_table.is_complete
         evidence = f"no {'' if is_whole else 'sampled '}training example is of {join_names(unseen)}"
         findings.settle("unseen_columns", unseen, evidence)
-
-
-def classes_seen(observations: Observations) -> set[str]:
-    """The classes or labels that training examples have."""
-    columns, separator = observations.targets.columns, observations.labels.separator
-    if len(columns) > 1:
-        return {column.name for column in columns if any(value.strip().lower() in ONES for value in column.distinct)}
-    cells = [value for column in columns for value in column.distinct]
-    split = {label.strip() for cell in cells for label in cell.split(separator)} if separator else set(cells)
-    return split | set(observations.files.source.classes if observations.files is not None else ())
 
 
 def settle_submission_file(sample: Table | None, server: InferenceServer | None, findings: Findings) -> None:

@@ -20,6 +20,8 @@ from generator.competition.survey import media as sound_files
 from generator.competition.survey.facts import AudioFormat, Folder, ImageFormat, Survey, Table
 from generator.text import printable
 
+MEDIA_SUFFIXES = image_files.IMAGE_SUFFIXES | sound_files.SOUND_SUFFIXES
+
 if TYPE_CHECKING:
     import numpy
     from PIL import Image

@@ -16,8 +16,6 @@ from enum import StrEnum
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO, ClassVar
 
-from generator.accelerators import AcceleratorKind
-from generator.competition.metrics import parse_metric
 from generator.competition.scoring import LARGEST_SUBMISSION
 from generator.competition.submission import SubmissionError
 from generator.files import PathOutsideError, open_below, open_file, resolve_inside
@@ -295,7 +293,7 @@ def ranking(facts: HostedFacts, submissions: Iterable[SubmissionRecord], *, is_p
     Returns:
         One submission for each team; of equal ones the earlier is better.
     """
-    sign = -1 if parse_metric(facts.question.metric)[0].higher_is_better else 1
+    sign = -1 if facts.is_higher_better else 1
 
     def place(submission: SubmissionRecord) -> tuple[float, int]:
         score = submission.private if is_private else submission.public
@@ -604,7 +602,7 @@ class Submitting:
         if call.text("group") == "SUBMISSION_GROUP_SUCCESSFUL":
             submissions = [submission for submission in submissions if submission.stage is SubmissionStage.COMPLETE]
         if call.text("sortBy") == "SUBMISSION_SORT_BY_PUBLIC_SCORE":
-            sign = -1 if parse_metric(facts.question.metric)[0].higher_is_better else 1
+            sign = -1 if facts.is_higher_better else 1
             submissions.sort(key=lambda submission: (submission.public is None, sign * (submission.public or 0)))
         return page([self._fields(call, submission) for submission in submissions], call, key="submissions")
 
@@ -671,7 +669,7 @@ class Submitting:
                     "Your Notebook cannot use internet access in this competition. Please disable internet in the "
                     "Notebook editor and save a new version.",
                 )
-            if settings.accelerator.kind is AcceleratorKind.TPU:
+            if settings.is_on_tpu:
                 raise ApiError(
                     400,
                     "Your Notebook cannot use TPUs in this competition. Please choose another accelerator in the "
