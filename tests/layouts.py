@@ -1,10 +1,12 @@
 """Small competitions in the layouts that Kaggle has, each with what should be made of it.
 
-They stand as data in `layout_data/*.toml`, a table for each: what Kaggle calls the metric, what has to be read from
+They stand as data in `competitions/*.toml`, a table for each: what Kaggle calls the metric, what has to be read from
 the files (`task`, `details`; `absent` names details that there are none of), words that a warning has to have for what
 cannot be known (`warns`), what the user can decide so that nothing remains to be warned of (`settles`), what it is
-refused with (`refused`), the `files`.
-`layout_data/kaggle` has competitions as they stand on Kaggle, with their source: columns and first rows are quoted.
+refused with (`refused`), the `files`, and what the evaluation page says (`page`). `cases` are the same competition with
+something else: `options` of the command line, `metric`, `page`, `lists`, `examples`, more or other `files`, those that it
+is `without`, and other `names` of them. `cases/` has what one rule makes of one table or folder after another. What `generate` reports of a competition and of its cases stands in `golden/`.
+`competitions/kaggle` has competitions as they stand on Kaggle, with their source: columns and first rows are quoted.
 
 The text of a file is written as it stands, but for what is in angle brackets. A line that begins with loops,
 `<n in train><kind in kinds>`, is written for each of their values, where `examples` has the numbers of the examples (as
@@ -21,7 +23,7 @@ import re
 import tomllib
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -36,12 +38,12 @@ from generator.competition.introspection.evidence import Hints, Reading
 from generator.competition.survey import survey_folder
 from generator.competition.survey.facts import Survey
 
-DATA = Path(__file__).with_name("layout_data")
+DATA = Path(__file__).with_name("competitions")
 _LOOP = re.compile(r"<(\w+) in ([^<>]+)>")
 _SLOT = re.compile(r"<([^<>]+)>")
 _DRAW = re.compile(r"(-?\d+(?:\.(\d+))?)~(-?[\d.]+)")
 _SPEC = re.compile(r"(.+):(\.?\d+[dxf])")
-_IMAGES = (".png", ".jpg", ".jpeg", ".tif", ".tiff", ".gif")
+_IMAGES = (".png", ".jpg", ".jpeg", ".tif", ".tiff", ".gif", ".bmp", ".webp")
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,6 +63,9 @@ class Layout:
         scope: What the text can name.
         encoding: Of the tables.
         gateway: What the inference server of the competition is like, where it has one: arguments of `write_gateway`.
+        page: What the evaluation page says.
+        options: Options of `generate`, as they are typed.
+        cases: The same competition with something else, by name.
     """
 
     name: str
@@ -75,6 +80,9 @@ class Layout:
     scope: Mapping[str, object] = field(default_factory=dict)
     encoding: str = "utf-8"
     gateway: Mapping[str, str] = field(default_factory=dict)
+    page: str = ""
+    options: str = ""
+    cases: "Mapping[str, Layout]" = field(default_factory=dict)
 
     def write(self, folder: Path) -> None:
         """Fills an empty folder."""
@@ -117,7 +125,7 @@ class Layout:
         """The bytes of a file: its suffix says which kind it is of."""
         suffix = path.suffix.lower()
         if suffix in _IMAGES:
-            size, _, mode = text.partition(" ")
+            size, _, mode = filled_text(text, scope).partition(" ")
             return picture(size or "48x40", mode or "RGB", suffix[1:], shade=shade * 37 % 256)
         if suffix == ".wav":
             return sound(seconds=float(text or 0.25))
@@ -139,7 +147,11 @@ def expanded(text: str, scope: dict[str, Any]) -> Iterator[tuple[dict[str, Any],
         for value in evaluated(loop[2], scope):
             yield from expanded(rest, {**scope, loop[1]: value})
     else:
-        yield scope, _SLOT.sub(lambda slot: filled(slot[1], scope), text)
+        yield scope, filled_text(text, scope)
+
+
+def filled_text(text: str, scope: dict[str, Any]) -> str:
+    return _SLOT.sub(lambda slot: filled(slot[1], scope), text)
 
 
 def filled(slot: str, scope: dict[str, Any]) -> str:
@@ -210,16 +222,32 @@ def parquet(table: bytes) -> bytes:
 def read_layouts(paths: Iterable[Path]) -> Iterator[Layout]:
     for path in paths:
         for name, said in tomllib.loads(path.read_text(encoding="utf-8")).items():
-            task = said.pop("task", {})
-            numbered = {key: range(*numbers) for key, numbers in said.pop("examples", {}).items()}
-            yield Layout(
+            task, cases = said.pop("task", {}), said.pop("cases", {})
+            layout = Layout(
                 name,
                 {key: tuple(value) if isinstance(value, list) else value for key, value in task.items()},
                 said.pop("details", {}) | dict.fromkeys(said.pop("absent", ())),
                 text=said.pop("files"),
-                scope=numbered | said.pop("lists", {}),
+                scope=scope_of(said),
                 **said,
             )
+            yield replace(layout, cases={case: changed(layout, changes) for case, changes in cases.items()})
+
+
+def scope_of(data: dict[str, Any]) -> dict[str, object]:
+    """What the text of a layout can name."""
+    numbered = {key: range(*numbers) for key, numbers in data.pop("examples", {}).items()}
+    return numbered | data.pop("lists", {})
+
+
+def changed(layout: Layout, changes: dict[str, Any]) -> Layout:
+    """A case of a layout."""
+    absent = changes.pop("without", ())
+    text = {**layout.text, **changes.pop("files", {})}
+    scope = {**layout.scope, **scope_of(changes)}
+    names = changes.pop("names", {})
+    kept = {names.get(path, path): content for path, content in text.items() if path not in absent}
+    return replace(layout, text=kept, scope=scope, **changes)
 
 
 def sampled(layouts: Sequence[Layout]) -> list[Any]:
@@ -235,3 +263,4 @@ LAYOUTS = [layout for layout in ALL_LAYOUTS if not layout.warns]
 WARNED = [layout for layout in ALL_LAYOUTS if layout.warns]
 KAGGLE = [layout for layout in (*ALL_LAYOUTS, *_ON_KAGGLE) if layout.source and not layout.refused]
 REFUSED = [layout for layout in (*_EVERY, *_ON_KAGGLE) if layout.refused]
+CATALOGUE = [*_EVERY, *_ON_KAGGLE, *read_layouts(sorted(DATA.glob("cases/*.toml")))]
