@@ -12,7 +12,7 @@ The text of a file is written as it stands, but for what is in angle brackets. A
 `<n in train><kind in kinds>`, is written for each of their values, where `examples` has the numbers of the examples (as
 the arguments of `range`) and `lists` has other values; in the name of a file it makes a file for each. Then there are
 choices, `<male|female>`; numbers between two, with as many decimals as the first has, `<0.00~9.5>`; and expressions,
-`<n % 2>`, `<n:04d>`, in which `key`, `words` and `numbers` can be used as well. The name says what a file is: an image
+`<n % 2>`, `<n:04d>`, in which `key`, `words`, `numbers` and `fill`, which does so with a text of `lists`, can be used as well. The name says what a file is: an image
 of a size and mode ("48x40 L"), a sound of so many seconds, a table in Parquet, a part of an archive, records ...
 """
 
@@ -180,6 +180,7 @@ def evaluated(expression: str, scope: dict[str, Any]) -> Any:
         "key": key_of(scope.get("n", 0)),
         "words": lambda count: sentence(source, count),
         "numbers": numbers,
+        "fill": lambda text: filled_text(text, scope),
     }
     return eval(_compiled(expression), names | scope)  # noqa: S307 (of our own data)
 

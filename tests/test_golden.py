@@ -127,7 +127,7 @@ def record_of(layout: Layout, generate: Generate) -> str:
 
 def as_text(value: Any, depth: int = 0) -> str:
     """JSON with the keys in order and a line for each of the innermost values."""
-    if not value or not isinstance(value, dict) and (depth != 2 or not isinstance(value, list)):
+    if not value or (not isinstance(value, dict) and (depth != 2 or not isinstance(value, list))):
         return json.dumps(value, ensure_ascii=False)
     indent = "  " * (depth + 1)
     if isinstance(value, dict):
