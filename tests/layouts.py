@@ -4,15 +4,17 @@ They stand as data in `competitions/*.toml`, a table for each: what Kaggle calls
 the files (`task`, `details`; `absent` names details that there are none of), words that a warning has to have for what
 cannot be known (`warns`), what the user can decide so that nothing remains to be warned of (`settles`), what it is
 refused with (`refused`), the `files`, and what the evaluation page says (`page`). `cases` are the same competition with
-something else: `options` of the command line, `metric`, `page`, `lists`, `examples`, more or other `files`, those that it
-is `without`, and other `names` of them. `cases/` has what one rule makes of one table or folder after another. What `generate` reports of a competition and of its cases stands in `golden/`.
+something else: `options` of the command line, `metric`, `page`, `lists`, `examples`, more or other `files`, those that
+it is `without`, and other `names` of them. What `generate` reports of a competition and its cases stands in `golden/`.
+`competitions/cases` has what one rule makes of one table or folder after another.
 `competitions/kaggle` has competitions as they stand on Kaggle, with their source: columns and first rows are quoted.
 
 The text of a file is written as it stands, but for what is in angle brackets. A line that begins with loops,
 `<n in train><kind in kinds>`, is written for each of their values, where `examples` has the numbers of the examples (as
 the arguments of `range`) and `lists` has other values; in the name of a file it makes a file for each. Then there are
 choices, `<male|female>`; numbers between two, with as many decimals as the first has, `<0.00~9.5>`; and expressions,
-`<n % 2>`, `<n:04d>`, in which `key`, `words`, `numbers` and `fill`, which does so with a text of `lists`, can be used as well. The name says what a file is: an image
+`<n % 2>`, `<n:04d>`, in which `key`, `words`, `numbers` and `fill` (with a text of `lists`) can be used as well.
+The name says what a file is: an image
 of a size and mode ("48x40 L"), a sound of so many seconds, a table in Parquet, a part of an archive, records ...
 """
 

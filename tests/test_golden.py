@@ -1,8 +1,9 @@
 """What `generate` infers of a small competition and says of it, held by a record that a reviewer reads as a diff.
 
-`pytest tests/test_golden.py --rewrite-golden` writes the records. One has a line for each choice, [value, evidence], and
-leaves out what is as in `golden/usual.json`; `null` is a choice that there is none of. `weighed` has the candidates that
-something speaks for, best first, where there is more than one. A case of a competition has only what differs from it.
+`pytest tests/test_golden.py --rewrite-golden` writes the records. One has a line for each choice, [value, evidence],
+and leaves out what is as in `golden/usual.json`; `null` is a choice that there is none of. `weighed` has the candidates
+that something speaks for, best first, where there is more than one. A case of a competition has only what differs from
+it.
 """
 
 import json
@@ -23,10 +24,7 @@ from generator.pair.workspace import Workspace
 
 GOLDEN = Path(__file__).with_name("golden")
 USUAL = json.loads((GOLDEN / "usual.json").read_text(encoding="utf-8"))
-EMPTY_PAIR = {
-    **{path: text for path, text in MINIATURE.items() if path == "_layout.py.j2"},
-    **dict.fromkeys(("train.py.j2", "infer.py.j2"), '# {% extends "_layout.py.j2" %}\n'),
-}
+LISTS = 2  # how deep the lists are that have a line for each sentence
 OF_THE_NAME = ("competition", "title", "owner", "framework")
 
 Generate = Callable[[Layout], dict[str, Any]]
@@ -35,13 +33,18 @@ Generate = Callable[[Layout], dict[str, Any]]
 @pytest.fixture
 def generate(tandem: Callable[..., Outcome], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Generate:
     """Reports what `generate` says of a competition; the notebooks have no cells, which take longest to render."""
-    kit = template_folder()
-    for name in ("models/*.j2", "framework.toml"):
-        for path in kit.glob(f"*/*/{name}"):
-            EMPTY_PAIR[path.relative_to(kit).as_posix()] = path.read_text() if path.suffix == ".toml" else ""
-    replace_templates(monkeypatch, tmp_path / "kit", EMPTY_PAIR)
+    replace_templates(monkeypatch, tmp_path / "kit", templates_without_cells())
     monkeypatch.chdir(tmp_path)
     return partial(report_of, tandem, tmp_path)
+
+
+def templates_without_cells() -> dict[str, str]:
+    """Templates of all families and frameworks that render in no time."""
+    kit, empty = template_folder(), '# {% extends "_layout.py.j2" %}\n'
+    models = {path.relative_to(kit).as_posix(): "" for path in kit.glob("families/*/models/*.j2")}
+    frameworks = {path.relative_to(kit).as_posix(): path.read_text() for path in kit.glob("frameworks/*/*.toml")}
+    layout = MINIATURE["_layout.py.j2"]
+    return {**models, **frameworks, "_layout.py.j2": layout, "train.py.j2": empty, "infer.py.j2": empty}
 
 
 def report_of(tandem: Callable[..., Outcome], folder: Path, layout: Layout) -> dict[str, Any]:
@@ -54,24 +57,13 @@ def report_of(tandem: Callable[..., Outcome], folder: Path, layout: Layout) -> d
     pages = {"evaluation": layout.page} if layout.page else {}
     description = CompetitionDescription(competition, layout.metric, pages, source="Kaggle's API")
     keep_description(workspace.pair(slug), description)
-    options = shlex.split(layout.options)
-    arguments = [
-        "--competition",
-        slug,
-        "--data",
-        data,
-        "--workspace",
-        workspace.root,
-        "--json",
-        "--explain",
-        "--dry-run",
-    ]
-    outcome = tandem("generate", *arguments, *options)
-    said = [line.replace(str(data), "DATA") for line in outcome.err.splitlines()]
+    places = ["--competition", slug, "--data", data, "--workspace", workspace.root]
+    outcome = tandem("generate", *places, "--json", "--explain", "--dry-run", *shlex.split(layout.options))
+    lines = [line.replace(str(data), "DATA") for line in outcome.err.splitlines()]
     if outcome.code:
-        return {"code": outcome.code, "says": said}
+        return {"code": outcome.code, "errors": lines}
     report = json.loads(outcome.out)
-    assert said == [f"Warning: {warning}" for warning in report["warnings"]]
+    assert lines == [f"Warning: {warning}" for warning in report["warnings"]]
     choices = {key: choice for section in report["choices"].values() for key, choice in section.items()}
     return {
         "choices": {key: brief(choice) for key, choice in choices.items() if key not in OF_THE_NAME},
