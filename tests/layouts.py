@@ -15,7 +15,8 @@ the arguments of `range`) and `lists` has other values; in the name of a file it
 choices, `<male|female>`; numbers between two, with as many decimals as the first has, `<0.00~9.5>`; and expressions,
 `<n % 2>`, `<n:04d>`, in which `key`, `words`, `numbers` and `fill` (with a text of `lists`) can be used as well.
 The name says what a file is: an image
-of a size and mode ("48x40 L"), a sound of so many seconds, a table in Parquet, a part of an archive, records ...
+of a size and mode ("48x40 L"), a sound of so many seconds, a table in Parquet, a part of an archive, records ... A
+file of `zeros` cannot be read.
 """
 
 import gzip
@@ -126,6 +127,8 @@ class Layout:
     def content(self, path: Path, text: str, scope: dict[str, Any], *, shade: int) -> bytes:
         """The bytes of a file: its suffix says which kind it is of."""
         suffix = path.suffix.lower()
+        if text == "zeros":
+            return bytes(200)
         if suffix in _IMAGES:
             size, _, mode = filled_text(text, scope).partition(" ")
             return picture(size or "48x40", mode or "RGB", suffix[1:], shade=shade * 37 % 256)

@@ -102,7 +102,9 @@ def difference(report: Mapping[str, Any], base: Mapping[str, Any]) -> dict[str, 
 
 
 def usual(report: Mapping[str, Any]) -> dict[str, Any]:
-    """What a report of its family usually has."""
+    """What a report of its family usually has; an error has nothing in common with others."""
+    if "choices" not in report:
+        return {}
     family = report["choices"]["family"][0]
     return {"choices": {**USUAL["any"], **USUAL[family]}, "weighed": {}, "warnings": [], "unused": []}
 
@@ -110,10 +112,11 @@ def usual(report: Mapping[str, Any]) -> dict[str, Any]:
 def record_of(layout: Layout, generate: Generate) -> str:
     """The record of a competition: a line for each choice."""
     plain = generate(layout)
-    record = {"": difference(plain, usual(plain)) if "choices" in plain else plain}
+    record = {"": difference(plain, usual(plain))}
     for name, case in layout.cases.items():
         report = generate(case)
-        record[name] = difference(report, plain) if "choices" in report else report
+        is_like = "choices" in plain and "choices" in report
+        record[name] = difference(report, plain if is_like else usual(report))
     return as_text(record) + "\n"
 
 
