@@ -126,12 +126,12 @@ def colab_status(**options: Any) -> int:
     rows = [("machine", _machine(receipt)), ("began", receipt.began), ("ended", receipt.ended or "not yet")]
     rows += [("failure", receipt.failure)] if receipt.failure else []
     for session in sessions:
-        whose = (
+        owner = (
             "is rented"
             if session.name == receipt.session
             else "is rented; this computer does not know for which training"
         )
-        rows.append(("Colab", f"{session.hardware} {session.endpoint} {whose}"))
+        rows.append(("Colab", f"{session.hardware} {session.endpoint} {owner}"))
     rows += [] if sessions else [("Colab", "no machine is rented for this pair")]
     click.echo("\n".join(f"{name:<13}{printable(value)}" for name, value in rows))
     return 0
@@ -201,8 +201,12 @@ def _price(planned_training: PlannedTraining) -> str:
 
 
 def _machine(receipt: ColabReceipt) -> str:
-    got = receipt.accelerator or receipt.machine
-    device = f"got {got.get('device_count')} x {got.get('device_kind')}" if got.get("device_kind") else "got none"
+    accelerator = receipt.accelerator or receipt.machine
+    device = (
+        f"got {accelerator.get('device_count')} x {accelerator.get('device_kind')}"
+        if accelerator.get("device_kind")
+        else "got none"
+    )
     before, after = receipt.units
     cost = f", {before - after:.2f} units" if before is not None and after is not None else ""
     return f"asked for {receipt.asked}, {device}, {receipt.stage}{cost}"

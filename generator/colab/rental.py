@@ -83,9 +83,9 @@ class CommandError(ColabError):
 class SubstituteError(ColabError):
     """Colab gave another machine than it was asked for."""
 
-    def __init__(self, *, request: str, got: str) -> None:
+    def __init__(self, *, request: str, hardware: str) -> None:
         super().__init__(
-            f"Colab was asked for {printable(request)} and gave {quote_text(got)}; nothing was "
+            f"Colab was asked for {printable(request)} and gave {quote_text(hardware)}; nothing was "
             "trained on it. Ask again "
             "later, or for another machine: what a plan may have differs, and changes with demand."
         )
@@ -769,7 +769,7 @@ def _rent(command_line: CommandLine, machine: ColabMachine, file: ReceiptFile, t
         (active_session for active_session in command_line.sessions() if active_session.name == session), None
     )
     if rented_session is not None and rented_session.hardware.upper() != machine.name.upper():
-        raise SubstituteError(request=machine.name, got=rented_session.hardware)
+        raise SubstituteError(request=machine.name, hardware=rented_session.hardware)
 
 
 def _prepare_machine(rental: Rental, machine: ColabMachine, file: ReceiptFile) -> None:
@@ -788,8 +788,8 @@ def check_device(facts: JsonObject, machine: ColabMachine) -> None:
         SubstituteError: It is not.
     """
     if not machine.is_device(facts.text("platform"), facts.text("device_kind")):
-        got = accelerator_in_words(facts) or facts.text("problem") or "something unknown"
-        raise SubstituteError(request=machine.name, got=f"{got} ({facts.text('platform') or 'no platform'})")
+        hardware = accelerator_in_words(facts) or facts.text("problem") or "something unknown"
+        raise SubstituteError(request=machine.name, hardware=f"{hardware} ({facts.text('platform') or 'no platform'})")
 
 
 # Folders to the machine at Colab and back: an archive in pieces, as the command line holds a whole file in memory.
