@@ -14,9 +14,8 @@ The text of a file is written as it stands, but for what is in angle brackets. A
 the arguments of `range`) and `lists` has other values; in the name of a file it makes a file for each. Then there are
 choices, `<male|female>`; numbers between two, with as many decimals as the first has, `<0.00~9.5>`; and expressions,
 `<n % 2>`, `<n:04d>`, in which `key`, `words`, `numbers` and `fill` (with a text of `lists`) can be used as well.
-The name says what a file is: an image
-of a size and mode ("48x40 L"), a sound of so many seconds, a table in Parquet, a part of an archive, records ... A
-file of `zeros` cannot be read.
+The name says what a file is: an image of a size and mode ("48x40 L"), a sound of so many seconds, a table in Parquet,
+a part of an archive, records ... A file of `zeros` cannot be read.
 """
 
 import gzip
@@ -129,7 +128,7 @@ class Layout:
         """The bytes of a file: its suffix says which kind it is of."""
         suffix = path.suffix.lower()
         if suffix in _IMAGES:
-            size, _, mode = filled_text(text, scope).partition(" ")
+            size, _, mode = fill_text(text, scope).partition(" ")
             return picture(size or "48x40", mode or "RGB", suffix[1:], shade=shade * 37 % 256)
         if suffix == ".wav":
             return sound(seconds=float(text or 0.25))
@@ -151,10 +150,10 @@ def expanded(text: str, scope: dict[str, Any]) -> Iterator[tuple[dict[str, Any],
         for value in evaluated(loop[2], scope):
             yield from expanded(rest, {**scope, loop[1]: value})
     else:
-        yield scope, filled_text(text, scope)
+        yield scope, fill_text(text, scope)
 
 
-def filled_text(text: str, scope: dict[str, Any]) -> str:
+def fill_text(text: str, scope: dict[str, Any]) -> str:
     return _SLOT.sub(lambda slot: filled(slot[1], scope), text)
 
 
@@ -184,7 +183,7 @@ def evaluated(expression: str, scope: dict[str, Any]) -> Any:
         "key": key_of(scope.get("n", 0)),
         "words": lambda count: sentence(source, count),
         "numbers": numbers,
-        "fill": lambda text: filled_text(text, scope),
+        "fill": lambda text: fill_text(text, scope),
     }
     return eval(_compiled(expression), names | scope)  # noqa: S307 (of our own data)
 
@@ -236,7 +235,7 @@ def read_layouts(paths: Iterable[Path]) -> Iterator[Layout]:
                 scope=scope_of(said),
                 **said,
             )
-            yield replace(layout, cases={case: changed(layout, changes) for case, changes in cases.items()})
+            yield replace(layout, cases={case: change_layout(layout, changes) for case, changes in cases.items()})
 
 
 def scope_of(data: dict[str, Any]) -> dict[str, object]:
@@ -245,14 +244,12 @@ def scope_of(data: dict[str, Any]) -> dict[str, object]:
     return numbered | data.pop("lists", {})
 
 
-def changed(layout: Layout, changes: dict[str, Any]) -> Layout:
+def change_layout(layout: Layout, changes: dict[str, Any]) -> Layout:
     """A case of a layout."""
-    absent = changes.pop("without", ())
-    text = {**layout.text, **changes.pop("files", {})}
-    scope = {**layout.scope, **scope_of(changes)}
-    names = changes.pop("names", {})
-    kept = {names.get(path, path): content for path, content in text.items() if path not in absent}
-    return replace(layout, text=kept, scope=scope, **changes)
+    without, names = changes.pop("without", ()), changes.pop("names", {})
+    files = {**layout.text, **changes.pop("files", {})}
+    text = {names.get(path, path): content for path, content in files.items() if path not in without}
+    return replace(layout, text=text, scope={**layout.scope, **scope_of(changes)}, **changes)
 
 
 def sampled(layouts: Sequence[Layout]) -> list[Any]:

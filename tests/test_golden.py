@@ -66,7 +66,7 @@ def report_of(tandem: Callable[..., Outcome], folder: Path, layout: Layout) -> d
     assert lines == [f"Warning: {warning}" for warning in report["warnings"]]
     choices = {key: choice for section in report["choices"].values() for key, choice in section.items()}
     return {
-        "choices": {key: brief(choice) for key, choice in choices.items() if key not in OF_THE_NAME},
+        "choices": {key: line_of(choice) for key, choice in choices.items() if key not in OF_THE_NAME},
         "weighed": {
             key: weights_of(likely) for key, value in report["weighed"].items() if len(likely := likely_of(value)) > 1
         },
@@ -75,7 +75,7 @@ def report_of(tandem: Callable[..., Outcome], folder: Path, layout: Layout) -> d
     }
 
 
-def brief(choice: Mapping[str, Any]) -> list[Any]:
+def line_of(choice: Mapping[str, Any]) -> list[Any]:
     """A value and its evidence."""
     return [choice["value"], choice["evidence"] or choice["by"]]
 
@@ -89,19 +89,19 @@ def weights_of(candidates: list[dict[str, Any]]) -> str:
     return ", ".join(f"{json.dumps(candidate['value'])} {candidate['weight']:.3g}" for candidate in candidates)
 
 
-def difference(report: Mapping[str, Any], base: Mapping[str, Any]) -> dict[str, Any]:
+def find_difference(report: Mapping[str, Any], base: Mapping[str, Any]) -> dict[str, Any]:
     """What a report has that its base does not have, and null for what it lacks."""
     result: dict[str, Any] = {}
     for key in (*report, *(key for key in base if key not in report)):
         value, other = report.get(key), base.get(key)
         if isinstance(value, dict):
-            value, other = difference(value, other or {}), {}
+            value, other = find_difference(value, other or {}), {}
         if value != other:
             result[key] = value
     return result
 
 
-def usual(report: Mapping[str, Any]) -> dict[str, Any]:
+def usual_report(report: Mapping[str, Any]) -> dict[str, Any]:
     """What a report of its family usually has; an error has nothing in common with others."""
     if "choices" not in report:
         return {}
@@ -112,11 +112,11 @@ def usual(report: Mapping[str, Any]) -> dict[str, Any]:
 def record_of(layout: Layout, generate: Generate) -> str:
     """The record of a competition: a line for each choice."""
     plain = generate(layout)
-    record = {"": difference(plain, usual(plain))}
+    record = {"": find_difference(plain, usual_report(plain))}
     for name, case in layout.cases.items():
         report = generate(case)
         is_like = "choices" in plain and "choices" in report
-        record[name] = difference(report, plain if is_like else usual(report))
+        record[name] = find_difference(report, plain if is_like else usual_report(report))
     return as_text(record) + "\n"
 
 
