@@ -122,7 +122,8 @@ def record_of(layout: Layout, generate: Generate) -> str:
 
 def as_text(value: Any, depth: int = 0) -> str:
     """JSON with the keys in order and a line for each of the innermost values."""
-    if not value or (not isinstance(value, dict) and (depth != 2 or not isinstance(value, list))):
+    is_tree = isinstance(value, dict) or (isinstance(value, list) and depth == LISTS)
+    if not value or not is_tree:
         return json.dumps(value, ensure_ascii=False)
     indent = "  " * (depth + 1)
     if isinstance(value, dict):
