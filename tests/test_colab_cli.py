@@ -20,7 +20,7 @@ from generator.colab.remote.prepare import WATCH
 from generator.colab.rental import (
     MACHINES,
     PIECE_BYTES,
-    Assigned,
+    AssignedMachine,
     ColabError,
     CommandError,
     CommandLine,
@@ -62,7 +62,7 @@ def test_a_dry_run_says_the_machine_its_price_the_data_and_the_parameters(
     ("options", "code", "said"),
     [
         (["tiny", "--yes", "--machine", "A1000"], 1, 'Colab has no "A1000": choose CPU, T4, L4, G4, A100'),
-        (["tiny", "--yes"], 1, "install Google's command line for Colab"),
+        (["tiny", "--yes"], 1, "Install Google's command line for Colab"),
         (["tiny"], 2, "no question can be asked: add --yes"),
         (["other", "--yes"], 1, "tandem generate --competition tiny --name other --platform colab"),
         (["tiny", "--yes", "-P", "INPUT_ROOT=/etc"], 1, "INPUT_ROOT"),
@@ -78,7 +78,7 @@ def test_what_would_go_wrong_is_said_before_a_machine_is_rented(
 def test_without_a_receipt_there_is_nothing_to_stop(pairs: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     for verb in ("status", "stop"):
         assert main(["colab", verb, "tiny", *pairs]) == 1
-    assert "tiny was never trained on Colab from here" in " ".join(capsys.readouterr().err.split())
+    assert "tiny was never trained on Colab from this workspace" in " ".join(capsys.readouterr().err.split())
 
 
 def test_every_machine_knows_its_own_device_and_no_other() -> None:
@@ -101,7 +101,7 @@ def test_a_program_that_wants_to_be_signed_in_says_so_and_sessions_are_read(tmp_
     line = "[x] m-s-1 | Hardware: T4 | Shape: Standard | Variant: GPU"
     program.write_text(f"#!/bin/sh\necho '[colab] A new version is available'\necho '{line}'\n")
     program.chmod(0o755)
-    assert CommandLine(str(program)).sessions() == [Assigned("x", "m-s-1", "T4")]
+    assert CommandLine(str(program)).sessions() == [AssignedMachine("x", "m-s-1", "T4")]
 
     program.write_text("#!/bin/sh\necho To authorize colab-cli, visit this URL\nread code || exit 1\n")
     with pytest.raises(Exception, match="sessions` once in a terminal"):
@@ -124,8 +124,8 @@ def test_a_command_whose_time_is_over_is_interrupted_so_that_it_can_save_and_the
         ({"name": "link", "type": tarfile.SYMTYPE, "linkname": "/etc/passwd"}, "link is neither file nor folder"),
         ({"name": "device", "type": tarfile.CHRTYPE}, "device is neither file nor folder"),
         ({"name": "large", "size": 2**50}, "larger than there is room for"),
-        ({"name": "a/" * 101 + "b"}, "no place below their folder"),
-        ({"name": "/etc/passwd"}, "no place below their folder"),
+        ({"name": "a/" * 101 + "b"}, "outside of their folder"),
+        ({"name": "/etc/passwd"}, "outside of their folder"),
     ],
 )
 def test_results_that_are_more_than_files_and_folders_within_bounds_are_not_unpacked(
@@ -183,7 +183,7 @@ def test_results_that_no_archive_can_be_are_refused_in_a_sentence(tmp_path: Path
     (tmp_path / "results.tar.gz").write_bytes(content)
     (tmp_path / "results").mkdir()
 
-    with pytest.raises(TransferError, match=r"^the results could not be carried: .+\. Run it again\.$"):
+    with pytest.raises(TransferError, match=r"^the results could not be transferred: .+\. Run the command again\.$"):
         unpack_results(tmp_path / "results.tar.gz", tmp_path / "results")
 
     assert len(list((tmp_path / "results").iterdir())) <= 1
@@ -222,7 +222,7 @@ def test_pieces_of_results_are_files_of_the_size_that_was_asked_for(
         "fi",
     )
 
-    with pytest.raises(kind, match=r"carried: piece 0 is larger|download /content/tandem/results\.0"):
+    with pytest.raises(kind, match=r"transferred: piece 0 is larger|download /content/tandem/results\.0"):
         fetch_folder(Rental(command_line, "tandem-x", tmp_path), "/content/working", tmp_path / "results")
 
 
@@ -250,7 +250,7 @@ def test_a_process_that_a_command_left_with_its_output_is_not_waited_for(tmp_pat
 @pytest.mark.parametrize("lines", [["true"], ["echo '\033[2J{}'"], ["yes '[x] m'"], ["seq 3000"]])
 def test_sessions_that_are_not_understood_do_not_mean_that_a_machine_is_gone(tmp_path: Path, lines: list[str]) -> None:
     lines = [f"{lines[0]} | head -5000" if "yes" in lines[0] else lines[0]]
-    with pytest.raises(ColabError, match="does not tell what is rented") as raised:
+    with pytest.raises(ColabError, match="does not list the rented machines") as raised:
         program(tmp_path, *lines).sessions()
 
     assert str(raised.value).isprintable()

@@ -81,7 +81,7 @@ def test_files_of_an_example_that_are_not_read_are_named(generate: Generate, tmp
 
     outcome = generate(tables)
 
-    said = "Of an example's files in train the notebooks read <id>.0.png alone, and not <id>.1.png, <id>.2.png;"
+    said = "In train the notebooks read only the file <id>.0.png of each example, and not <id>.1.png, <id>.2.png"
     assert outcome.code == 0
     assert said in " ".join(outcome.err.split())
     assert said not in generate(tables, "--set", "image_suffix=.1.png").err

@@ -130,7 +130,7 @@ def test_a_class_that_pandas_reads_as_missing_is_a_class(prices: Path, word: str
     assert (details["class_count"], details["keep_null_words"]) == (2, True)
     assert details.get("positive_class", max("Apnea", word)) == "Apnea"
     assert details.get("answers_are_flags", False) == (asked == "0")
-    assert reading.warnings == ("1 of 51 sampled rows of train.csv have no kind; training leaves them out.",)
+    assert reading.warnings == ("1 of 51 sampled rows of train.csv have no kind. Training skips these rows.",)
 
 
 def test_a_decided_number_that_is_none_is_told(prices: Path) -> None:
@@ -194,7 +194,7 @@ def test_files_are_recognised_by_their_likeness_where_no_name_was_seen_twice() -
 
     assert reading.task.family == "image_classification"
     assert (reading.task.details["image_column"], reading.task.details["image_suffix"]) == ("key", ".png")
-    assert "looks like the names" in reading.task.evidence["train_folder"]
+    assert "looks like the file names" in reading.task.evidence["train_folder"]
 
 
 def _table(path: str, rows: int, **columns: Sequence[str]) -> Table:

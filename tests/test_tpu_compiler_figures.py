@@ -7,7 +7,7 @@ import pytest
 from generator.errors import TandemError
 from generator.text import JsonObject
 from generator.tpu_compiler.compilation import ResultCache
-from generator.tpu_compiler.report import CompileReport, Told, find_topology
+from generator.tpu_compiler.report import CompileReport, ReportBuilder, find_topology
 from generator.tpu_compiler.worker.compiler import Fit, largest_batch, program_of_length, read_program
 
 # Lines of what libtpu 0.0.42.1 says of a step on v5e:2x4, shortened.
@@ -200,7 +200,7 @@ def test_a_cache_that_cannot_be_written_changes_nothing(tmp_path: Path) -> None:
 
 def told(*events: dict[str, object]) -> CompileReport:
     topology = find_topology("v5e:2x4")
-    heard = Told(topology, CompileReport(topology.name, "libtpu"))
+    heard = ReportBuilder(topology, CompileReport(topology.name, "libtpu"))
     for event in events:
         heard.add(JsonObject(event))
     heard.finish()
@@ -217,7 +217,7 @@ def test_a_batch_that_does_not_fit_is_reported_with_the_largest_that_does() -> N
     assert problem.is_error
     assert (problem.cell, problem.line) == ("train", 3)
     assert "1,024 a core does not fit: the step needs 36.0 GiB of a core's 15.8 GiB" in problem.sentence
-    assert problem.remedy == "Give a core at most 408 examples a step."
+    assert problem.remedy == "Use at most 408 examples per core and step."
 
 
 def test_what_a_process_says_is_read_as_anybodys_text() -> None:

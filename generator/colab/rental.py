@@ -48,8 +48,9 @@ class CommandLineMissingError(ColabError):
 
     def __init__(self, *, program: str) -> None:
         super().__init__(
-            f"There is no program {printable(program)}: install Google's command line for Colab, on Linux or macOS, "
-            "into an environment of its own (`pipx install google-colab-cli` or `uv tool install google-colab-cli`; it "
+            f"The program {printable(program)} does not exist. Install Google's command line for Colab, on Linux or "
+            "macOS, "
+            "in a separate environment (`pipx install google-colab-cli` or `uv tool install google-colab-cli`; it "
             "needs Python 3.12), or name it with --program."
         )
 
@@ -59,8 +60,8 @@ class StillRentedError(ColabError):
 
     def __init__(self, *, pair: str, session: str) -> None:
         super().__init__(
-            f"The machine {printable(session)} of an earlier run of {printable(pair)} is still rented, or may be: "
-            f"`tandem colab stop {printable(pair)}` gives it back."
+            f"The machine {printable(session)} of an earlier run of {printable(pair)} may still be rented. "
+            f"To release it: `tandem colab stop {printable(pair)}`."
         )
 
 
@@ -78,9 +79,9 @@ class SubstituteError(ColabError):
 
     def __init__(self, *, request: str, hardware: str) -> None:
         super().__init__(
-            f"Colab was asked for {printable(request)} and gave {quote_text(hardware)}; nothing was "
-            "trained on it. Ask again "
-            "later, or for another machine: what a plan may have differs, and changes with demand."
+            f"The request was for {printable(request)}, but Colab assigned {quote_text(hardware)}. Nothing was "
+            "trained. Try again "
+            "later, or request another machine: the offer depends on your plan and on demand."
         )
 
 
@@ -88,7 +89,7 @@ class TransferError(ColabError):
     """What arrived is not what was sent, or cannot be taken."""
 
     def __init__(self, *, item: str, problem: str) -> None:
-        super().__init__(f"{printable(item)} could not be carried: {quote_text(problem)}. Run it again.")
+        super().__init__(f"{printable(item)} could not be transferred: {quote_text(problem)}. Run the command again.")
 
 
 class NoReceiptError(ColabError):
@@ -97,7 +98,7 @@ class NoReceiptError(ColabError):
     def __init__(self, *, pair: str, path: Path) -> None:
         super().__init__(
             f"{printable(str(path))} does not exist or cannot be read: {printable(pair)} was never trained on Colab "
-            "from here. `colab sessions` lists what this account has rented."
+            "from this workspace. `colab sessions` lists what this account has rented."
         )
 
 
@@ -117,14 +118,14 @@ _LOOK_SECONDS = 0.2
 _GRACE_SECONDS = 5.0
 _BEHIND_THE_END_SECONDS = 1.0
 _SEQUENCE = 256  # characters of colours within a secret
-_UNSIGNED = ("authorize colab-cli", "No valid default credentials", "default credentials were not found")
+_LOGIN_ERRORS = ("authorize colab-cli", "No valid default credentials", "default credentials were not found")
 _LISTED_SESSION = re.compile(r"\[(?P<name>[^\]]*)\] (?P<endpoint>\S+) \| Hardware: (?P<hardware>\S+)")
 _NO_SESSIONS = "No active sessions"
 _BALANCE = re.compile(r"Current balance: (\d{1,9}(?:\.\d{1,9})?)")
 
 
 @dataclass(frozen=True)
-class Assigned:
+class AssignedMachine:
     """A machine that the account has, as the server says; `name` is "?" if this computer did not ask for it."""
 
     name: str
@@ -186,7 +187,7 @@ class CommandLine:
         Raises:
             ColabError: It asks who is there.
         """
-        output = _Printed(self.secrets, tell)
+        output = _CommandOutput(self.secrets, tell)
         with self._start_process(arguments, most_written) as process:
             is_late = not _has_ended(process, output, seconds)
             # Interrupted, `exec` still saves the notebook as far as it came, and says so.
@@ -197,7 +198,7 @@ class CommandLine:
             _end(process)
             code = process.returncode
         lines = output.finish()
-        if code and any(sign in line for line in lines for sign in _UNSIGNED):
+        if code and any(sign in line for line in lines for sign in _LOGIN_ERRORS):
             raise ColabError(
                 f"Google's command line is not signed in: run `{printable(self.program)} sessions` once in a terminal "
                 "and follow its link, or use Application Default Credentials (--auth adc)."
@@ -217,7 +218,7 @@ class CommandLine:
             raise CommandError(command=arguments[0], lines=answer.lines, seconds=limit)
         return answer.lines
 
-    def sessions(self) -> list[Assigned]:
+    def sessions(self) -> list[AssignedMachine]:
         """The machines that the account has, of whoever asked for them.
 
         Raises:
@@ -225,12 +226,12 @@ class CommandLine:
             ColabError: What it says is not understood: that a machine is not in it does not mean that it is gone.
         """
         lines = self.run("sessions", seconds=STOPPING)
-        machines = [Assigned(**match.groupdict()) for line in lines if (match := _LISTED_SESSION.match(line))]
+        machines = [AssignedMachine(**match.groupdict()) for line in lines if (match := _LISTED_SESSION.match(line))]
         is_whole = len(lines) < _LINES and (machines or any(_NO_SESSIONS in line for line in lines))
         if not is_whole:
             last = " / ".join(quote_text(line) for line in lines[-3:]) or "nothing"
             raise ColabError(
-                f"`colab sessions` says {last}, which does not tell what is rented. Look at it in a terminal, or at "
+                f"`colab sessions` printed {last}, which does not list the rented machines. Check in a terminal, or at "
                 "https://colab.research.google.com under Runtime, Manage sessions."
             )
         return machines
@@ -267,7 +268,7 @@ class CommandLine:
                 process.stdout.close()
 
 
-class _Printed:
+class _CommandOutput:
     """What a command prints, in lines without escape sequences and secrets; a secret may be in two reads."""
 
     def __init__(self, secrets: tuple[str, ...], tell: Callable[[str], None] | None) -> None:
@@ -311,7 +312,7 @@ class _Printed:
         return line
 
 
-def _has_ended(process: "subprocess.Popen[bytes]", output: _Printed, seconds: float) -> bool:
+def _has_ended(process: "subprocess.Popen[bytes]", output: _CommandOutput, seconds: float) -> bool:
     """Takes in what a process prints until it has ended; False if the time was over before."""
     assert process.stdout is not None  # noqa: S101 - a pipe was asked for; for mypy
     handle, until = process.stdout.fileno(), time.monotonic() + seconds
@@ -695,14 +696,14 @@ def give_back(command_line: CommandLine, file: ReceiptFile, tell: Callable[[str]
     tell = _unfailing(tell)
     minutes = ATTEMPTS * 2 * STOPPING / 60
     is_gone = False
-    doing = f"giving the machine back, which takes up to {minutes:.0f} minutes where Google's program hangs"
+    doing = f"releasing the machine, which takes up to {minutes:.0f} minutes if Google's program hangs"
     with _second_ctrl_c(doing, file, tell):
         try:
             tell(doing)
             for attempt in range(ATTEMPTS):
                 if attempt:
                     time.sleep(RETRY)
-                    tell(f"attempt {attempt + 1} of {ATTEMPTS} to give it back")
+                    tell(f"attempt {attempt + 1} of {ATTEMPTS} to release it")
                 if is_gone := _is_given_back(command_line, file, tell):
                     break
         finally:
@@ -719,7 +720,7 @@ def _is_given_back(command_line: CommandLine, file: ReceiptFile, tell: Callable[
             return True
         tell("it is still rented")
     except ColabError as error:
-        tell(f"whether it is gone is not known: {error.message}")
+        tell(f"it may still be rented: {error.message}")
     return False
 
 
@@ -738,12 +739,12 @@ def _unfailing(tell: Callable[[str], None]) -> Callable[[str], None]:
 def _second_ctrl_c(doing: str, file: ReceiptFile, tell: Callable[[str], None]) -> Iterator[None]:
     """Lets the first Ctrl-C wait for the block and say how to leave, which is a second one."""
     pair = printable(file.receipt.pair)
-    leave = f"Ctrl-C again leaves it, and a machine may stay rented: `tandem colab stop {pair}` gives it back"
+    leave = f"Ctrl-C again exits at once, and a machine may stay rented. To release it: `tandem colab stop {pair}`"
     with deferred_interrupts(lambda: tell(f"{doing}. {leave}")):
         yield
 
 
-def _may_be(session: Assigned, file: ReceiptFile) -> bool:
+def _may_be(session: AssignedMachine, file: ReceiptFile) -> bool:
     """True if a machine is the session's, or one that nobody here knows and that was not there before."""
     is_new = session.endpoint not in file.receipt.others
     return session.name == file.receipt.session or (session.name == "?" and is_new)
@@ -754,7 +755,7 @@ def _rent(command_line: CommandLine, machine: ColabMachine, file: ReceiptFile, t
     file.note(others=tuple(active_session.endpoint for active_session in command_line.sessions()))
     high_memory = ["--high-mem"] if file.receipt.high_memory and machine.has_shapes else []
     # Ended half-way, it may leave a machine that it does not know of.
-    doing = f"asking Colab for a machine, which takes up to {ASKING / 60:.0f} minutes where Google's program hangs"
+    doing = f"requesting a machine from Colab, which takes up to {ASKING / 60:.0f} minutes if Google's program hangs"
     with _second_ctrl_c(doing, file, _unfailing(tell)):
         command_line.run("new", "-s", session, *machine.options, *high_memory, seconds=ASKING)
         file.note(stage=RentalStage.RENTED)
@@ -895,7 +896,7 @@ def unpack_results(archive: Path, target: Path) -> None:
 def _place(name: str, target: Path) -> Path:
     parts = PurePosixPath(name).parts
     if ".." in parts or name.startswith("/") or len(parts) > _DEEPEST or "\0" in name:
-        raise TransferError(item="the results", problem=f"{name[:80]} is no place below their folder")
+        raise TransferError(item="the results", problem=f"{name[:80]} is outside of their folder")
     return target.joinpath(*parts)
 
 
@@ -912,7 +913,7 @@ def check_sendable(folder: Path) -> None:
             for entry in entries:
                 if entry.is_symlink():
                     end = Path(os.path.realpath(entry.path))
-                    problem = "" if end.is_file() and end.is_relative_to(top) else "a link that leads elsewhere"
+                    problem = "" if end.is_file() and end.is_relative_to(top) else "a link to another place"
                 elif entry.is_dir():
                     problem = "" if depth < _DEEPEST else "too deep"
                     waiting += [] if problem else [(Path(entry.path), depth + 1)]
@@ -920,7 +921,8 @@ def check_sendable(folder: Path) -> None:
                     problem = "" if entry.is_file() else "a pipe or a device"
                 if problem:
                     raise ColabError(
-                        f"{quote_text(entry.path)} is {problem}; it may have come with the workspace, "
-                        "and nothing but the "
-                        f"files of {printable(str(folder))} is sent to Colab. Remove it, or put the file itself there."
+                        f"{quote_text(entry.path)} is {problem}. It may have come with the workspace. "
+                        "Only regular "
+                        f"files of {printable(str(folder))} are sent to Colab. Remove it, or replace it with the file "
+                        "itself."
                     )

@@ -52,7 +52,7 @@ def first_failure(notebook: Path) -> CellFailure | None:
     try:
         cells = parse_notebook(read_bytes(notebook), path=notebook).cells
     except (OSError, NotebookReadError) as error:
-        return CellFailure("", f"what came back of it cannot be read ({error})")
+        return CellFailure("", f"the result cannot be read ({error})")
     for number, cell in enumerate(cells, start=1):
         outputs = cell.get("outputs", []) if cell.cell_type == "code" else []
         failure = next((output for output in outputs if output["output_type"] == "error"), None)

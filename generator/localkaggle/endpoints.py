@@ -37,7 +37,7 @@ from generator.localkaggle.protocol import (
     server_state,
     with_faults,
 )
-from generator.localkaggle.rpc import ApiCall, ApiError, FaultRule, Stored, file_moment, parse_rule
+from generator.localkaggle.rpc import ApiCall, ApiError, FaultRule, StoredFile, file_moment, parse_rule
 from generator.localkaggle.services.files import UPLOAD, Blob, is_disk_full
 from generator.localkaggle.services.kernel_records import OPEN_METHODS, Accounts
 from generator.localkaggle.storage import STORAGE, open_given
@@ -193,14 +193,14 @@ def _is_address(name: str) -> bool:
 # The endpoint of the API's methods: `POST .../v1/<package.Service>/<Method>`.
 
 
-_UNAUTHENTICATED = "Unauthenticated: send the token that this server printed when it started."
+_LOGIN_HINT = "Unauthenticated: send the token that this server printed when it started."
 
 
 async def call_method(request: Request) -> Response:
     """Answers one call of a method."""
     method = f"{request.path_params['service']}/{request.path_params['method']}"
     if not has_credentials(request) and method not in OPEN_METHODS:
-        return refusal_response(401, _UNAUTHENTICATED)
+        return refusal_response(401, _LOGIN_HINT)
     state = server_state(request)
 
     async def answer() -> Response:
@@ -219,9 +219,9 @@ def _answer(local_kaggle: LocalKaggle, request: Request, method: str, body: byte
     except Exception as error:  # noqa: BLE001 - a bug in one method must not end the server; it is told in the log
         if is_disk_full(error):
             _LOG.warning("%s failed: the disk is full", method)
-            return refusal_response(507, "There is no room on the disk of this server; nothing was done.")
+            return refusal_response(507, "The disk of this server is full. Nothing was changed.")
         _LOG.exception("%s failed", method)
-        return refusal_response(500, f"{method} failed: a mistake of this server, told in its log.")
+        return refusal_response(500, f"{method} failed: an error of this server. See its log.")
 
 
 # The endpoint of the faults: `GET /local/faults` tells which struck, `POST` of `{"rules": [...]}` replaces them.
@@ -309,7 +309,7 @@ def _redeem(local_kaggle: LocalKaggle, ticket: str) -> Response | None:
         return None
 
 
-def file_response(stored_file: Stored) -> Response:
+def file_response(stored_file: StoredFile) -> Response:
     """A file as an answer, with its length, its date and a tag by which a download is resumed.
 
     It is opened here and nowhere else: what is sent is the file that was looked at, whatever has its name meanwhile.

@@ -139,7 +139,7 @@ class Content:
 
 
 @dataclass(frozen=True)
-class Stored:
+class StoredFile:
     """A file of this machine, to be sent with ranges; `name` is what the client would call it.
 
     `below` is set for what a notebook wrote: the folder of its session, from which the file is opened without links.
@@ -196,7 +196,7 @@ TRANSPORT = {
     "401": "answer 401, the call not handled",
 }
 PLATFORM = {
-    "wrong-image": "run a TPU session on a CPU, and say nothing of it",
+    "wrong-image": "run a TPU session on a CPU without a message",
     "stale-status": "answer a status with that of the version before",
     "transient-404": "answer 404 for a kernel that is there",
     "unknown-status": "answer a status whose name no client knows",
@@ -209,13 +209,13 @@ PLATFORM = {
     "push-error": "answer a push with 200 and an error: as many sessions run as may",
     "no-quota": "answer a push with 200 and an error: no accelerator quota",
     "slug-moved": "save a push under another slug than asked for",
-    "session-fails": "end a session with an error that the notebook has no part in",
+    "session-fails": "end a session with an error of the machine, not of the notebook",
     "session-killed": "kill a session in its middle, as a time limit does",
-    "output-missing": "end a session well, its files not listed",
+    "output-missing": "end a session successfully, but do not list its files",
     "output-truncated": "serve half of an output file",
     "output-hostile": "name an output file so that it leads out of its folder",
     "submit-403": "answer a submission with 403",
-    "submit-limit": "answer a submission with: none left today",
+    "submit-limit": "answer a submission with an error: no submissions left today",
     "score-fails": "end a submission with a scoring error",
     "dataset-slow": "keep a dataset version unready for a while",
     "dataset-fails": "fail to process a dataset version",

@@ -1,19 +1,19 @@
-"""Pairs of notebooks: their settings, their rendering, and the folder they live in.
+"""Pairs of notebooks: their settings, their rendering, and their folder.
 
-In goes a competition with the user's options, out come two notebooks with their metadata and a `pair.toml`.
+Input: a competition and the user's options. Output: two notebooks with their metadata, and a `pair.toml`.
 
-    generation   the story: facts, proposal, settings, files
+    generation   all steps: facts, proposal, settings, files
     proposal     the facts of a competition, and the task that the kit infers from them
-    settings     values and who chose them, which value prevails, and their file
+    settings     values and their origin, their precedence, and the file `pair.toml`
     overrides    the settings that `--set` and `-P` change
-    spec         all that templates are told
-    rendering    from a specification to the files of both kernels
-    cells        parts joined into cells, shared cells, the user's own cells
+    spec         all values that templates can use
+    rendering    renders a specification to the files of both kernels
+    cells        joins parts into cells; shared cells, the user's own cells
     notebook     cells, parameters, the percent format
-    reference_pairs  all pairs of a workspace rendered again
-    folder       edits kept, all files written or none
-    data         the competition's files where notebooks look for them
-    handover     what training says of itself
+    reference_pairs  renders all pairs of a workspace again
+    folder       keeps edits, and writes all files or none
+    data         puts the competition's files where the notebooks read them
+    handover     the record that training writes for inference
     workspace    folders and names
 
 `run`, `check`, `kaggle` and `cli` import it; it imports `competition` and `accelerators`.

@@ -298,7 +298,7 @@ def _is_shared(part: Cell) -> bool:
 # both have it.
 
 
-_KEPT = ("parameters", CELL)
+_USER_CELLS = ("parameters", CELL)
 _IMPORT = (ast.Import, ast.ImportFrom)
 
 
@@ -319,7 +319,7 @@ def read_own_cells(folder: PairFolder) -> dict[Path, str]:
     paths = sorted(folder.path.glob("*.py"))
     for path in paths:
         if path.is_symlink():
-            raise OwnCellError(path=path, problem="is a link: put the file itself in its place.")
+            raise OwnCellError(path=path, problem="is a link. Replace it with the file itself.")
     return {path: read_text(path).strip() for path in paths}
 
 
@@ -361,7 +361,7 @@ def with_own_cells(cells: Sequence[Cell], user_files: Mapping[Path, str]) -> lis
 
 def possible_file(cell: str) -> str | None:
     """The name of the file that can take the place of a code cell, if one can."""
-    return None if not cell or cell in (*_KEPT, RUNTIME) else f"{cell.replace('-', '_')}.py"
+    return None if not cell or cell in (*_USER_CELLS, RUNTIME) else f"{cell.replace('-', '_')}.py"
 
 
 def has_code_of(cell: str, edited_source: str, rendered_sources: Mapping[str, str], user_files: Iterable[Path]) -> bool:
@@ -410,7 +410,7 @@ def check_own_cells(notebooks: Iterable[Sequence[Cell]], user_files: Mapping[Pat
     for path in user_files:
         if path.name not in names:
             hint = did_you_mean(path.name, names)
-            raise OwnCellError(path=path, problem=f"takes the place of no cell.{hint} It can be {', '.join(names)}.")
+            raise OwnCellError(path=path, problem=f"does not match a cell.{hint} Possible names: {', '.join(names)}.")
 
 
 def check_own_cells_suit(backend: str, notebooks: Iterable[Sequence[Cell]], user_files: Mapping[Path, str]) -> None:
@@ -428,7 +428,7 @@ def check_own_cells_suit(backend: str, notebooks: Iterable[Sequence[Cell]], user
     for path in user_files:
         if path.name in different:
             problem = (
-                f"would be in both notebooks, and inference is written in {backend}: remove it, or inference_backend."
+                f"would be in both notebooks, but inference uses {backend}. Remove it, or remove inference_backend."
             )
             raise OwnCellError(path=path, problem=problem)
 
@@ -446,7 +446,7 @@ def _place(cells: Sequence[Cell], path: Path) -> int | None:
     code = [cell.name if cell.kind is CellKind.CODE else None for cell in cells]
     if name not in code:
         code = [cell.part_of if cell.kind is CellKind.CODE else None for cell in cells]
-    return code.index(name) if name in code and name not in (*_KEPT, RUNTIME) else None
+    return code.index(name) if name in code and name not in (*_USER_CELLS, RUNTIME) else None
 
 
 def _check_python(path: Path, source: str) -> str:
@@ -454,7 +454,7 @@ def _check_python(path: Path, source: str) -> str:
         ast.parse(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         line = f"line {error.lineno}, " if isinstance(error, SyntaxError) and error.lineno else ""
-        raise OwnCellError(path=path, problem=f"is no Python: {line}{printable(str(error))}.") from error
+        raise OwnCellError(path=path, problem=f"is not valid Python: {line}{printable(str(error))}.") from error
     return source
 
 

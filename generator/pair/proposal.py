@@ -179,7 +179,7 @@ def _read(facts: CompetitionFacts, survey: "Survey", decisions: Mapping[str, Val
             file_name=rules.file_name,
         )
     reading = read_task(survey, hints)
-    description_source = description.source if description is not None else "what somebody said"
+    description_source = description.source if description is not None else "the command line"
     return Proposal(
         facts=facts,
         competition=competition,
@@ -198,9 +198,9 @@ def _read(facts: CompetitionFacts, survey: "Survey", decisions: Mapping[str, Val
 
 def _nameless(slug: str, survey: "Survey") -> Competition:
     """The facts of a competition of which there are only files."""
-    evidence = {"title": "made of its name", "code_competition": "nothing in its files says otherwise"}
+    evidence = {"title": "from its name", "code_competition": "the default; no file contradicts it"}
     if survey.server is not None:
-        evidence["code_competition"] = "only notebooks can answer to its inference server"
+        evidence["code_competition"] = "only a notebook can answer its inference server"
     return Competition(
         slug=slug,
         title=slug.replace("-", " ").capitalize(),
@@ -211,7 +211,7 @@ def _nameless(slug: str, survey: "Survey") -> Competition:
 
 def _describe(description: CompetitionDescription, rules: "Rules") -> Competition:
     """The competition with what its pages demand of a submitted notebook, which runs on a GPU."""
-    evidence = dict.fromkeys(("title", "code_competition"), f"{description.source} says it")
+    evidence = dict.fromkeys(("title", "code_competition"), f"from {description.source}")
     competition = description.competition
     limit = rules.hours.get("gpu") or rules.hours.get("cpu")
     if limit is not None:

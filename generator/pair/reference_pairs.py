@@ -31,7 +31,7 @@ class EditedPairsError(PairError):
     def __init__(self, *, lost_edits: Mapping[Path, Edits]) -> None:
         files = "\n".join(f"  {printable(str(path))} ({changes})" for path, changes in lost_edits.items())
         super().__init__(
-            f"These were edited since they were rendered, so that `tandem generate --all` writes nothing:\n{files}\n"
+            f"These files have edits, so `tandem generate --all` wrote nothing:\n{files}\n"
             "Render the other pairs one by one with `tandem generate --competition X`, or overwrite these edits with "
             "`tandem generate --all --force`."
         )
@@ -52,7 +52,7 @@ def render_pairs(workspace: Workspace) -> dict[Path, bytes]:
     pairs = [pair_folder(workspace, pair.name) for pair in workspace.pairs()]
     if not pairs:
         raise PairError(
-            f"There is no pair in {workspace.pair('x').path.parent}; write one with `tandem generate --competition X`."
+            f"There is no pair in {workspace.pair('x').path.parent}. Write one with `tandem generate --competition X`."
         )
     files: dict[Path, bytes] = {}
     for pair in pairs:

@@ -107,7 +107,7 @@ class Settings:
         """
         if "competition" not in self.pair:
             raise SettingError(
-                f'{printable(str(path))}: "pair.competition" is missing; add it, or run `tandem generate` again.'
+                f'{printable(str(path))}: "pair.competition" is missing. Add it, or run `tandem generate` again.'
             )
         has_pair = all(key in self.pair for key, rule in common()["pair"].items() if not rule.optional)
         if has_pair and all(key in self.task for key, rule in keys_of(self.family).items() if rule.default is None):
@@ -274,16 +274,16 @@ def _folders() -> Iterator[Path]:
 
 _ENTRY_KEYS = ("value", "by", "evidence")
 _NEW_FILE = """\
-# The choices behind this pair of notebooks, written by `tandem generate`, which keeps what you change here:
-# replace a table by a plain value (framework = "tensorflow"), or edit its value, and the choice is yours.
+# The choices of this pair of notebooks, written by `tandem generate`. It keeps your changes: replace a table with a
+# plain value (framework = "tensorflow"), or edit the value in the table.
 
 [pair]
 
 [task]
-# What the competition asks for, and what that was inferred from.
+# The task of the competition, with the evidence for each value.
 
 [parameters]
-# Further knobs of the notebooks, as `generate -P` sets them; without a line one is the default.
+# Parameters of the notebooks, as set with `generate -P`. All others have their defaults.
 """
 
 
@@ -340,7 +340,7 @@ class _SettingsFile:
             if key not in valid_keys:
                 names = [f"{prefix}{name}" for name in valid_keys]
                 raise SettingError(
-                    f'{printable(str(self.path))}: there is no key "{printable(prefix + key)}". The keys are '
+                    f'{printable(str(self.path))}: unknown key "{printable(prefix + key)}". Valid keys: '
                     f"{', '.join(names)}.{did_you_mean(prefix + key, names)}"
                 )
 

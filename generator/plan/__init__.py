@@ -1,4 +1,4 @@
-"""The plan of a training: its input measured, its step compiled, accelerators compared."""
+"""Plan a training: measure its input, compile its step, compare accelerators."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -194,10 +194,10 @@ def _recommend(predictions: Sequence[Prediction]) -> tuple[Prediction, str]:
         (prediction for prediction in fitting if prediction.weekly_share is None and prediction.session_share < 1), None
     )
     if frugal is fastest:
-        return frugal, "It is the fastest, and costs no quota."
+        return frugal, "It is the fastest, and uses no quota."
     if frugal is not None and (frugal.total < _SOON or frugal.total < _PATIENCE * fastest.total):
         times = f"{duration(frugal.total)}, against {duration(fastest.total)} on {fastest.accelerator.title}"
-        return frugal, f"It takes {times}, and costs no quota."
+        return frugal, f"It takes {times}, and uses no quota."
     second = min(
         (prediction for prediction in fitting if prediction is not fastest),
         key=lambda prediction: prediction.total,
@@ -221,8 +221,8 @@ def _lessons(work: Workload, predictions: Sequence[Prediction], recommendation: 
     for prediction in starved_predictions[:1]:
         loss = prediction.step / max(prediction.device, 1e-9)
         times = f"{milliseconds(prediction.host)} of them and {milliseconds(prediction.device)} of the device"
-        cores = f"{prediction.accelerator.cores} cores starve {prediction.accelerator.title}"
-        lessons.append(f"{cores}: a batch takes {times}, which could use {loss:.1f} times as many.")
+        cores = f"{prediction.accelerator.cores} cores are too slow for {prediction.accelerator.title}"
+        lessons.append(f"{cores}: a batch takes {times}. The device could process {loss:.1f} times as many.")
     lessons += [lesson for prediction in predictions if (lesson := _largest_host(work, prediction))]
     tpu = next((prediction for prediction in predictions if prediction.accelerator == catalog().training), None)
     if tpu is not None:
@@ -238,9 +238,9 @@ def _batches(work: Workload, tpu: Prediction) -> list[str]:
     if small is None or large is None or large.examples_per_second < _WORTH_SAYING * small.examples_per_second:
         return []
     rates = " and ".join(
-        f"{prediction.examples_per_second:,.0f} with {prediction.batch} a device" for prediction in (small, large)
+        f"{prediction.examples_per_second:,.0f} with {prediction.batch} per device" for prediction in (small, large)
     )
-    return [f"{tpu.accelerator.title} wants large batches, in multiples of 8: examples a second are {rates}."]
+    return [f"{tpu.accelerator.title} needs large batches, in multiples of 8. Examples per second: {rates}."]
 
 
 def _largest_host(work: Workload, prediction: Prediction) -> str:
@@ -253,7 +253,7 @@ def _largest_host(work: Workload, prediction: Prediction) -> str:
         return ""
     hosts = f"{accelerator.title} has hosts of {accelerator.cores} and of {accelerator.max_cores} cores"
     times = f"{duration(prediction.total)} on the smaller, {duration(alternative.total)} on the larger"
-    return f"{hosts}, and this training waits for its input: {times}."
+    return f"{hosts}. This training waits for its input: {times}."
 
 
 def _computing(work: Workload, prediction: Prediction) -> float:

@@ -28,7 +28,7 @@ class MeasurementError(RunError):
     def __init__(self, *, pair: str, problem: str) -> None:
         super().__init__(
             f"The training of {printable(pair)} cannot be measured: {printable(problem)}. "
-            f"`tandem run {printable(pair)} --smoke` shows whether it runs at all."
+            f"`tandem run {printable(pair)} --smoke` shows whether the notebook runs."
         )
 
 
@@ -158,7 +158,7 @@ def _with_probe(notebook: Path, options: PlanOptions) -> str:
     content = load_notebook_v4(notebook)
     names = [cell.get("id", "") for cell in content.cells]
     if TRAIN_CELL not in names:
-        raise MeasurementError(pair=options.pair, problem=f'its notebook has no cell called "{TRAIN_CELL}"')
+        raise MeasurementError(pair=options.pair, problem=f'its notebook has no cell with the name "{TRAIN_CELL}"')
     at = names.index(TRAIN_CELL)
     source = f"{getsource(probe)}\n\ninstall(globals(), timed_steps={options.timed_steps})\n"
     content.cells[at:] = [v4.new_code_cell(source, id="probe"), content.cells[at]]
@@ -175,7 +175,7 @@ def _measurement(answer: JsonObject, options: PlanOptions) -> Measurement:
     is_compiled, step_seconds = min(figures[:2]) > 0, _positive(answer, "step_seconds")
     quantities = (counts["epochs"], counts["folds"], counts["batch"], examples, steps, rates.flops, rates.bandwidth)
     if min(quantities) <= 0 or not (is_compiled or step_seconds):
-        raise MeasurementError(pair=options.pair, problem="what it says of itself is no training")
+        raise MeasurementError(pair=options.pair, problem="its measurements are not valid")
     learning_rate, base = _positive(answer, "learning_rate"), _positive(answer, "base_rate")
     return Measurement(
         input_seconds=_positive(pipeline, "processor_seconds") / examples,

@@ -101,9 +101,7 @@ def check_rehearsed(workspace: Workspace, pair: str, *, specimen: bool = False) 
     problem = _what_lacks(existing_pair(workspace, pair), read_json(workspace.output(pair) / RECORD), specimen=specimen)
     if problem:
         name = printable(pair)
-        raise RunError(
-            f"The pair {name} {problem}: run `tandem rehearse {name}` first, or push it without --rehearsed."
-        )
+        raise RunError(f"The pair {name} {problem}. Run `tandem rehearse {name}` first, or push without --rehearsed.")
 
 
 def _what_lacks(folder: PairFolder, record: JsonObject, *, specimen: bool) -> str:
@@ -113,9 +111,9 @@ def _what_lacks(folder: PairFolder, record: JsonObject, *, specimen: bool) -> st
     except TandemError:
         return "has a notebook, or metadata, that cannot be read"
     if not record:
-        return "has never been rehearsed here"
+        return "was never rehearsed in this workspace"
     if record.text("cells") != cells:
-        return "has been changed since its rehearsal"
+        return "was changed after its rehearsal"
     if record.flag("specimen") and not specimen:
-        return "was rehearsed on a specimen alone, which counts with --specimen"
+        return "was only rehearsed on synthetic data, which needs --specimen"
     return "" if record.flag("passed") else "did not pass its rehearsal"

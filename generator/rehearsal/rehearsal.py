@@ -87,7 +87,7 @@ def rehearse_pair(options: RehearsalOptions, listener: Listener) -> Rehearsal:
     result = Rehearsal(
         pair=pair.folder.name,
         title=pair.spec.competition.title,
-        data="a specimen, made-up data" if options.specimen else "the competition's own data",
+        data="a specimen (synthetic data)" if options.specimen else "the competition's own data",
         report=output / PAGE,
         is_code_competition=pair.spec.competition.is_code_competition,
         specimen=options.specimen,
@@ -130,7 +130,7 @@ class _Rehearsing:
             self._infer(train_session)
             return
         for variation in VARIATIONS:
-            reason = "There is no model: the training handed over none."
+            reason = "There is no model, because the training did not hand one over."
             self._tell(Trial(variation.name, variation.description, Verdict.SKIPPED, reason), self.result.hidden_test)
 
     def _tell(self, trial: Trial, part: list[Trial]) -> None:

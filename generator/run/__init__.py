@@ -1,4 +1,4 @@
-"""Running a pair on this machine, under the conditions that it will meet on Kaggle.
+"""Run a pair on this machine under the conditions of Kaggle.
 
     pair_run        train, hand over, infer, validate, score, report; `result` is filled in as it gets on
     runnable_pair   a pair, read and checked; `notebook_target` is one notebook with its inputs and parameters
@@ -9,5 +9,5 @@
     output_folder   what a run writes, and what is kept of the run before
     report          the page; `notebook_html` makes what strangers wrote safe to show
 
-`cli` imports it, `sessions` runs on the same engine, and `localkaggle` shows notebooks likewise.
+`cli` imports it. `sessions` uses the same engine, and `localkaggle` the same HTML of notebooks.
 """

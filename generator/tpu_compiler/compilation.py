@@ -39,7 +39,7 @@ from generator.tpu_compiler.report import (
     CompileOptions,
     CompileReport,
     CompilerProblem,
-    Told,
+    ReportBuilder,
     Topology,
     find_topology,
 )
@@ -194,7 +194,7 @@ class Job:
     compiler: str
     cache: ResultCache
 
-    def run(self, event_log: Told, progress: Progress, *, until: float) -> None:
+    def run(self, event_log: ReportBuilder, progress: Progress, *, until: float) -> None:
         """Takes in what the worker tells, until it is done or the time is over, and leaves nothing of it behind."""
         input_root, working = self.private / "input", self.private / "working"
         working.mkdir()
@@ -284,7 +284,7 @@ class _Conversation:
     process: subprocess.Popen[bytes]
     job: Job
     answers: int
-    event_log: Told
+    event_log: ReportBuilder
     progress: Progress
     doing: str = ""
     since: float = field(default_factory=time.monotonic)
@@ -348,8 +348,8 @@ class _Conversation:
 
 
 def _too_late(doing: str) -> CompilerProblem:
-    sentence = f"The time was over while the process {doing or 'started'}: not all of it was compiled."
-    return CompilerProblem("time-limit", sentence, "Give it more time; what was compiled is in the cache.")
+    sentence = f"The time limit ended while the process {doing or 'started'}. Some steps were not compiled."
+    return CompilerProblem("time-limit", sentence, "Set a longer time. The compiled steps are in the cache.")
 
 
 def _read_end(stream: IO[bytes] | None, pieces: deque[bytes]) -> None:
@@ -364,7 +364,7 @@ def _death(last_words: bytes) -> CompilerProblem:
     return CompilerProblem(
         "died",
         f"The compiling process ended by itself. {f'It said last: {quotation}' if quotation else 'It said nothing.'}",
-        "Look at its memory: compiling a large model takes several GB.",
+        "Check its memory: compiling a large model takes several GB.",
     )
 
 
@@ -406,7 +406,7 @@ def compile_steps(
     jaxlib = installed_version("jaxlib") or "that is missing"
     compiler_name = f"libtpu {compiler}" if compiler else f"XLA for the CPU, jaxlib {jaxlib}"
     report = CompileReport(topology.name, compiler_name)
-    event_log = Told(topology, report)
+    event_log = ReportBuilder(topology, report)
     if topology is CPU:
         report.unknown.append(_NOT_KNOWN_WITHOUT)
     if target.is_specimen:
@@ -430,7 +430,8 @@ def compile_steps(
     event_log.finish()
     if not report.steps and not report.problems and not event_log.is_unseen:
         report.unknown.append(
-            "No step was called under jax.jit, jax.pmap, Keras's fit, tf.function or torch_xla.sync: none was compiled."
+            "The notebook called no step under jax.jit, jax.pmap, Keras's fit, tf.function or torch_xla.sync. Nothing "
+            "was compiled."
         )
     report.seconds = time.monotonic() - start_time
     return report

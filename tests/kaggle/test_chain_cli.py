@@ -231,7 +231,7 @@ def test_a_dry_run_after_a_finished_chain_says_what_the_push_then_does(
     edit_notebook(pair, "train")  # as the tutorial does, by a loss of one's own
     assert plan_of(tandem) == {"train": None, "infer": None}
     said = tandem(*UNCHECKED, "--dry-run").out
-    assert "The training notebook was changed since chain 1: a new chain begins." in said
+    assert "The training notebook was changed since chain 1. A new chain starts." in said
     assert "stays" not in said
     pushed = tandem(*UNCHECKED)
     assert "to be pushed: local/cells-train (TPU v5e-8, at most 9 h)" in pushed.err
@@ -247,7 +247,7 @@ def test_a_dry_run_refuses_what_the_push_refuses(local: Served, tandem: Tandem, 
 
     dry, pushed = tandem(*UNCHECKED, "--dry-run"), tandem(*UNCHECKED)
     assert dry.code == pushed.code == 1
-    assert "The infer notebook of cells was changed since it was pushed as version 1." in dry.err
+    assert "The infer notebook of cells was changed after its push as version 1." in dry.err
     assert dry.err == pushed.err
     assert counts(local) == (2, 1)
 
@@ -314,7 +314,7 @@ def test_a_receipt_that_is_a_link_is_refused_before_anything_is_pushed(
     outcome = tandem("push", "cells", "--to", "local")
 
     assert outcome.code == 1
-    assert "receipt.html is a link, so that what is written or removed there would be somewhere else" in outcome.err
+    assert "receipt.html is a link. Writing there would change a file elsewhere" in outcome.err
     assert (tmp_path / ".bashrc").read_text() == "of the user\n"
     assert counts(local) == (0, 0)
 
@@ -414,7 +414,7 @@ def test_what_is_called_an_error_is_pushed_where_its_rule_is_allowed(
 
     assert refused.code == 1
     assert "(N009)" in refused.err
-    assert "If it is meant to be so, add --allow N009." in refused.err
+    assert "To push it anyway, add --allow N009." in refused.err
     assert outcome.code == 0, outcome.err
 
 
@@ -453,7 +453,10 @@ def test_a_push_says_what_is_doubtful_and_is_made(local: Served, tandem: Tandem,
 
     assert outcome.code == 0
     assert "Warning: " in outcome.err
-    assert "lightning is installed in whatever version is the newest. Pin it: lightning==VERSION. (N020)" in outcome.err
+    assert (
+        "lightning is installed without a version: the newest one at each run. Pin it: lightning==VERSION. (N020)"
+        in outcome.err
+    )
 
 
 @pytest.mark.slow

@@ -9,10 +9,10 @@ from toy import HEIGHTS, submission_text, toy_competition
 
 from generator.competition.facts import SubmissionKind
 from generator.errors import TandemError
-from generator.localkaggle.hosting import Hosted, host
+from generator.localkaggle.hosting import HostedCompetition, host
 
 
-def hosted(folder: Path, tmp_path: Path) -> Hosted:
+def hosted(folder: Path, tmp_path: Path) -> HostedCompetition:
     """The last competition of a local Kaggle that hosts a folder."""
     return [*host(tmp_path / "kaggle", [folder]).values()][-1]
 
@@ -81,21 +81,21 @@ def write_table(table: pandas.DataFrame, path: Path) -> None:
     [
         ('metric = "maee"\n', 'There is no metric "maee". Did you mean'),
         ('metric = "mae@3"\n', "left out, since it has no parameter"),
-        ("", "metric has to be there, and of the type str"),
-        ('metric = "mae"\nmetrics = 1\n', '"metrics" is none of its keys'),
-        ('metric = "mae"\nslug = "My Heights"\n', "slug has to be made of lower-case letters"),
-        ('metric = "mae"\nslug = "../x"\n', "slug has to be made of lower-case letters"),
-        ('metric = "mae"\ndaily_limit = 0\n', "daily_limit has to be 1 or more"),
-        ('metric = "mae"\ndaily_limit = true\n', "daily_limit has to be there, and of the type int"),
-        ('metric = "mae"\ndaily_limit = "many"\n', "of the type int"),
-        ('metric = "mae"\npublic_share = 0\n', "public_share has to be above 0 and at most 1"),
-        ('metric = "mae"\npublic_share = 1.5\n', "public_share has to be above 0 and at most 1"),
-        ('metric = "mae"\nsubmission = "number"\n', "submission has to be one of numbers, probability"),
-        ('metric = "mae"\nsubmission_file = "../a.csv"\n', "submission_file has to be a relative path"),
-        ('metric = "mae"\nsample_submission = "/etc/passwd"\n', "sample_submission has to be a relative path"),
-        ('metric = "mae"\nmask_size = [3]\n', "mask_size has to be two whole numbers"),
-        ('metric = "mae"\ndeadline = "soon"\n', "of the type datetime"),
-        ('metric = "mae"\n[pages]\nrules = 1\n', 'pages has to be texts; "rules" is none'),
+        ("", "metric is required, with the type str"),
+        ('metric = "mae"\nmetrics = 1\n', '"metrics" is not a valid key'),
+        ('metric = "mae"\nslug = "My Heights"\n', "slug must be made of lower-case letters"),
+        ('metric = "mae"\nslug = "../x"\n', "slug must be made of lower-case letters"),
+        ('metric = "mae"\ndaily_limit = 0\n', "daily_limit must be 1 or more"),
+        ('metric = "mae"\ndaily_limit = true\n', "daily_limit is required, with the type int"),
+        ('metric = "mae"\ndaily_limit = "many"\n', "with the type int"),
+        ('metric = "mae"\npublic_share = 0\n', "public_share must be above 0 and at most 1"),
+        ('metric = "mae"\npublic_share = 1.5\n', "public_share must be above 0 and at most 1"),
+        ('metric = "mae"\nsubmission = "number"\n', "submission must be one of numbers, probability"),
+        ('metric = "mae"\nsubmission_file = "../a.csv"\n', "submission_file must be a relative path"),
+        ('metric = "mae"\nsample_submission = "/etc/passwd"\n', "sample_submission must be a relative path"),
+        ('metric = "mae"\nmask_size = [3]\n', "mask_size must be two whole numbers"),
+        ('metric = "mae"\ndeadline = "soon"\n', "with the type datetime"),
+        ('metric = "mae"\n[pages]\nrules = 1\n', 'all values in pages must be texts; "rules" is not'),
         ("metric = mae\n", "it is not TOML"),
         ('metric = "dice"\n', "mask_size"),
     ],

@@ -176,7 +176,7 @@ def test_what_the_check_finds_stands_beside_its_cell(pages: Browsing) -> None:
     page = checked(pages, address)
     text = " ".join(page.text.split())
 
-    assert "N040 warning, line 1: /kaggle/input/<b>bold/x.csv is a path of the layout of old." in text
+    assert "N040 warning, line 1: /kaggle/input/<b>bold/x.csv is a path of the old layout." in text
     assert text.index("print") < text.index("N040 warning")
     assert {"warning"} <= {each.get("class") for each in page.elements("li")}
     assert not page.elements("b")[5:]
@@ -208,7 +208,7 @@ def test_what_the_check_finds_stands_beside_its_cell_also_where_cells_had_no_ids
 def checked(pages: Browsing, address: str) -> Page:
     """A page once its notebook is executed and checked."""
     until = time.monotonic() + 30
-    while "load the page again" in (page := pages.get(address)).text or "Live log" in page.text:
+    while "Reload the page" in (page := pages.get(address)).text or "Live log" in page.text:
         assert time.monotonic() < until, page.text
     return page
 

@@ -1,19 +1,19 @@
-"""A survey interpreted as a task: what the files mean, why, and what else they could mean.
+"""Infer a task from a survey: every value with its evidence, its confidence and its alternatives.
 
-`read_task` takes a `Survey` and `Hints`, and asks one question after the other; each answer is a `Finding`.
+`read_task` takes a `Survey` and `Hints`, and answers one question after the other. Each answer is a `Finding`.
 
-    evidence      candidates, weights, statistics of columns, and the words that people name files with
-    tables, ids   which table is for what, and the columns that identify rows
+    evidence      candidates, weights, statistics of columns, and the usual words in file names
+    tables, ids   the role of each table, and the columns that identify rows
     files         the files, records or pixels of the examples, and where their labels are
     targets       the metric, and the columns with the training labels
     features      the columns of an example and their types
-    target_kind   what kind of value is predicted
+    target_kind   the kind of value to predict
     task_kind     family, submission, folds, training budget
     row_format    the format of the tables, and ids that are put together
     observations  all of that together, before it is settled what is to be predicted
     limits        what is refused; `cautions` has what is warned of
 
-`pair` asks for tasks, and `specimen` uses the same names of files and columns.
+`pair` calls `read_task`. `specimen` uses the same names of files and columns.
 """
 
 from generator.competition.introspection.cautions import unclear_keys, warnings_of
@@ -47,7 +47,7 @@ from generator.competition.survey.facts import Survey
 # What is shown first; the details of the family follow.
 _FIRST = ("family", "metric", "target_kind", "submission", "id_column", "targets", "class_count")
 _FILES = ("train_table", "labels_table", "test_table", "sample_submission", "submission_file", "submission_separator")
-_SERVED = ("inference_server", "gateway_files", "served_answer")
+_SERVER_KEYS = ("inference_server", "gateway_files", "served_answer")
 
 
 def read_task(survey: Survey, hints: Hints) -> Reading:
@@ -94,10 +94,12 @@ def read_task(survey: Survey, hints: Hints) -> Reading:
     settle_submission_file(tables.sample, survey.server if is_served else None, all_findings)
     for key, rule in keys_of(family.name).items():
         if key in hints.overrides and key not in all_findings and rule.default is not None:
-            all_findings.settle(key, rule.default, "nothing in the files says otherwise")
+            all_findings.settle(key, rule.default, "the default; no file contradicts it")
     check_decisions(survey, observations, all_findings)
 
-    findings = {key: all_findings[key] for key in (*_FIRST, *_FILES, *_SERVED, *all_findings) if key in all_findings}
+    findings = {
+        key: all_findings[key] for key in (*_FIRST, *_FILES, *_SERVER_KEYS, *all_findings) if key in all_findings
+    }
     values = {key: finding.value for key, finding in findings.items()}
     evidence = {key: finding.evidence for key, finding in findings.items()}
     task = task_of(str(values.pop("family")), values, evidence)

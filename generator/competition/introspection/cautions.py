@@ -78,10 +78,10 @@ def unclear_keys(findings: Mapping[str, Finding], observations: Observations, hi
 
 def _guess(finding: Finding) -> str:
     rivals = [rival for rival in finding.candidates[1:] if rival.weight > 0]
-    instead = f", and {_value_text(rivals[0].value)} is hardly less likely" if rivals else ""
-    reason = f": {finding.evidence}" if finding.evidence else ""
+    instead = f" ({_value_text(rivals[0].value)} is almost as likely)" if rivals else ""
+    reason = f", because {finding.evidence}" if finding.evidence else ""
     value = _value_text(finding.value)
-    return f"{display_name(finding.key)} is a guess, {value}{instead}{reason}; {option_of(finding.key)} settles it."
+    return f"{display_name(finding.key)} is a guess: {value}{instead}{reason}. Set it with {option_of(finding.key)}."
 
 
 def _about_files(findings: Mapping[str, Finding], observations: Observations) -> Iterator[str]:
@@ -89,23 +89,23 @@ def _about_files(findings: Mapping[str, Finding], observations: Observations) ->
     is_served = "inference_server" in findings and bool(findings["inference_server"].value)
     if tables.sample is None and is_served:
         target_text = _value_text(list(observations.targets.names))
-        yield f"There is no sample submission; the gateway is answered with a column for each target, {target_text}."
+        yield f"There is no sample submission. The answers to the gateway have one column per target: {target_text}."
     elif tables.sample is None:
         location = tables.test.path if tables.test is not None else "the test files"
         yield (
-            f"There is no sample submission; the submission is built from the ids of {printable(location)}, "
-            "--sample names one."
+            f"There is no sample submission. The submission is built from the ids of {printable(location)}. If there "
+            "is a sample, name it with --sample."
         )
     match = observations.files.source.match if observations.files is not None else None
     if match is not None and match.is_seen and match.folder.known_share == 1 and match.share < 1 and not match.parts:
         yield (
             f"{1 - match.share:.0%} of the sampled training examples have no file in {printable(match.folder.path)}, "
-            "and training stops at such: put the missing files there, or leave these rows out of the table."
+            "and training stops at such a row. Add the missing files, or remove these rows from the table."
         )
     if _has_rows_for_parts(observations) and tables.train is not None:
         yield (
-            f"A file has several rows in {printable(tables.train.path)}, one for each part that its ids end in; "
-            "the notebooks need a table with one row for each file, --train names it."
+            f"{printable(tables.train.path)} has several rows per file, one for each part at the end of an id. "
+            "The notebooks need a table with one row per file. Name it with --train."
         )
 
 
@@ -123,8 +123,8 @@ def _about_further_files(findings: Mapping[str, Finding], observations: Observat
     if other_endings and key in findings and not is_chosen:
         endings = _value_text([f"<id>{ending}" for ending in other_endings])
         yield (
-            f"Of an example's files in {printable(match.folder.path)} the notebooks read <id>{printable(match.suffix)} "
-            f"alone, and not {endings}; {option_of(key)} names another ending."
+            f"In {printable(match.folder.path)} the notebooks read only the file <id>{printable(match.suffix)} of each "
+            f"example, and not {endings}. To read another file, set {option_of(key)}."
         )
 
 
@@ -146,9 +146,8 @@ def _about_targets(observations: Observations, hints: Hints) -> Iterator[str]:
     ):
         return
     yield (
-        f"{printable(sample.path)} asks for {printable(answer_name)}, which no training table has; "
-        f"{printable(column.name)} "
-        f"is taken for it, {option_of('targets')} names another column."
+        f"{printable(sample.path)} has the column {printable(answer_name)}, which no training table has. "
+        f"{printable(column.name)} is used as the target. To use another column, set {option_of('targets')}."
     )
 
 
@@ -157,8 +156,8 @@ def _about_missing_targets(findings: Mapping[str, Finding], observations: Observ
     kind = TargetKind(str(findings["target_kind"].value))
     if observations.unlabelled_count(kind):
         is_whole = "prediction_per" in findings and findings["prediction_per"].value == "row"
-        consequence = "the notebooks need a table without them" if is_whole else "training leaves them out"
-        yield f"{observations.unlabelled_in_words(kind)}; {consequence}."
+        consequence = "The notebooks need a table without these rows" if is_whole else "Training skips these rows"
+        yield f"{observations.unlabelled_in_words(kind)}. {consequence}."
 
 
 def _about_copies(findings: Mapping[str, Finding], observations: Observations) -> Iterator[str]:
@@ -177,11 +176,11 @@ def _about_copies(findings: Mapping[str, Finding], observations: Observations) -
     equal = {name: sum(cell is not None and cell == answer for cell, answer in rows) for name, rows in pairs.items()}
     shares = {name: count / len(target.present) for name, count in equal.items()}
     name = max(shares, key=lambda name: shares[name], default="")
-    remark = "this looks like no classification, and " if kind == TargetKind.CLASS else ""
+    remark = "This does not look like classification. " if kind == TargetKind.CLASS else ""
     if name and shares[name] >= (_MOSTLY if kind == TargetKind.CLASS else _NEARLY_ONE_EACH):
         yield (
-            f"{printable(target.name)} is the same as {printable(name)} in {shares[name]:.0%} of the sampled rows: "
-            f"{remark}a model has to beat the copy of that column, which the report of a run scores as a baseline."
+            f"{printable(target.name)} is the same as {printable(name)} in {shares[name]:.0%} of the sampled rows. "
+            f"{remark}The report of a run scores a copy of that column as a baseline; a useful model must beat it."
         )
     elif (
         kind == TargetKind.CLASS
@@ -190,8 +189,8 @@ def _about_copies(findings: Mapping[str, Finding], observations: Observations) -
     ):
         yield (
             f"{printable(target.name)} has {len(target.distinct):,} different values in {len(target.present):,} "
-            "sampled rows: this looks like no classification, and a class of one example is hardly ever predicted; "
-            f"{option_of('targets')} names another column."
+            "sampled rows. This does not look like classification: a class with one example is almost never predicted. "
+            f"To use another column, set {option_of('targets')}."
         )
 
 
@@ -213,10 +212,10 @@ def _about_words_among_numbers(
             "left out" if isinstance(dropped_names, list) and column.name in dropped_names else "not read as numbers"
         )
         yield (
-            f'{printable(column.name)} is {consequence}: its cells are like "{printable(like)}", but '
-            f"{word_counts.total() / len(pairs):.0%} of the sampled ones like "
-            f'"{printable(word_counts.most_common(1)[0][0])}"; '
-            f"{option_of('number_columns')}={printable(column.name)} takes these for missing."
+            f'{printable(column.name)} is {consequence}. It has numbers such as "{printable(like)}", but '
+            f"{word_counts.total() / len(pairs):.0%} of its sampled cells are text such as "
+            f'"{printable(word_counts.most_common(1)[0][0])}". To read text as missing, set '
+            f"{option_of('number_columns')}={printable(column.name)}."
         )
 
 
@@ -225,8 +224,8 @@ def _about_unseen_classes(findings: Mapping[str, Finding], observations: Observa
     sample, targets, submission = observations.tables.sample, observations.targets, findings["submission"].value
     if sample is not None and "unseen_columns" in findings and findings["unseen_columns"].value:
         yield (
-            f"{printable(sample.path)} asks for {_value_text(findings['unseen_columns'].value)}, and "
-            f"{findings['unseen_columns'].evidence}: the submission has the small probability UNSEEN_PROBABILITY there."
+            f"{printable(sample.path)} has the columns {_value_text(findings['unseen_columns'].value)}, but "
+            f"{findings['unseen_columns'].evidence}. The submission has the small probability UNSEEN_PROBABILITY there."
         )
     texts = [answer for answer in targets.answers if answer.kind is ColumnKind.TEXT]
     if sample is None or submission != SubmissionKind.LABEL or len(targets.answers) != 1 or not texts:
@@ -235,8 +234,8 @@ def _about_unseen_classes(findings: Mapping[str, Finding], observations: Observa
     unseen = sorted(answer_labels - classes)
     if classes and unseen and answer_labels & classes:
         yield (
-            f"{printable(sample.path)} has the labels {_value_text(unseen)}, which no sampled training example has, so "
-            "that they are never predicted: add training examples of them, or leave it at that."
+            f"{printable(sample.path)} has the labels {_value_text(unseen)}, which no sampled training example has. "
+            "The model never predicts them. To predict them, add training examples."
         )
 
 
@@ -259,10 +258,10 @@ def _about_labels(findings: Mapping[str, Finding], observations: Observations) -
     is_other = are_numbers and (answer.kind in NUMBERS) != (targets.columns[0].kind in NUMBERS)
     if classes and answer.present and (is_asked or is_other):
         yield (
-            f'The classes are like "{printable(classes[0])}", which the notebooks submit, and the cells of '
-            f'{printable(sample.path)} like "{printable(answer.present[0])}": if only such are scored, put a table '
-            f"beside it with the classes called so, and name it with --labels, or another column with "
-            f"{option_of('targets')}."
+            f'The notebooks submit classes such as "{printable(classes[0])}", but {printable(sample.path)} has values '
+            "such "
+            f'as "{printable(answer.present[0])}". If the competition only accepts the latter, name a table with these '
+            f"classes with --labels, or another column with {option_of('targets')}."
         )
 
 
@@ -282,15 +281,15 @@ def _about_ids(findings: Mapping[str, Finding], observations: Observations) -> I
             continue
         if _repeat(ids, _NEARLY_ONE_EACH):
             yield (
-                f"{printable(name)} repeats in {printable(path)}, and no column orders its rows, so that they are no "
-                "sequences either; the notebooks need a table with one row for each id, --test names it, or a column "
-                "that orders them, --set group_column and --set order_column name both."
+                f"{printable(name)} repeats in {printable(path)}, and no column orders its rows, so they are not "
+                "sequences. The notebooks need a table with one row per id: name it with --test. For sequences, name "
+                "the columns with --set group_column and --set order_column."
             )
             return
         twice = next(value for value, count in Counter(ids.present).items() if count > 1)
         yield (
-            f'{printable(path)} has several rows of the same {printable(name)}, such as "{printable(twice)}", at '
-            "which the notebooks stop: leave one row for each id."
+            f'{printable(path)} has several rows with the same {printable(name)}, such as "{printable(twice)}", and '
+            "the notebooks stop there. Keep one row per id."
         )
 
 
@@ -312,8 +311,8 @@ def _about_absent_ids(findings: Mapping[str, Finding], observations: Observation
     absent = next((value for value in sample_ids.present if value not in test_ids.distinct), None)
     if absent is not None and test.is_complete:
         yield (
-            f"{printable(test.path)} lacks ids that the sample submission asks for, such as "
-            f'"{printable(absent)}", at which inference stops: put their rows there, or name another table with --test.'
+            f"{printable(test.path)} lacks ids of the sample submission, such as "
+            f'"{printable(absent)}", and inference stops there. Add their rows, or name another table with --test.'
         )
 
 
@@ -361,6 +360,6 @@ def _other_parts(survey: Survey, observations: Observations) -> Iterator[str]:
     ]
     if len(parts) > 1:
         yield (
-            f"{printable(top)} has {len(parts)} tables with the columns of {printable(train.path)}, and the notebooks "
-            "train on that one alone: put them into one, and name it with --train."
+            f"{printable(top)} has {len(parts)} tables with the columns of {printable(train.path)}, but the notebooks "
+            "train only on that one. Join them into one table, and name it with --train."
         )

@@ -47,18 +47,18 @@ _UNREADABLE = {
     ".avi": "Videos",
     ".mov": "Videos",
     ".mp3": "mp3 files",
-    ".txt": "Texts in files of their own",
+    ".txt": "Separate text files",
     ".xls": "Excel files",
     ".xlsx": "Excel files",
 }
 _REMEDIES = {
     "mp3 files": "convert them to wav or ogg files in folders of the same names",
-    "Texts in files of their own": "put them into one table with the columns id, text and label",
+    "Separate text files": "put the texts into one table with the columns id, text and label",
     "Excel files": "save them as csv",
 }
 _FEWEST_TEXTS = 10  # fewer are notes
-_NAMED = 0.1  # of the values of a column, since both are samples
-_ATTACH = "and on Kaggle attach a dataset with these files and the competition's tables"
+_NAME_SHARE = 0.1  # of the values of a column, since both are samples
+_ATTACH = "and on Kaggle attach a dataset with the new files and the competition's tables"
 _FOR_EXAMPLES = TRAIN | TEST
 _BOX = re.compile(r"\[?\(?\s*-?[\d.]+(?:\s*,\s*|\s+)(?:-?[\d.]+(?:\s*,\s*|\s+)){2}-?[\d.]+\s*\)?\]?")
 _LABEL_AND_CONFIDENCE = re.compile(r"\S+ [01]?\.\d+( \S+ [01]?\.\d+)*")
@@ -78,7 +78,7 @@ def unsupported_files(survey: Survey) -> tuple[str, ...]:
     sentences = []
     if archive_paths:
         sentences.append(
-            f"{join_names(archive_paths)} cannot be unpacked here: put the files in it beside it, {_ATTACH}."
+            f"{join_names(archive_paths)} cannot be unpacked here. Extract the files into the same folder, {_ATTACH}."
         )
     counts_by_kind: dict[str, dict[str, int]] = defaultdict(dict)
     for folder in survey.folders:
@@ -87,12 +87,11 @@ def unsupported_files(survey: Survey) -> tuple[str, ...]:
     for kind, places in counts_by_kind.items():
         location, count = join_names(list(places)), sum(places.values())
         remedy = _REMEDIES.get(kind, "convert them to png images in folders of the same names")
-        sentences.append(f"{kind} cannot be read here, and there are {count:,} in {location}: {remedy}, {_ATTACH}.")
+        sentences.append(f"{kind} cannot be read; there are {count:,} in {location}. Remedy: {remedy}, {_ATTACH}.")
     damaged_folders = [folder.path or "the folder" for folder in survey.folders if _is_damaged(folder)]
     if damaged_folders:
         sentences.append(
-            f"Of the images or sounds in {join_names(damaged_folders)} none that was looked at can be "
-            "read: see whether they are "
+            f"No sampled image or sound in {join_names(damaged_folders)} can be read. Check whether the files are "
             "empty or damaged."
         )
     return tuple(sentences)
@@ -115,11 +114,11 @@ def check_that_files_can_be_read(survey: Survey, tables: Tables, files: ExampleF
     suffixes = [(folder, suffix) for folder in survey.folders for suffix in _unreadable_suffixes(folder)]
     stems = {stem(name) for folder, suffix in suffixes for name in folder.names if name.lower().endswith(suffix)}
     for column in tables.train.columns if stems else ():
-        if len(column.distinct & stems) > _NAMED * len(column.distinct):
+        if len(column.distinct & stems) > _NAME_SHARE * len(column.distinct):
             sentences = unsupported_files(survey)
             raise IntrospectionError(
-                f"{printable(column.name)} of {printable(tables.train.path)} names files that cannot be read. "
-                f"{' '.join(sentences)} --family tabular leaves them out."
+                f"{printable(column.name)} of {printable(tables.train.path)} names unreadable files. "
+                f"{' '.join(sentences)} To ignore these files, use --family tabular."
             )
 
 
@@ -151,8 +150,8 @@ def check_that_there_are_templates(observations: Observations, hints: Hints) -> 
     if boxes or answers:
         evidence = f"the cells of {boxes[0]} are boxes" if boxes else f"the sample submission has a column {answers[0]}"
         raise IntrospectionError(
-            f"This looks like object detection: {printable(evidence)}. No family of notebooks does that; if it is "
-            "something else, say what with --target and --target-kind."
+            f"This looks like object detection: {printable(evidence)}. Tandem has no notebooks for it. If it is "
+            "another task, set --target and --target-kind."
         )
 
 
@@ -173,16 +172,16 @@ def check_that_targets_can_be_learned(kind: TargetKind, observations: Observatio
     series = next(listed_cells, None)
     column = series or columns[0]
     if series is not None:
-        problem = "a list of numbers in each cell, one for each part of an example"
+        problem = "a list of numbers in each cell"
     elif len(columns) == 1 and train is not None and _is_passage(column, train):
         problem = "a passage of another column"
     elif kind is TargetKind.CLASS and len(columns) == 1 and _is_written(column):
-        problem = "another text in nearly every row, which would have to be written"
+        problem = "a different text in nearly every row, as in text generation"
     else:
         return
     raise IntrospectionError(
-        f'The target {printable(column.name)} is {problem} ("{printable(column.present[0][:_SHOWN])}"), and no family '
-        "of the kit learns that; name another target with --target, or say with --target-kind what it is."
+        f'The target {printable(column.name)} is {problem} ("{printable(column.present[0][:_SHOWN])}"), which no '
+        "family supports. Name another target with --target, or set the kind of target with --target-kind."
     )
 
 
@@ -200,9 +199,10 @@ def check_that_answers_can_be_written(kind: TargetKind, observations: Observatio
     is_rated = bool(cells) and all(map(_LABEL_AND_CONFIDENCE.fullmatch, cells))
     if is_rated and not labels & {confidence for cell in cells for confidence in cell.split()[1::2]}:
         raise IntrospectionError(
-            f'The cells of {printable(sample.path)}, such as "{printable(cells[0][:_SHOWN])}", are labels with a '
-            "confidence behind each, which no submission of the kit has: --submission top_k lists labels alone, and a "
-            "cell of your own, answers_of.py beside pair.toml, can write such ones in their place."
+            f'The cells of {printable(sample.path)}, such as "{printable(cells[0][:_SHOWN])}", are pairs of a label '
+            "and "
+            "a confidence. Tandem has no such submission. Use --submission top_k for labels without confidences. To "
+            "write the confidences too, add your own cell answers_of.py beside pair.toml."
         )
 
 
@@ -256,17 +256,16 @@ def check_that_there_are_data(survey: Survey, tables: Tables, files: ExampleFile
     """
     paths = [table.path for table in survey.tables] + [folder.path for folder in survey.folders if folder.path]
     if tables.train is None and files is None:
-        listing = f"only {join_names(paths)}" if paths else "no table, no images and no sounds"
-        verb = "were" if len(paths) > 1 else "was"
-        raise _no_data_error(f"to train on: {listing} {verb} seen", survey, remedy="name the table with --train")
+        listing = f"it has only {join_names(paths)}" if paths else "it has no table, no images and no sounds"
+        raise _no_data_error(f"no training data: {listing}", survey, remedy="Name the table with --train")
     is_served = survey.server is not None and files is not None
     if tables.test is None and not is_served and (files is None or not files.has_test):
         of_one = _table_of_one_example(survey, tables)
         if of_one and tables.sample is not None:
             raise IntrospectionError(
-                f"Each example that {printable(tables.sample.path)} asks about has a table of its own, such as "
-                f"{printable(of_one)}, which no family of the kit reads: put them into one table with a column of ids, "
-                "and name it with --test."
+                f"Each example in {printable(tables.sample.path)} has a separate table, such as {printable(of_one)}. "
+                "No family "
+                "can read such tables. Put all of them into one table with an id column, and name it with --test."
             )
         trained_on = tables.train.path if tables.train is not None else ""
         left = [path for path in paths if path != trained_on]
@@ -275,29 +274,30 @@ def check_that_there_are_data(survey: Survey, tables: Tables, files: ExampleFile
         file = _test_file(survey)
         if tables.sample is not None and file and {stem(file), file.rpartition("/")[2]} & set(sample_ids):
             raise IntrospectionError(
-                f"The test files, such as {printable(file)}, are called by the ids of {printable(tables.sample.path)}, "
-                f"but hardly any training example of {printable(trained_on)} has a file: put the missing files beside "
-                "those that are there, or name a table of these with --train."
+                f"The names of the test files, such as {printable(file)}, are the ids of "
+                f"{printable(tables.sample.path)}, "
+                f"but most training examples of {printable(trained_on)} have no file. Add the missing files, or name a "
+                "table of the examples with files with --train."
             )
         if tables.sample is not None and sample_ids and file:
             raise IntrospectionError(
                 f'The ids of {printable(tables.sample.path)}, such as "{printable(sample_ids[0])}", '
                 "are not the names of "
-                f"the test files, such as {printable(file)}: call these files, and those for training, by their ids, "
+                f"the test files, such as {printable(file)}. Rename the training and test files to their ids, "
                 "and on Kaggle attach a dataset with them and the competition's tables."
             )
-        listing, verb = join_names(left) or "nothing", "were" if len(left) > 1 else "was"
+        listing = join_names(left) or "nothing"
         raise _no_data_error(
-            f"to predict: beside what is trained on, {listing} {verb} seen",
+            f"no test data: beside the training data, it has {listing}",
             survey,
-            remedy="name the table of the test examples with --test",
+            remedy="Name the table of the test examples with --test",
         )
     required_tables = {"--train": tables.train, "--test": tables.test} if files is None else {}
     for flag, table in (required_tables | {"--sample": tables.sample}).items():
         if table is not None and not table.rows:
             raise IntrospectionError(
-                f"{printable(table.path)} has a header and no rows: put the competition's own file in its place, or "
-                f"name another with {flag}."
+                f"{printable(table.path)} has a header but no rows. Replace it with the competition's file, or "
+                f"name another table with {flag}."
             )
 
 
@@ -311,8 +311,8 @@ def check_that_rows_have_targets(kind: TargetKind, observations: Observations) -
     if missing and table is not None and len(observations.targets.columns[0].values) - missing < _FEWEST_ROWS:
         flag = "--labels" if table is observations.tables.labels else "--train"
         raise IntrospectionError(
-            f"{observations.unlabelled_in_words(kind)}, and Tandem trains on rows that have every target: fill in what "
-            f"is missing in a table beside it, and name that with {flag}."
+            f"{observations.unlabelled_in_words(kind)}, but training needs rows with all targets. Fill in the "
+            f"missing values in a copy of the table, and name the copy with {flag}."
         )
 
 
@@ -343,11 +343,11 @@ def check_decisions(survey: Survey, observations: Observations, findings: Findin
                 and name in (*observations.targets.names, findings["id_column"].value)
             ):
                 raise UnusableValueError(
-                    key=key, value=name, requirement="a column to learn from, neither the id nor a target"
+                    key=key, value=name, requirement="a feature column, neither the id nor a target"
                 )
     features, dropped_names = observations.features, findings.decided_list("drop_columns")
     if dropped_names and features is not None and {column.name for column in features.columns} <= set(dropped_names):
-        requirement = "fewer columns, as none would be left to learn from"
+        requirement = "fewer columns, since no feature column would remain"
         raise UnusableValueError(key="drop_columns", value=join_names(dropped_names), requirement=requirement)
 
 
@@ -364,14 +364,16 @@ def _check_against_labels(observations: Observations, findings: Findings) -> Non
     count = int(str(findings["class_count"].value)) if decision and "class_count" in findings else 0
     if observations.classes and count and (count < observations.classes or (is_whole and count > observations.classes)):
         raise UnusableValueError(
-            key="class_count", value=decision, requirement=f"{observations.classes}, as so many were seen"
+            key="class_count", value=decision, requirement=f"{observations.classes}, the number of classes in the data"
         )
 
 
 def _no_data_error(purpose: str, survey: Survey, *, remedy: str) -> IntrospectionError:
     sentences = unsupported_files(survey)
-    ending = f". {' '.join(sentences)}" if sentences else f"; {remedy}."
-    return IntrospectionError(" ".join((f"There is nothing {purpose}{ending}", *survey.notes[:_MOST_NOTES])))
+    ending = f". {' '.join(sentences)}" if sentences else f". {remedy}."
+    return IntrospectionError(
+        " ".join((f"The competition's folder has {purpose}{ending}", *survey.notes[:_MOST_NOTES]))
+    )
 
 
 def _test_file(survey: Survey) -> str:

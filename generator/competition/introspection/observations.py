@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from generator.competition.facts import Medium, TargetKind
 from generator.competition.introspection.evidence import (
     MASKS,
-    ONES,
+    ONE_WORDS,
     OUTPUTS,
     TEST,
     Findings,
@@ -159,7 +159,9 @@ def classes_seen(observations: Observations) -> set[str]:
     """The classes or labels that training examples have."""
     columns, separator = observations.targets.columns, observations.labels.separator
     if len(columns) > 1:
-        return {column.name for column in columns if any(value.strip().lower() in ONES for value in column.distinct)}
+        return {
+            column.name for column in columns if any(value.strip().lower() in ONE_WORDS for value in column.distinct)
+        }
     cells = [value for column in columns for value in column.distinct]
     split = {label.strip() for cell in cells for label in cell.split(separator)} if separator else set(cells)
     return split | set(observations.files.source.classes if observations.files is not None else ())

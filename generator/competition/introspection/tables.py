@@ -5,7 +5,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from generator.competition.introspection.evidence import (
-    CHECKED,
     LABELS,
     SAMPLE,
     TEST,
@@ -36,7 +35,7 @@ from generator.text import printable
 _ORDER = {"old": 0, "public": 1, "first": 1, "second": 2, "third": 3, "new": 50, "private": 90, "final": 91}
 _NUMBER = re.compile(r"\d+")
 _ALIKE = 0.8  # of the columns of two tables that are for the same
-_SOME, _NEARLY_ALL = 0.1, 0.9  # of the sampled ids
+_SOME_SHARE, _NEARLY_ALL = 0.1, 0.9  # of the sampled ids
 _MOST_COMPARED = 20
 _COLUMNS_COMPARED = 20
 _SHOWN = 4
@@ -80,14 +79,14 @@ def find_stage(survey: Survey, samples: Sequence[Table], tests: Sequence[Table])
             fits, key=lambda entry: (entry[0], _has_stage_of(sample, entry[1], samples), _stage_order(entry[1]))
         )
         best.append((fit, sample, test))
-    if max(fit for fit, _, _ in best) <= _SOME:
+    if max(fit for fit, _, _ in best) <= _SOME_SHARE:
         return None
     fitting = [pair for pair in best if pair[0] >= _NEARLY_ALL] or [max(best, key=lambda pair: pair[0])]
     _, sample, test = max(fitting, key=lambda pair: (_stage_order(pair[2]), _stage_order(pair[1])))
     alternatives = [
         (rival_test.path, rival_sample.path)
         for fit, rival_sample, rival_test in best
-        if rival_sample is not sample and fit > _SOME
+        if rival_sample is not sample and fit > _SOME_SHARE
     ]
     alternatives += [
         (rival_test.path, sample.path)
@@ -106,8 +105,8 @@ def warnings_of_stages(stage: TestStage | None, *, is_decided: bool) -> Iterator
     if stage.parts:
         tables = ", ".join(map(printable, stage.parts[:_SHOWN])) + (" …" if len(stage.parts) > _SHOWN else "")
         yield (
-            f"{printable(stage.sample)} asks for the rows of {len(stage.parts)} tables, {tables}, and the notebooks "
-            "read one, so that inference stops: put all of them into one table and name it with --test."
+            f"{printable(stage.sample)} has rows of {len(stage.parts)} tables, {tables}, but the notebooks "
+            "read one, so inference stops. Join all of them into one table, and name it with --test."
         )
     if stage.alternatives and not is_decided:
         test, sample = stage.alternatives[0]
@@ -115,7 +114,7 @@ def warnings_of_stages(stage: TestStage | None, *, is_decided: bool) -> Iterator
         choice = printable(stage.sample) if is_of_files else f"{printable(stage.test)} with {printable(stage.sample)}"
         flags = f"--sample {printable(sample)}" if is_of_files else f"--test {printable(test)}"
         flags += f" --sample {printable(sample)}" if sample != stage.sample and not is_of_files else ""
-        yield f"There are several stages of the test; {choice} is taken as the latest that fits, {flags} takes another."
+        yield f"The test has several stages. {choice} is used, the latest with matching ids. To use another: {flags}."
 
 
 def _stage_of_files(survey: Survey, samples: Sequence[Table]) -> TestStage | None:
@@ -124,7 +123,7 @@ def _stage_of_files(survey: Survey, samples: Sequence[Table]) -> TestStage | Non
     fitting = [
         sample
         for sample in samples
-        if sample.columns and len(sample.columns[0].distinct & names) > _SOME * len(sample.columns[0].distinct)
+        if sample.columns and len(sample.columns[0].distinct & names) > _SOME_SHARE * len(sample.columns[0].distinct)
     ]
     if len(fitting) < 2:  # noqa: PLR2004 - a choice
         return TestStage(fitting[0].path, "") if fitting else None
@@ -154,7 +153,7 @@ def _fit(sample: Table, test: Table) -> float:
     shares = [(len(ids.distinct & match.distinct) / len(ids.distinct), ids, match) for ids, match in pairs]
     share, ids, match = max(shares, key=lambda entry: entry[0])
     if not (sample.is_complete and test.is_complete):
-        return 1.0 if share > _SOME else 0.0  # the pieces that were sampled are the same only in part
+        return 1.0 if share > _SOME_SHARE else 0.0  # the pieces that were sampled are the same only in part
     if share < 1:
         return share * _NEARLY_ALL
     return 1.0 if len(ids.distinct) == len(match.distinct) else _NEARLY_ALL
@@ -240,7 +239,7 @@ def find_tables(survey: Survey, findings: Findings) -> Tables:
     trains = [weigh(table.path, _train_reasons(table, sample, test, most)) for table in rest]
     train = _role("train_table", trains, _TRAIN_NEEDS, survey, findings)
     if test is None and train is not None and _is_partly_labelled(train, sample):
-        evidence = f"the rows of {train.name} without a label are those that the sample submission asks for"
+        evidence = f"the rows of {train.name} without a label are the rows of the sample submission"
         findings.settle("test_table", train.path, evidence)
         test = train
     labels = _labels(survey, (sample, test, train), findings)
@@ -342,7 +341,7 @@ def _role(key: str, candidates: Sequence[Candidate], least: float, survey: Surve
     if fitting or key in overrides:
         path = findings.choose(key, fitting or [Candidate("", "", 0.0)])
     else:
-        path = findings.settle(key, "", "no table looks like it", Confidence.LIKELY)
+        path = findings.settle(key, "", "no table matches", Confidence.LIKELY)
     return survey.table(str(path))
 
 
@@ -358,23 +357,23 @@ def _sample_reasons(table: Table, survey: Survey) -> list[Reason]:
     beside = [column for column in table.columns if column is not key]
     is_filled = bool(beside) and all(len(column.distinct) <= 1 for column in beside)
     return [
-        Reason(name * bool(name_words & SAMPLE), "its name says so"),
+        Reason(name * bool(name_words & SAMPLE), "its name matches"),
         Reason(
             (2 if is_test else 1) * (same_ids is not None), f"its ids are those of {same_ids.name if same_ids else ''}"
         ),
-        Reason(2 * is_filled, "it is filled with placeholders"),
-        Reason(-4 * bool(name_words & (TRAIN | TEST)), "its name says otherwise"),
-        Reason(-1 * (len(table.columns) < 2), "it has one column only"),  # noqa: PLR2004 - an id alone says nothing
+        Reason(2 * is_filled, "it has only placeholder values"),
+        Reason(-4 * bool(name_words & (TRAIN | TEST)), "its name suggests another use"),
+        Reason(-1 * (len(table.columns) < 2), "it has only one column"),  # noqa: PLR2004 - an id alone says nothing
     ]
 
 
 def _test_reasons(table: Table, sample: Table | None) -> list[Reason]:
     name_words, around = split_words(stem(table.path)), split_words(table.path.rpartition("/")[0])
     reasons = [
-        Reason(4 * bool(name_words & TEST), "its name says so"),
-        Reason(2 * (bool(around & TEST) and not name_words & TRAIN), "it is in a folder of that name"),
-        Reason(-4 * bool(name_words & (TRAIN | LABELS | {"sample"})), "its name says otherwise"),
-        Reason(-2 * bool(name_words & VALIDATION or around & TRAIN), "it is for something else"),
+        Reason(4 * bool(name_words & TEST), "its name matches"),
+        Reason(2 * (bool(around & TEST) and not name_words & TRAIN), "the name of its folder matches"),
+        Reason(-4 * bool(name_words & (TRAIN | LABELS | {"sample"})), "its name suggests another use"),
+        Reason(-2 * bool(name_words & VALIDATION or around & TRAIN), "its name or folder suggests another use"),
     ]
     if sample is None:
         return reasons
@@ -383,8 +382,8 @@ def _test_reasons(table: Table, sample: Table | None) -> list[Reason]:
     return [
         *reasons,
         Reason(2.5 * has_its_ids, f"it has the ids of {sample.name}"),
-        Reason(1.5 * (has_its_ids and table.rows == sample.rows), f"it has as many rows, {table.rows:,}"),
-        Reason(-2 * (has_target(table, sample) and not name_words & TEST), "it has the target"),
+        Reason(1.5 * (has_its_ids and table.rows == sample.rows), f"it has the same number of rows, {table.rows:,}"),
+        Reason(-2 * (has_target(table, sample) and not name_words & TEST), "it has the target column"),
     ]
 
 
@@ -397,17 +396,16 @@ def _train_reasons(table: Table, sample: Table | None, test: Table | None, most:
     share_text = f"it shares {share:.0%} of the columns of {test.name}" if test is not None else ""
     has_labels = sample is not None and has_target(table, sample)
     return [
-        Reason(4 * bool(name_words & TRAIN), "its name says so"),
-        Reason(2 * (bool(around & TRAIN) and not name_words & TEST), "it is in a folder of that name"),
-        Reason(-4 * bool(name_words & (TEST | SAMPLE)), "its name says otherwise"),
-        Reason(-2 * bool(name_words & VALIDATION or around & (TEST | VALIDATION)), "it is for something else"),
-        Reason(-2 * ("y" in name_words), "its name says that it has labels only"),
+        Reason(4 * bool(name_words & TRAIN), "its name matches"),
+        Reason(2 * (bool(around & TRAIN) and not name_words & TEST), "the name of its folder matches"),
+        Reason(-4 * bool(name_words & (TEST | SAMPLE)), "its name suggests another use"),
         Reason(
-            1 * bool(name_words & CHECKED) - 1 * ("noisy" in name_words), "its name says that its labels were checked"
+            -2 * bool(name_words & VALIDATION or around & (TEST | VALIDATION)),
+            "its name or folder suggests another use",
         ),
         Reason(4 * share, share_text),
-        Reason(3 * has_labels, "it has what the sample submission asks for"),
-        Reason(0.5 * (bool(folder) and folder == beside), "it is beside the test table"),
+        Reason(3 * has_labels, "it has the columns of the sample submission"),
+        Reason(0.5 * (bool(folder) and folder == beside), "it is in the folder of the test table"),
         Reason(0.5 * (table.rows == most), f"it has the most rows, {table.rows:,}"),
     ]
 
@@ -434,7 +432,7 @@ def _labels(survey: Survey, roles: tuple[Table | None, ...], findings: Findings)
     sample, test, train = roles
     key = "labels_table"
     if train is None or key in findings.hints.overrides or _is_labelled(train, sample, test):
-        evidence = f"the labels are in {train.name}" if train is not None else "there is no table to train on"
+        evidence = f"the labels are in {train.name}" if train is not None else "there is no training table"
         return survey.table(findings.settle(key, "", evidence))
     candidates = [weigh(t.path, _labels_reasons(t, train, sample)) for t in _other_tables(survey, *roles)]
     return _role(key, candidates, _LABELS_NEED, survey, findings)
@@ -450,12 +448,12 @@ def _labels_reasons(table: Table, train: Table, sample: Table | None) -> list[Re
     name_words = split_words(stem(table.path))
     joint = next((column for column in table.columns[:_MOST_COLUMNS_COMPARED] if shares_values(column, train)), None)
     return [
-        Reason(2 * bool(name_words & LABELS), "its name says so"),
+        Reason(2 * bool(name_words & LABELS), "its name matches"),
         Reason(1 * bool(name_words & TRAIN), f"it is named like {train.name}"),
-        Reason(-4 * bool(name_words & (TEST | SAMPLE)), "its name says otherwise"),
-        Reason(3 * (sample is not None and has_target(table, sample)), "it has what the sample submission asks for"),
+        Reason(-4 * bool(name_words & (TEST | SAMPLE)), "its name suggests another use"),
+        Reason(3 * (sample is not None and has_target(table, sample)), "it has the columns of the sample submission"),
         Reason(2 * (joint is not None), f"its ids are those of {train.name}"),
-        Reason(1 * (joint is None and table.rows == train.rows), f"it has a row for each of {train.name}"),
+        Reason(1 * (joint is None and table.rows == train.rows), f"it has one row for each row of {train.name}"),
     ]
 
 

@@ -29,7 +29,7 @@ from generator.competition.survey.sources import suffix_of
 
 _MOSTLY = 0.9
 _ROWS_COMPARED, _NAMES_COMPARED = 500, 500
-_OFTEN, _SOME = 0.5, 0.02
+_FREQUENT_SHARE, _SOME_SHARE = 0.5, 0.02
 
 # What follows a name in the name of its file, and whether the name loses its own suffix before that.
 Ending = tuple[bool, str]
@@ -42,8 +42,10 @@ def endings_of(files: Sequence[str], names: Sequence[str]) -> tuple[Ending, ...]
         starts = [name[: len(name) - len(suffix_of(name))] if is_stem else name for name in compared_names]
         counts = Counter(ending for start in starts for ending in endings_behind(start, files))
         most = max(counts.values(), default=0)
-        if counts and most >= _SOME * len(compared_names):
-            return tuple((is_stem, ending) for ending, count in sorted(counts.items()) if count >= _OFTEN * most)
+        if counts and most >= _SOME_SHARE * len(compared_names):
+            return tuple(
+                (is_stem, ending) for ending, count in sorted(counts.items()) if count >= _FREQUENT_SHARE * most
+            )
     return ()
 
 

@@ -22,7 +22,7 @@ from generator.text import storable
 
 _SPACES = r"\s+"
 _LARGEST_INTEGER = 1 << 63
-_COMPRESSED: Mapping[str, Callable[[bytes], bytes]] = {
+_COMPRESSORS: Mapping[str, Callable[[bytes], bytes]] = {
     "gzip": partial(gzip.compress, mtime=0),
     "bz2": bz2.compress,
     "xz": lzma.compress,
@@ -45,7 +45,7 @@ def table_file(table: Table, cells: Mapping[str, Cells]) -> bytes:
     text = _write_csv(table, cells) if table.format is TableFormat.CSV else _json(table, cells)
     # What the encoding does not have cannot come from the original; it can from a cell that was put together.
     content = text.encode(table.encoding or "utf-8", errors="replace")
-    return _COMPRESSED[table.compression](content) if table.compression in _COMPRESSED else content
+    return _COMPRESSORS[table.compression](content) if table.compression in _COMPRESSORS else content
 
 
 def _write_csv(table: Table, cells: Mapping[str, Cells]) -> str:

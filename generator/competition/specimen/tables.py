@@ -42,7 +42,7 @@ from generator.competition.survey.sources import suffix_of
 
 
 _COLUMNS_COMPARED = 60
-_MOSTLY, _SOME = 0.5, 0.05
+_MOSTLY, _SOME_SHARE = 0.5, 0.05
 _MOST_ROWS_OF_AN_EXAMPLE = 10
 _PIXEL = re.compile(r"(\d{1,9})_(\d{1,9})")
 
@@ -203,7 +203,7 @@ def _link(table: Table, data: SyntheticData) -> tuple[Column, Examples, str] | N
         for form in ("", "stem", "suffixed"):
             in_train = _share(column, data.train, form, original.file_suffix)
             in_test = _share(column, data.test, form, original.file_suffix)
-            if in_train + in_test > (_SOME if is_named else _MOSTLY):
+            if in_train + in_test > (_SOME_SHARE if is_named else _MOSTLY):
                 return column, _sides(data, in_train, in_test), form
         if is_named and not table.is_complete:
             path_words = split_words(table.path)
@@ -224,7 +224,7 @@ def _in_form(name: str, form: str, suffix: str) -> str:
 
 
 def _sides(data: SyntheticData, in_train: float, in_test: float) -> Examples:
-    if in_train > _SOME and in_test > _SOME:
+    if in_train > _SOME_SHARE and in_test > _SOME_SHARE:
         train, test = data.train, data.test
         labels = ExampleLabels(
             {},

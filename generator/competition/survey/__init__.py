@@ -1,8 +1,8 @@
-"""A bounded look at the files of a competition: `survey_folder` on this disk, `survey_files` elsewhere.
+"""Survey the files of a competition within limits: `survey_folder` on this disk, `survey_files` elsewhere.
 
-In: files, wherever they are (`files`, `file_sources`), and their names (`listing`). Out: a `Survey` (`facts`): tables,
-folders of images and sounds, TFRecord files and an inference server, with notes on what could not be read. It only says
-what is there; `introspection` and `specimen` import it to make something of it.
+Input: files, local or remote, and their names (`sources`). Output: a `Survey` (`facts`): tables, folders of images and
+sounds, TFRecord files and an inference server, with notes on unreadable files. `introspection` and `specimen` interpret
+the survey.
 """
 
 from collections.abc import Sequence, Set
@@ -19,7 +19,7 @@ from generator.competition.survey.sources import (
     DiskFiles,
     Files,
     FileSource,
-    Mounted,
+    MountedFolder,
     SurveyLimits,
     list_directories,
     open_archives,
@@ -76,7 +76,7 @@ def survey_files(files: Files, directories: Sequence[Directory], notes: Sequence
             if suffix_of(name) == ".zip"
         ]
         archives, archive_notes = open_archives(stack, files, zip_paths)
-        mount = Mounted(files, _without_files(directories, {archive.path for archive in archives}))
+        mount = MountedFolder(files, _without_files(directories, {archive.path for archive in archives}))
         tables, folders, table_notes = _survey_sources([mount, *archives], files.limits)
     return Survey(
         tables=tuple(sorted(tables, key=lambda table: table.path)),

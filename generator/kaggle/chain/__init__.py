@@ -1,16 +1,16 @@
-"""The chain: push training, wait, verify, push inference, wait, submit, score; journalled, so that it can continue.
+"""The chain: push training, wait, verify, push inference, wait, submit, read the score. A journal lets it continue.
 
-    chain       the story, `push_pair` and `submit_pair`
-    plan        what a push does with the chains that there are, and what is checked before it
+    chain       all steps in order, `push_pair` and `submit_pair`
+    plan        decides what a push does with the existing chains, and checks the pair
     inputs      the kernels that a push sends, prepared from their folders
     versions    a kernel's version, pushed exactly once
-    session     the session of a version, awaited, and the files that it wrote
-    training    what a training left, verified
-    uploads     what the inference kernel reads: the hand-over, `wheels`
-    submission  what inference predicted, checked, submitted and scored
-    execution   pauses, tolerance, and the protocol that sends nothing twice
-    journal     lines with checksums, the state that they amount to, and the notebooks that were sent
-    errors      why a chain stops
+    session     waits for the session of a version, and reads its output
+    training    verifies the output of a training
+    uploads     uploads the inputs of inference: the hand-over, `wheels`
+    submission  checks the predictions, submits them, and waits for the score
+    execution   pauses, tolerance of errors, and the protocol that never sends a request twice
+    journal     lines with checksums, the state that results from them, and the notebooks that were sent
+    errors      the errors that stop a chain
 
 The names below are the face of the package, for `generator.cli`; the module of each is imported when it is first used,
 since `tandem push --help` needs few of them.

@@ -60,7 +60,7 @@ class StepFailedError(ChainError):
 class KernelUnfitError(ChainError):
     """Something in the folder of a kernel that Kaggle would refuse or misunderstand."""
 
-    def __init__(self, *, path: Path, problem: str, remedy: str = "Render it afresh with `tandem generate`.") -> None:
+    def __init__(self, *, path: Path, problem: str, remedy: str = "Render it again with `tandem generate`.") -> None:
         super().__init__(f"{printable(str(path))} cannot be pushed: {printable(problem)}. {printable(remedy)}")
 
     @classmethod
@@ -77,7 +77,7 @@ class KernelUnfitError(ChainError):
         hint = f" `tandem check {pair}` lists {remainder} more." if remainder else ""
         flags = " ".join(f"--allow {rule}" for rule in dict.fromkeys(finding.rule for finding in findings))
         is_final = any(finding.rule in always for finding in findings)
-        way = "" if is_final else f" If it is meant to be so, add {flags}."
+        way = "" if is_final else f" To push it anyway, add {flags}."
         return cls(path=first.place.path, problem=f"{problem} ({first.rule})", remedy=f"{first.remedy}{hint}{way}")
 
 
@@ -91,9 +91,9 @@ class JournalDamagedError(JournalError):
     def __init__(self, *, path: Path, pair: str, line: int, problem: str) -> None:
         command = f"tandem push {printable(pair)}"
         super().__init__(
-            f"{printable(str(path))} is damaged in line {line}: {problem}. What the chain did from there on is not "
-            f"known, and nothing is sent that could be sent twice. `{command} --repair` goes on from the lines before "
-            f"it, with what Kaggle says was done (with the same --to); `{command} --restart` begins a new chain."
+            f"{printable(str(path))} is damaged in line {line}: {problem}. The later steps of the chain are "
+            f"unknown, so nothing was sent. `{command} --repair` (with the same --to) continues from the lines before "
+            f"it, and asks Kaggle which steps are done. `{command} --restart` starts a new chain."
         )
         self.line = line
 
@@ -103,9 +103,9 @@ class EditedOnKaggleError(ChainError):
 
     def __init__(self, *, subject: str, edits: str, notebook: Path, page: str, command: str) -> None:
         super().__init__(
-            f"{printable(subject)} on Kaggle was not pushed from this pair, and a push would go over "
-            f"it ({edits}): look "
-            f"at {printable(page)}, bring what is to be kept into {printable(str(notebook))}, and push with "
+            f"{printable(subject)} on Kaggle was not pushed from this pair, and a push would replace "
+            f"it ({edits}). Look "
+            f"at {printable(page)}, copy the edits to keep into {printable(str(notebook))}, and push with "
             f"`{command} --over-edits`."
         )
 
@@ -115,7 +115,7 @@ class NotAcceptedError(ChainError):
 
     def __init__(self, *, subject: str, attempts: int, last: str) -> None:
         super().__init__(
-            f"Kaggle did not take {printable(subject)} in {attempts} attempts; the last answer was: {printable(last)} "
+            f"Kaggle did not accept {printable(subject)} in {attempts} attempts. The last response: {printable(last)} "
             f"Nothing is lost: the same command continues."
         )
 
@@ -176,7 +176,7 @@ class HandOverUnfitError(StepError):
     """Inference would refuse it."""
 
     def __init__(self, *, problem: str, remedy: str) -> None:
-        super().__init__(f"What training handed over cannot be used: {printable(problem)}. {remedy}")
+        super().__init__(f"The hand-over of the training cannot be used: {printable(problem)}. {remedy}")
 
 
 class UnfinishedError(HandOverUnfitError):
@@ -190,7 +190,7 @@ class OutputMissingError(StepError):
 
     def __init__(self, *, role: str, names: str, url: str) -> None:
         super().__init__(
-            f"The {role} session ended well, but its output has no {printable(names)}. Look at {printable(url)}."
+            f"The {role} session was successful, but its output has no {printable(names)}. Look at {printable(url)}."
         )
 
 

@@ -15,8 +15,9 @@ from generator.errors import TandemError
 from generator.files import writing
 from generator.kaggle.chain.errors import NotAcceptedError, StepError, WaitedInVainError
 from generator.kaggle.chain.journal import (
+    AnnouncedSubmission,
     AnnouncedUpload,
-    Begun,
+    ChainSetup,
     ChainState,
     ChainStep,
     EntryKind,
@@ -25,7 +26,6 @@ from generator.kaggle.chain.journal import (
     Journal,
     Listener,
     Push,
-    Submitted,
     replay_journal,
     state_in,
 )
@@ -263,7 +263,7 @@ class Poll:
         asleep = (self.clock.now() - wall).total_seconds() - (self.clock.monotonic() - monotonic)
         if asleep > _ASLEEP_SECONDS:
             self.hurry()
-            self.tell("This machine was asleep; looking again.")
+            self.tell("This machine was asleep. Checking again.")
             self._trouble = None
 
     def hurry(self) -> None:
@@ -287,7 +287,7 @@ class Poll:
         if isinstance(error, _SILENCE):
             return "silent", self.policy.silent, "Check the connection."
         if isinstance(error, SessionLimitError):
-            return "crowded", self.policy.busy_timeout, "Sessions of this account have to end first."
+            return "crowded", self.policy.busy_timeout, "Wait for other sessions of this account to end."
         if self.is_new and isinstance(error, NotFoundError):
             return "missing", self.policy.missing, "If it is not there, push it again with --from."
         if self.is_new and isinstance(error, ForbiddenError | CredentialsError):
@@ -328,7 +328,7 @@ class ChainExecution:
         self._entries = list(journal.entries())
 
     @property
-    def setup(self) -> Begun:
+    def setup(self) -> ChainSetup:
         """The decisions that the chain began with."""
         assert self.state.setup is not None  # noqa: S101 - the first line of every journal
         return self.state.setup
@@ -431,10 +431,10 @@ class ChainResult:
 # what is needed to recognise it; only what Kaggle is known not to have is sent again.
 
 
-Announced = TypeVar("Announced", Push, Submitted, AnnouncedUpload)
+Announcement = TypeVar("Announcement", Push, AnnouncedSubmission, AnnouncedUpload)
 
 
-class ExactlyOnce(ABC, Generic[Announced]):
+class ExactlyOnce(ABC, Generic[Announcement]):
     """Something that Kaggle is to make exactly once, whatever happens to the answer.
 
     Args:
@@ -453,7 +453,7 @@ class ExactlyOnce(ABC, Generic[Announced]):
         self._key: dict[str, str] = {}  # the fields by which that line says what was announced
         self._last = ""
 
-    def execute(self) -> Announced:
+    def execute(self) -> Announcement:
         """Makes it, or finds what an earlier attempt made.
 
         Raises:
@@ -475,7 +475,7 @@ class ExactlyOnce(ABC, Generic[Announced]):
 
     @property
     @abstractmethod
-    def _current(self) -> Announced | None:
+    def _current(self) -> Announcement | None:
         """The journal's knowledge of it: announced, or made as well; None before."""
 
     @abstractmethod
@@ -512,7 +512,7 @@ class ExactlyOnce(ABC, Generic[Announced]):
                 # Waits where waiting helps; what does not pass is raised again.
                 self._poll.tolerate(error)
                 return True
-            self._chain.tell(self._step, f"{error.message} Looking whether the {self._noun} was taken.")
+            self._chain.tell(self._step, f"{error.message} Checking whether Kaggle received the {self._noun}.")
             if self._check_outcome():
                 return True
             if not error.outcome_unknown:

@@ -134,7 +134,7 @@ def prepare(folder: PairFolder, role: Role, *, verify: bool = True, allow: Colle
     _refuse_errors(check, pair=folder.name)
     metadata, notebook, path = kernel.metadata or JsonObject(), kernel.notebook, kernel.code.path
     if not notebook:
-        raise KernelUnfitError(path=path, problem="it is no notebook")
+        raise KernelUnfitError(path=path, problem="it is not a notebook")
     if not all(metadata.text("id").partition("/")) or not metadata.text("title"):
         raise KernelUnfitError(path=kernel.metadata_path or path, problem="it has no id OWNER/SLUG, or no title")
     parameters = _parameters(notebook, path)

@@ -128,7 +128,7 @@ def _download(name: str, python: str, folder: Path) -> Path:
     if not files:
         raise ChainError(
             f"There is no wheel of {printable(name)} for Python {python} on Linux: {printable(answer)} "
-            "Do without that import in the inference notebook, or attach it as a dataset by hand."
+            "Remove that import from the inference notebook, or attach it as a dataset by hand."
         )
     return next(iter(set(files) - before), files[-1])
 

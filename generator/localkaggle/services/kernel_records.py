@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 from generator.accelerators import Accelerator, AcceleratorKind, catalog
 from generator.errors import LocalKaggleError
-from generator.localkaggle.hosting import Hosted
+from generator.localkaggle.hosting import HostedCompetition
 from generator.localkaggle.rpc import ApiCall, ApiError, Fields, Methods, as_wire
 from generator.localkaggle.services.files import ServiceContext
 from generator.localkaggle.services.items import Datasets, Models
@@ -445,7 +445,7 @@ MissingSources = Mapping[str, tuple[str, ...]]
 class Sources:
     """What knows the folders behind the names in a kernel's metadata."""
 
-    competitions: Mapping[str, Hosted]
+    competitions: Mapping[str, HostedCompetition]
     datasets: Datasets
     models: Models
 

@@ -6,7 +6,7 @@ from typing import Any
 from starlette.responses import JSONResponse, Response
 
 from generator.localkaggle.endpoints import file_response
-from generator.localkaggle.rpc import ApiError, Fields, Stored
+from generator.localkaggle.rpc import ApiError, Fields, StoredFile
 from generator.localkaggle.services.kernel_records import (
     TITLE_LENGTHS,
     KernelRecord,
@@ -140,7 +140,7 @@ def output_file(page: PageRequest, owner: str, kernel: str, file: str) -> Respon
     if listed_file is None:
         raise ApiError(404, "There is no such file in the output.")
     try:
-        return file_response(Stored(listed_file.path, listed_file.name, below=listed_file.below))
+        return file_response(StoredFile(listed_file.path, listed_file.name, below=listed_file.below))
     except OSError as error:
         raise ApiError(404, "This file of the output cannot be read.") from error
 
@@ -150,7 +150,7 @@ def output_archive(page: PageRequest, owner: str, kernel: str) -> Response:
     record = open_view(page, owner, kernel).session.record
     if record is None or not record.is_over:
         raise ApiError(404, "This version has no output.")
-    return file_response(Stored(page.kernels.outputs.archive(record), f"{kernel}.zip", "application/zip"))
+    return file_response(StoredFile(page.kernels.outputs.archive(record), f"{kernel}.zip", "application/zip"))
 
 
 def versions(page: PageRequest, owner: str, kernel: str) -> Response:

@@ -42,7 +42,7 @@ from generator.run.notebook_html import markdown_html
 
 
 API = "competitions.CompetitionApiService"
-_FORBIDDEN = 403
+_FORBIDDEN_CODE = 403
 _FIRST_PAGES = ("description", "overview", "evaluation")
 
 
@@ -61,7 +61,7 @@ def limits(page: PageRequest, slug: str) -> Fields | None:
     try:
         return page.call(f"{API}/GetSubmissionLimits", competitionName=slug)
     except ApiError as error:
-        if error.status == _FORBIDDEN:
+        if error.status == _FORBIDDEN_CODE:
             return None
         raise
 
@@ -402,7 +402,7 @@ def _submit_form(page: PageRequest, view: KernelView, *, slug: str, problem: str
 
 
 _HEADINGS = {403: "You may not see this", 404: "There is nothing here", 405: "This is not how it is asked for"}
-_UNROUTED = {
+_ROUTE_HINTS = {
     404: "The address may have been mistyped, or what was here is gone.",
     405: "Follow a link or press a button of one of the pages.",
 }
@@ -459,7 +459,7 @@ def answer_page(answer: Callable[..., Response], page_request: PageRequest) -> R
 
 def error_page(request: Request, status: int) -> Response:
     """The page where no route answers a request."""
-    return _refusal(PageRequest(server_state(request).local_kaggle, request), ApiError(status, _UNROUTED[status]))
+    return _refusal(PageRequest(server_state(request).local_kaggle, request), ApiError(status, _ROUTE_HINTS[status]))
 
 
 def _refusal(page_request: PageRequest, error: ApiError) -> Response:

@@ -19,7 +19,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from generator.accelerators import AcceleratorKind, catalog
-from generator.kit_files import SHARED, PageTemplates
+from generator.kit_files import SHARED_FOLDER, PageTemplates
 from generator.localkaggle.endpoints import BASE, CALLER
 from generator.localkaggle.local_kaggle import LocalKaggle
 from generator.localkaggle.protocol import LARGEST_FORM
@@ -123,7 +123,7 @@ def static_files() -> Mapping[str, StaticFile]:
             continue
         body = path.read_bytes()
         if path.name == "pages.css":
-            body += (SHARED / "findings.css").read_bytes() + code_styles().encode()
+            body += (SHARED_FOLDER / "findings.css").read_bytes() + code_styles().encode()
         files[path.name] = StaticFile(body, _STATIC_TYPES[path.suffix], hashlib.sha256(body).hexdigest()[:12])
     return files
 
@@ -186,7 +186,7 @@ MOST_FILES = 500
 
 _MOST_FIELDS = 2_000
 _LISTED_AT_ONCE, _MOST_LISTINGS = 200, 25
-_REFUSED = 422
+_REFUSAL_CODE = 422
 
 
 @dataclass(frozen=True)
@@ -295,7 +295,7 @@ class PageRequest:
             **values: What the template shows; with `moves` the page looks again by itself.
         """
         common = {"account": self.account, "here": section, "now": self.now, "moves": False, "problem": problem}
-        return render_page(template, {**common, **values}, status=_REFUSED if problem else status)
+        return render_page(template, {**common, **values}, status=_REFUSAL_CODE if problem else status)
 
 
 def redirect(address: str) -> Response:
