@@ -1,14 +1,14 @@
-"""Checking notebooks and their metadata before they cost quota.
+"""Check notebooks and their metadata before they use quota.
 
-In: a pair, a kernel's folder, or a notebook. Out: findings, each with its rule, place and remedy.
+Input: a pair, a kernel's folder, or a notebook. Output: findings, each with its rule, location and remedy.
 
-    checking      every rule on every kernel, and safe fixes
-    source        what a path or a pair leads to: kernels, their metadata, and the Python in their cells
-    code          the one model of a notebook's code: syntax trees, what names stand for, constant values
-    environment   what a session on Kaggle has, and the branches that it never reaches
-    compiled, tpu what the code does on a TPU
-    rules/        the rules, a module a theme
-    findings      findings and rules, what is ignored, baselines, SARIF
+    checking      runs every rule on every kernel, and applies safe fixes
+    source        finds the kernels of a path or a pair, their metadata, and the Python in their cells
+    code          models a notebook's code: syntax trees, bindings of names, constant values
+    environment   describes a session on Kaggle, and the branches that it never reaches
+    compiled, tpu analyse the code that runs on a TPU
+    rules/        the rules, one module for each subject
+    findings      findings, ignored findings, baselines, SARIF
 
-`kaggle` checks before a push, and `cli` prints the findings. The package runs nothing.
+`kaggle` checks before a push, and `cli` prints the findings. The package executes no notebook.
 """

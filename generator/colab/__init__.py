@@ -1,18 +1,18 @@
-"""Training on Colab by Google's own command line, `colab` of the package google-colab-cli.
+"""Train a pair on Colab with Google's command line, `colab` of the package google-colab-cli.
 
-In goes a pair that was rendered for Colab and the machine that it is to have; out come the results of training in the
-pair's output folder, as `tandem run` leaves them, and a receipt:
+Input: a pair rendered for Colab, and the type of machine. Output: the results of training in the pair's output folder,
+with the layout of `tandem run`, and a receipt:
 
-    training         the story: rent, look, send, execute, fetch, give back
-    ├── options      what the command asks for, checked as far as it can be here
-    ├── machines     what can be asked for, and what a device is
-    ├── rental       one machine from before it is asked for until it is known to be gone
-    │   ├── command_line    Google's program as a child process, within a time limit
-    │   └── receipt         what was asked for and got, on the disk before and after every step
-    ├── transfer     folders to the machine and back, in pieces with checksums
-    ├── sent_notebook       the notebook as it is sent, and what came of it
+    training         all steps: rent, inspect, send, execute, fetch, release
+    ├── options      the options of the command, with local checks
+    ├── machines     the types of machines and devices
+    ├── rental       one machine, from before the request until its release is confirmed
+    │   ├── command_line    Google's program as a child process, with a time limit
+    │   └── receipt         the requested and the assigned machine, written to disk before and after every step
+    ├── transfer     copies folders to the machine and back, in chunks with checksums
+    ├── sent_notebook       the notebook that is sent, and its result
     └── remote       programs that run there
 
-Only `cli` imports it. It knows nothing of Kaggle: a `KaggleLogin` comes in, and what is trained goes to Kaggle by
-`tandem push`. Errors are in `errors`.
+Only `cli` imports it. It does not call Kaggle: it receives a `KaggleLogin`, and `tandem push` uploads the trained model.
+Errors are in `errors`.
 """

@@ -1,7 +1,7 @@
-"""Competitions: what is known of them, what the kit makes of them, and how they are scored.
+"""Competitions: read their files, infer their task, check and score their submissions.
 
-`tables` reads files; `survey` looks at a competition's files, `introspection` makes a task of what it saw, `specimen`
-writes synthetic data like them; `tfrecord` reads and writes for both. `submission` checks, `scoring` and
-`metrics` score; `builtin` has the kit's own competitions. `facts` and `schema` say what a task is, with `value_forms`.
-Everything else in the kit may import these, and they import none of it.
+`tables` reads files. `survey` samples a competition's files, `introspection` infers the task from the survey, and
+`specimen` writes synthetic data with the same layout; `tfrecord` reads and writes records for both. `submission` checks
+a submission, `scoring` and `metrics` score it. `builtin` has the built-in competitions. `facts`, `schema` and
+`value_forms` define a task. All other packages may import these, and they import no other package.
 """

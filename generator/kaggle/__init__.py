@@ -1,13 +1,13 @@
-"""Kaggle itself: the gateway to its API, the data of competitions, and the chain that carries a pair to a score.
+"""The client of Kaggle: its API, the data of competitions, and the chain that pushes a pair and submits its predictions.
 
-    connect            an account at the real Kaggle or at the local one, with its `credentials`
+    connect            a connection to the real Kaggle or a local one, with its `credentials`
     gateway            `Kaggle`: kernels, competitions, datasets and models
-    client             one call of the API, and files sent and fetched
-    transport          HTTP with bounds, retries, and the errors that answers stand for
-    sdk, api_types     Kaggle's own typed messages, and ours
-    errors             what can go wrong, and guards for names, addresses and texts
-    competition_data   a competition's files, surveyed where they are or downloaded
-    chain/, receipt    push, wait, verify, submit; and the record of it
+    client             one call of the API, uploads and downloads
+    transport          HTTP with limits, retries, and an error for each error response
+    sdk, api_types     the typed messages of Kaggle's SDK, and ours
+    errors             errors, and checks of names, addresses and texts
+    competition_data   a competition's files, surveyed remotely or downloaded
+    chain/, receipt    push, wait, verify, submit; and the record of these steps
 
-Imported by `generator.cli` alone.
+Only `generator.cli` imports it.
 """

@@ -1,11 +1,11 @@
-"""A Kaggle on this machine: its API, its sessions, its scores and its pages, on loopback.
+"""A local Kaggle server on loopback: Kaggle's API, sessions, scores and web pages.
 
     server          the socket and the application
-    endpoints       authentication, the API's methods, files, logs; `protocol` bounds what clients send
-    web/            the pages for people
-    local_kaggle    the services put together: `services/`, tables of methods that know nothing of HTTP
-    rpc             a call and its answers; `storage` keeps what is known
+    endpoints       authentication, the API's methods, files, logs; `protocol` limits the requests of clients
+    web/            the pages for users
+    local_kaggle    combines the services of `services/`, tables of methods without HTTP
+    rpc             a call and its responses; `storage` saves the state
     hosting         competitions, their files and hidden answers
 
-Sessions run in the sandbox of `generator.sessions`. Imported by `generator.cli` alone.
+Sessions run in the sandbox of `generator.sessions`. Only `generator.cli` imports it.
 """

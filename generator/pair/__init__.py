@@ -1,16 +1,16 @@
-"""Pairs of notebooks: their choices, their rendering, and the folder they live in.
+"""Pairs of notebooks: their choices, their rendering, and their folder.
 
-In goes a competition with the user's options, out come two notebooks with their metadata and a `pair.toml`.
+Input: a competition and the user's options. Output: two notebooks with their metadata, and a `pair.toml`.
 
-    generation   the story: facts, proposal, choices, files; and the reference pairs of a workspace
-    choices      who chose what, which choice prevails, and the file of them
-    spec         all that templates are told
-    rendering    from a specification to the files of both kernels
-    cells        parts joined into cells, shared cells, the user's own cells
+    generation   all steps: facts, proposal, choices, files; and the reference pairs of a workspace
+    choices      the origin of each choice, their precedence, and the file `pair.toml`
+    spec         all values that templates can use
+    rendering    renders a specification to the files of both kernels
+    cells        joins parts into cells; shared cells, the user's own cells
     notebook     cells, parameters, the percent format
-    folder       edits kept, all files written or none
-    data         the competition's files where notebooks look for them
-    handover     what training says of itself
+    folder       keeps edits, and writes all files or none
+    data         puts the competition's files where the notebooks read them
+    handover     the record that training writes for inference
     workspace    folders and names
 
 `run`, `check`, `kaggle` and `cli` import it; it imports `competition` and `accelerators`.

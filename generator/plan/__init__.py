@@ -1,4 +1,4 @@
-"""The plan of a training: its input measured, its step compiled, accelerators compared."""
+"""Plan a training: measure its input, compile its step, compare accelerators."""
 
 import math
 import os

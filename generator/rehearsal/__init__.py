@@ -1,8 +1,8 @@
-"""Rehearsing a pair under the conditions that it will meet on Kaggle: eight devices, and a hidden test.
+"""Rehearse a pair under the conditions of Kaggle: train on eight devices, and infer on hidden tests.
 
-    rehearsal     train, look, infer on one hidden test after the other, write the record and the page
-    sessions      the notebooks in sandboxed sessions, watched
-    hidden_test   the test of a competition read, varied, and written again
+    rehearsal     trains, verifies, infers on one hidden test after the other, and writes the record and the page
+    sessions      runs and monitors the notebooks in sandboxed sessions
+    hidden_test   reads the test of a competition, varies it, and writes it again
 
-Only `cli` imports it. It runs notebooks by `generator.sessions`.
+Only `cli` imports it. It runs notebooks with `generator.sessions`.
 """

@@ -1,11 +1,11 @@
-"""Running a pair on this machine, under the conditions that it will meet on Kaggle.
+"""Run a pair on this machine under the conditions of Kaggle.
 
-    pair_run        train, hand over, infer, validate, score, report
-    engine          one notebook, executed by papermill; `execution` has its data, events and errors
-    kernel          the process of a notebook, apart from the user's Jupyter
-    input_mounts    the inputs, where Kaggle would mount them
-    output_folder   what a run writes, and what is kept of the run before
-    report          the page; `notebook_html` makes what strangers wrote safe to show
+    pair_run        trains, hands over, infers, validates, scores, reports
+    engine          executes one notebook with papermill; `execution` has its data, events and errors
+    kernel          the process of a notebook, separate from the user's Jupyter
+    input_mounts    mounts the inputs as Kaggle does
+    output_folder   the outputs of a run, and the kept outputs of the previous run
+    report          the report page; `notebook_html` sanitizes untrusted HTML
 
-`cli` imports it, `sessions` runs on the same engine, and `localkaggle` shows notebooks likewise.
+`cli` imports it. `sessions` uses the same engine, and `localkaggle` the same HTML of notebooks.
 """

@@ -1,8 +1,8 @@
-"""Sessions like Kaggle's: a notebook goes in by a `SessionOrder`, a log, an output and a `SessionEnd` come out.
+"""Sessions like Kaggle's. Input: a notebook in a `SessionOrder`. Output: a log, the output files and a `SessionEnd`.
 
-    notebook_runner   the queue, a worker process watched from outside, its limits and its log
-    sandbox           what keeps it apart: bubblewrap where it works, else plain processes
-    worker            the process inside: papermill, by the engine of `tandem run`
+    notebook_runner   the queue; a worker process, monitored from outside; its limits and its log
+    sandbox           isolates the worker: with bubblewrap if it works, otherwise as a plain process
+    worker            the process inside: papermill, with the engine of `tandem run`
 
-`localkaggle` runs in them what is pushed to it, `rehearsal` a pair.
+`localkaggle` runs pushed notebooks in sessions, `rehearsal` the notebooks of a pair.
 """

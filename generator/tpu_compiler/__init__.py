@@ -1,14 +1,14 @@
-"""The TPU compiler's word on a notebook, without a TPU: what its steps cost, and what the compiler refuses.
+"""Compile the training steps of a notebook for a TPU without a TPU: their costs, and the compiler's errors.
 
-In goes a notebook with a folder of inputs, out comes a `CompileReport` of plain data:
+Input: a notebook and a folder of inputs. Output: a `CompileReport` of plain data:
 
     from generator.tpu_compiler.compilation import CompileOptions, compile_steps, pair_notebook
 
     target = pair_notebook(workspace, "titanic")            # or NotebookTarget(path, mounts)
     report = compile_steps(target, CompileOptions(topology="v5e:2x4", batch_per_core=128), progress=print)
 
-    compilation   the story: what is cached, or a process of its own, within a time limit
-    report        the data that comes out, assembled from the worker's events
-    worker/       the process, which nobody imports: it runs the notebook on 8 virtual devices, and gives every step to
-                  the compiler in place of running it
+    compilation   returns a cached report, or compiles in a separate process with a time limit
+    report        the report, assembled from the worker's events
+    worker/       the process: it runs the notebook on 8 virtual devices, and compiles every step instead of running it.
+                  No package imports it.
 """

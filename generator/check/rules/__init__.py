@@ -1,4 +1,4 @@
-"""The rules, a module a theme: functions that `rule` or `tpu_rule` decorates. `RULES` has them all, by their ids."""
+"""The rules of `tandem check`: functions decorated with `rule` or `tpu_rule`. `RULES` has all of them, sorted by id."""
 
 from importlib import import_module
 from pkgutil import iter_modules

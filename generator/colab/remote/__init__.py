@@ -1,10 +1,10 @@
-"""Programs that run on the machine at Colab: each is sent as text with a call of its `main`, and answers in one line.
+"""Programs that run on the machine at Colab. Each is sent as text with a call of its `main`, and prints one line.
 
-    prepare    starts what gives the machine back if nobody listens any more, and looks what the machine is
-    unpack     puts what was sent in pieces where it belongs
-    pack       makes pieces of what is to be fetched; here, of what is to be sent
+    prepare    starts a watchdog that releases the machine after a lost connection, and inspects the machine
+    unpack     joins the chunks that were sent, and writes the files
+    pack       splits files into chunks, there for fetching and here for sending
 
-They import nothing of the kit, which is not there; `generator.colab.rental` and `rental` send them.
+They import no module of the kit, which is not installed there. `generator.colab.rental` sends them.
 """
 
 from pathlib import Path
@@ -14,6 +14,6 @@ ANSWER = "TANDEM-ANSWER "
 
 
 def program(name: str, /, **arguments: Any) -> str:
-    """The text of a program with its call."""
+    """Return the source of a program with the call of its `main`."""
     source = Path(__file__).with_name(f"{name}.py").read_text(encoding="utf-8")
     return f"{source}\n\nprint({ANSWER!r} + json.dumps(main({arguments!r})), flush=True)\n"

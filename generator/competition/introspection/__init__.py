@@ -1,18 +1,18 @@
-"""A survey interpreted as a task: what the files mean, why, and what else they could mean.
+"""Infer a task from a survey: every value with its evidence, its confidence and its alternatives.
 
-`read_task` takes a `Survey` and `Hints`, and asks one question after the other; each answer is a `Finding`.
+`read_task` takes a `Survey` and `Hints`, and answers one question after the other. Each answer is a `Finding`.
 
-    evidence      candidates, weights, statistics of columns, and the words that people name files with
-    tables, ids   which table is for what, and the columns that identify rows
+    evidence      candidates, weights, statistics of columns, and the usual words in file names
+    tables, ids   the role of each table, and the columns that identify rows
     files         the files, records or pixels of the examples, and where their labels are
     targets       the metric, and the columns with the training labels
     features      the columns of an example and their types
-    target_kind   what kind of value is predicted
+    target_kind   the kind of value to predict
     task_kind     family, submission, folds, training budget
-    row_format    the format of the tables, and ids that are put together
-    limits        what is refused, and what is warned of
+    row_format    the format of the tables, and ids composed of several columns
+    limits        errors for unsupported competitions, and warnings
 
-`pair` asks for tasks, and `specimen` uses the same names of files and columns.
+`pair` calls `read_task`. `specimen` uses the same names of files and columns.
 """
 
 from generator.competition.facts import TargetKind

@@ -1,4 +1,4 @@
-"""A miniature synthetic copy of a competition's data, from what is known of it: `write_specimen`."""
+"""Write a small synthetic copy of a competition's data: `write_specimen`."""
 
 import hashlib
 import json

@@ -1,8 +1,8 @@
-"""A bounded look at the files of a competition: `survey_folder` on this disk, `survey_files` elsewhere.
+"""Survey the files of a competition within limits: `survey_folder` on this disk, `survey_files` elsewhere.
 
 In: files, wherever they are (`files`, `file_sources`), and their names (`listing`). Out: a `Survey` (`facts`): tables,
-folders of images and sounds, TFRecord files and an inference server, with notes on what could not be read. It only says
-what is there; `introspection` and `specimen` import it to make something of it.
+folders of images and sounds, TFRecord files and an inference server, with notes on files that could not be read. It only
+describes the files; `introspection` and `specimen` interpret them.
 """
 
 from collections.abc import Sequence, Set

@@ -1,7 +1,7 @@
-"""The API of Kaggle as tables of methods: each a function from a `Call` to an answer, which knows nothing of HTTP.
+"""The API of Kaggle as tables of methods. Each method is a function from a `Call` to a response, without HTTP.
 
-kernels          pushed, queued, run, looked at; `kernel_records` keeps them, and accounts
+kernels          push, queue, run and show kernels; `kernel_records` saves them, and accounts
 competitions     data, submissions, leaderboards
-items            datasets and models, two faces of the same `versions`
+items            datasets and models, both based on `versions`
 files            uploads, archives and listings
 """
