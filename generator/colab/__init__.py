@@ -13,6 +13,6 @@ with the layout of `tandem run`, and a receipt:
     ├── sent_notebook       the notebook that is sent, and its result
     └── remote       programs that run there
 
-Only `cli` imports it. It does not call Kaggle: it receives a `KaggleLogin`, and `tandem push` uploads the trained model.
-Errors are in `errors`.
+Only `cli` imports it. It does not call Kaggle: it receives a `KaggleLogin`, and `tandem push` uploads the trained
+model. Errors are in `errors`.
 """

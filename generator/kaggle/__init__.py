@@ -1,4 +1,4 @@
-"""The client of Kaggle: its API, the data of competitions, and the chain that pushes a pair and submits its predictions.
+"""The client of Kaggle: its API, the data of competitions, and the chain that pushes a pair and submits.
 
     connect            a connection to the real Kaggle or a local one, with its `credentials`
     gateway            `Kaggle`: kernels, competitions, datasets and models

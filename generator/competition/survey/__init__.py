@@ -1,8 +1,8 @@
 """Survey the files of a competition within limits: `survey_folder` on this disk, `survey_files` elsewhere.
 
-In: files, wherever they are (`files`, `file_sources`), and their names (`listing`). Out: a `Survey` (`facts`): tables,
-folders of images and sounds, TFRecord files and an inference server, with notes on files that could not be read. It only
-describes the files; `introspection` and `specimen` interpret them.
+Input: files, local or remote, and their names (`sources`). Output: a `Survey` (`facts`): tables, folders of images and
+sounds, TFRecord files and an inference server, with notes on unreadable files. `introspection` and `specimen` interpret
+the survey.
 """
 
 from collections.abc import Sequence, Set
