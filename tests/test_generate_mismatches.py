@@ -60,9 +60,7 @@ def test_a_sample_whose_cells_name_no_class_is_told(
     sample = rows(f"id,{column}", range(60, 90), cells)
     outcome = generate({**PETS, "sample_submission.csv": sample})
 
-    said = (
-        'Warning: The classes are like "cat", which the notebooks submit, and the cells of sample_submission.csv like'
-    )
+    said = 'Warning: The notebooks submit classes such as "cat", but sample_submission.csv has values such as'
     assert (outcome.code, said in outcome.err) == (0, says), outcome.err
     assert not says or "--labels, or another column with --target." in outcome.err
 
@@ -81,10 +79,10 @@ FAULTS = {
         (FAULTS, "--submission=label_set", '--submission cannot be "label_set"'),
         (PETS, "--submission=class_columns", "label or probability or top_k"),
         (PETS, "--submission=label_set", '--submission cannot be "label_set"'),
-        (PETS, "--set=drop_columns=age,size", 'drop_columns cannot be "age, size": .* none would be left'),
-        (PETS, "--set=separator=;", "separator cannot be \";\": it has to be ',', which train.csv has"),
+        (PETS, "--set=drop_columns=age,size", 'drop_columns cannot be "age, size": .* no feature column would remain'),
+        (PETS, "--set=separator=;", "separator cannot be \";\": it must be ',', which train.csv has"),
         (PETS, "--set=separator=(", "separator cannot be"),
-        (PETS, "--set=encoding=utf-16", 'encoding cannot be "utf-16": it has to be utf-8, which train.csv was read in'),
+        (PETS, "--set=encoding=utf-16", 'encoding cannot be "utf-16": it must be utf-8, the encoding of train.csv'),
         (PETS, "--set=encoding=utf-9", 'encoding cannot be "utf-9"'),
         (PETS, "-P=PRECISION=fp16", "PRECISION must be one of auto, float32, mixed_bfloat16, mixed_float16"),
     ],
@@ -115,28 +113,28 @@ ROWS_OF_TESTS = PETS["test.csv"].splitlines()
         (
             "train.csv",
             PETS["train.csv"] + "60,1,2,cat,and,more\n",
-            "train.csv has rows with more cells than its header, at ",
+            "train.csv has rows with more cells than its header, and ",
         ),
         (
             "test.csv",
             PETS["test.csv"] + "90,1,2,3\n",
-            "test.csv has rows with more cells than its header, at which the ",
+            "test.csv has rows with more cells than its header, and the notebooks ",
         ),
         ("train.csv", PETS["train.csv"] + "7,1,2,cat\n", ""),  # they stay together
         (
             "test.csv",
             PETS["test.csv"] + "88,1,2\n",
-            'test.csv has several rows of the same id, such as "88", at which ',
+            'test.csv has several rows with the same id, such as "88", and ',
         ),
         (
             "sample_submission.csv",
             PETS["sample_submission.csv"] + "89,cat\n",
-            "sample_submission.csv has several rows of",
+            "sample_submission.csv has several rows with",
         ),
         (
             "test.csv",
             "\n".join([*ROWS_OF_TESTS[:20], ""]),
-            'test.csv lacks ids that the sample submission asks for, such as "79"',
+            'test.csv lacks ids of the sample submission, such as "79"',
         ),
         ("test.csv", PETS["test.csv"] + "90,1,2\n", ""),
         ("train.csv", PETS["train.csv"] + "60,1\n", ""),
@@ -191,7 +189,7 @@ def test_files_of_an_example_that_are_not_read_are_named(generate: Generate, tmp
 
     outcome = generate(tables)
 
-    said = "Of an example's files in train the notebooks read <id>.0.png alone, and not <id>.1.png, <id>.2.png;"
+    said = "In train the notebooks read only the file <id>.0.png of each example, and not <id>.1.png, <id>.2.png"
     assert outcome.code == 0
     assert said in " ".join(outcome.err.split())
     assert said not in generate(tables, "--set", "image_suffix=.1.png").err

@@ -114,9 +114,9 @@ def test_ids_that_name_no_pixel_stop_the_notebook(mirror: Mirror) -> None:
     [
         (
             [f"scan_{n}_1_1_{channel}" for n in range(19, 25) for channel in range(3)],
-            "one channel of a pixel in colour",
+            "one channel of a color pixel",
         ),
-        ([f"scan_{n}.png" for n in range(19, 25)], "a row is something else"),
+        ([f"scan_{n}.png" for n in range(19, 25)], "a row is not a pixel"),
     ],
 )
 def test_a_submission_of_colours_or_of_files_is_refused_before_anything_is_rendered(
@@ -143,7 +143,7 @@ def test_large_images_are_cut_into_tiles_of_which_batches_are(tmp_path: Path) ->
         "image_size": 64,
         "batch_size": 8,
     }
-    assert reading.findings["batch_size"].evidence == "with 8 replicas, 12 examples of 80 tiles are 12 steps an epoch"
+    assert reading.findings["batch_size"].evidence == "with 8 replicas, 12 examples of 80 tiles are 12 steps per epoch"
 
 
 def test_a_view_is_put_back_by_the_same_flip(mirror: Mirror) -> None:

@@ -185,7 +185,7 @@ def test_a_family_can_be_overruled_where_the_files_allow_it(prices: Path) -> Non
     text = read(prices, called="RMSE", family="text").task
     assert (text.family, text.details["text_columns"]) == ("text", ["remark"])
 
-    with pytest.raises(UnusableValueError, match="what the files allow, tabular"):
+    with pytest.raises(UnusableValueError, match="tabular for these files"):
         read(prices, called="RMSE", family="audio")
 
 
@@ -274,13 +274,18 @@ def test_rows_become_sequences_when_the_user_names_their_columns(prices: Path) -
         ("targets", ["prise"], MissingColumnError, r'--target: train\.csv .*Did you mean "price"\?'),
         ("train_table", "trian.csv", MissingFileError, r'--train: .*Did you mean "train\.csv"\?'),
         ("group_column", "room", MissingColumnError, r'--set group_column: .*Did you mean "rooms"\?'),
-        ("targets", ["area", "rooms"], TargetNotInSampleError, r"asks for price, but .* is area, rooms"),
+        ("targets", ["area", "rooms"], TargetNotInSampleError, r"asks for price, but .* target columns: area, rooms"),
         ("metric", "rsme", UnknownMetricError, r'Did you mean "rmse"\?'),
         ("image_size", "64", UnknownKeyError, r"tabular"),
-        ("epochs", "many", UnusableValueError, r'epochs cannot be "many": it has to be a whole number'),
-        ("metric", "accuracy", UnusableValueError, r"--metric .* a metric of number targets, such as rmse, unless"),
+        ("epochs", "many", UnusableValueError, r'epochs cannot be "many": it must be a whole number'),
+        (
+            "metric",
+            "accuracy",
+            UnusableValueError,
+            r"--metric .* a metric of number targets, such as rmse; or set --target-kind",
+        ),
         ("target_kind", "klass", UnusableValueError, r"one of class, labels, number"),
-        ("targets", ["key"], UnusableValueError, r'^--target cannot be "key": it has to be another column than the id'),
+        ("targets", ["key"], UnusableValueError, r'^--target cannot be "key": it must be another column than the id'),
         ("drop_columns", ["rooms", "price"], UnusableValueError, r'"price": .* neither the id nor a target'),
         ("drop_columns", ["key"], UnusableValueError, r'"key": .* neither the id nor a target'),
     ],
@@ -298,17 +303,17 @@ def test_a_decision_that_the_labels_contradict_is_told(prices: Path) -> None:
 
     assert read(prices, targets=["rooms"], target_kind="class", class_count="5").task.details["class_count"] == 5
     for count in ("4", "99"):
-        with pytest.raises(UnusableValueError, match=rf'class_count cannot be "{count}": it has to be 5, as so many'):
+        with pytest.raises(UnusableValueError, match=rf'class_count cannot be "{count}": it must be 5, the number'):
             read(prices, targets=["rooms"], target_kind="class", class_count=count)
 
 
 @pytest.mark.parametrize(
     ("asked", "classes", "positive", "why"),
     [
-        ("Attrited", ("Attrited", "Existing"), "Attrited", "the sample submission asks for Attrited"),
-        ("prob_bad", ("good", "bad"), "bad", "the sample submission asks for prob_bad"),
-        ("left", ("Existing Customer", "Former Customer"), "Former Customer", "it is the last in order"),
-        ("target", ("Positive", "Zero"), "Positive", "Positive says yes, or Zero no"),
+        ("Attrited", ("Attrited", "Existing"), "Attrited", "the sample submission has the column Attrited"),
+        ("prob_bad", ("good", "bad"), "bad", "the sample submission has the column prob_bad"),
+        ("left", ("Existing Customer", "Former Customer"), "Former Customer", "it is the last in sorted order"),
+        ("target", ("Positive", "Zero"), "Positive", "Positive means yes, or Zero means no"),
         ("target", ("No", "Yes"), None, ""),
         ("target", ("0", "1"), None, ""),
     ],
@@ -326,7 +331,7 @@ def test_the_positive_class_is_told_where_it_is_not_clearly_the_last(
     assert reading.task.details.get("positive_class") == positive
     assert reading.task.evidence.get("positive_class", "") == why
     assert read(prices, called="AUC", positive_class=classes[0]).task.details["positive_class"] == classes[0]
-    with pytest.raises(UnusableValueError, match=f"has to be one of the classes, .*{classes[0]}"):
+    with pytest.raises(UnusableValueError, match=f"must be one of the classes, .*{classes[0]}"):
         read(prices, called="AUC", positive_class="neither")
 
 
@@ -344,16 +349,16 @@ def test_a_class_that_pandas_reads_as_missing_is_a_class(prices: Path, word: str
     assert (details["class_count"], details["keep_null_words"]) == (2, True)
     assert details.get("positive_class", max("Apnea", word)) == "Apnea"
     assert details.get("answers_are_flags", False) == (asked == "0")
-    assert reading.warnings == ("1 of 51 sampled rows of train.csv have no kind; training leaves them out.",)
+    assert reading.warnings == ("1 of 51 sampled rows of train.csv have no kind. Training skips these rows.",)
 
 
 @pytest.mark.parametrize(
     ("asked", "decided", "classes", "says"),
     [
-        ("0.5", None, 2, "taken for a missing label; --set keep_null_words=true takes"),
-        ("0.5", "true", 3, "taken for a class; --set keep_null_words=false takes"),
-        ("Yes", None, 3, "taken for a class; --set keep_null_words=false takes"),
-        ("Yes", "false", 2, "taken for a missing label; --set keep_null_words=true takes"),
+        ("0.5", None, 2, "read as a missing label. To read such words as classes, set --set keep_null_words=true"),
+        ("0.5", "true", 3, "read as a class. To read such words as missing labels, set --set keep_null_words=false"),
+        ("Yes", None, 3, "read as a class. To read such words as missing labels, set --set keep_null_words=false"),
+        ("Yes", "false", 2, "read as a missing label. To read such words as classes, set --set keep_null_words=true"),
         ("NA", None, 3, ""),
     ],
 )
@@ -437,7 +442,7 @@ def test_a_column_of_a_class_without_training_examples_is_told(
 
     assert reading.task.submission == "class_columns"
     assert reading.task.details.get("unseen_columns", []) == unseen
-    told = f"asks for {''.join(unseen)}, and no training example is of {''.join(unseen)}: the submission has the small"
+    told = f"{''.join(unseen)}, but no training example has the class {''.join(unseen)}. The submission has the small"
     assert any(told in sentence for sentence in reading.warnings) == bool(unseen)
 
 
@@ -453,8 +458,8 @@ def test_columns_of_classes_may_have_one_that_is_never_1(prices: Path) -> None:
 @pytest.mark.parametrize(
     ("changed", "says"),
     [
-        (5, "after is the same as before in 80% of the sampled rows: this looks like no classification"),
-        (1, "after has 200 different values in 200 sampled rows: this looks like no classification"),
+        (5, "after is the same as before in 80% of the sampled rows. This does not look like classification"),
+        (1, "after has 200 different values in 200 sampled rows. This does not look like classification"),
     ],
 )
 def test_a_target_that_is_mostly_a_copy_or_always_new_is_told(prices: Path, changed: int, says: str) -> None:
@@ -509,9 +514,9 @@ def test_lists_of_labels_may_have_the_label_na(prices: Path) -> None:
         (("No", "Yes"), "0", None, ""),
         (("0", "1"), "False", None, ""),
         (("no", "churned"), "0", "churned", ""),
-        (("cat", "dog"), "1", "dog", "The positive class is a guess, dog: it is the last in order"),
-        (("a", "b", "c"), "0", None, 'The classes are like "a", .* like "0": .*--labels'),
-        (("1", "2", "3"), "none", None, 'The classes are like "1", .* like "none": .*--labels'),
+        (("cat", "dog"), "1", "dog", "The positive class is a guess: dog, because it is the last in sorted order"),
+        (("a", "b", "c"), "0", None, 'classes such as "a", .* such as "0".*--labels'),
+        (("1", "2", "3"), "none", None, 'classes such as "1", .* such as "none".*--labels'),
     ],
 )
 def test_classes_that_the_sample_calls_otherwise_are_flags_or_told(
@@ -533,7 +538,9 @@ def test_a_folder_that_does_not_exist_is_told(tmp_path: Path) -> None:
     images(tmp_path / "train", [f"cat.{n}.png" for n in range(6)] + [f"dog.{n}.png" for n in range(6)])
     images(tmp_path / "test", [f"{n}.png" for n in range(6)])
 
-    with pytest.raises(MissingFileError, match=r'--set test_folder: there is no "tests" .*Did you mean "test"\?'):
+    with pytest.raises(
+        MissingFileError, match=r'--set test_folder: no readable file "tests"\. .*Did you mean "test"\?'
+    ):
         read(tmp_path, test_folder="tests")
 
 
@@ -543,7 +550,7 @@ def test_a_folder_that_does_not_exist_is_told(tmp_path: Path) -> None:
 def test_a_folder_without_test_data_is_told_with_what_was_seen(prices: Path) -> None:
     (prices / "test.csv").unlink()
 
-    with pytest.raises(IntrospectionError, match=r"sample_submission\.csv was seen; .*--test"):
+    with pytest.raises(IntrospectionError, match=r"it has sample_submission\.csv\. .*--test"):
         read(prices)
 
 
@@ -573,11 +580,11 @@ def test_why_the_table_to_train_on_was_not_read_is_told(tmp_path: Path, content:
 
 def test_a_folder_without_anything_to_train_on_is_told(tmp_path: Path) -> None:
     (tmp_path / "readme.md").write_text("Good luck.")
-    with pytest.raises(IntrospectionError, match=r"no table, no images and no sounds .*--train"):
+    with pytest.raises(IntrospectionError, match=r"no table, no images and no sounds\. .*--train"):
         read(tmp_path)
 
     table(tmp_path / "test.csv", ["id", "x"], [[1, 2], [2, 3]])
-    with pytest.raises(IntrospectionError, match=r"only test\.csv was seen"):
+    with pytest.raises(IntrospectionError, match=r"only test\.csv\."):
         read(tmp_path)
 
 
@@ -588,7 +595,7 @@ def test_a_table_with_a_header_alone_is_told(prices: Path, name: str, flag: str)
     header, *_ = (prices / name).read_text().splitlines(keepends=True)
     (prices / name).write_text(header)
 
-    with pytest.raises(IntrospectionError, match=f"{name} has a header and no rows: .* another with {flag}"):
+    with pytest.raises(IntrospectionError, match=f"{name} has a header but no rows\\. .* another table with {flag}"):
         read(prices)
 
 
@@ -610,7 +617,7 @@ def test_rows_without_the_number_to_learn_are_counted(prices: Path) -> None:
     train.write_text("\n".join([*lines[:41], *(line.rpartition(",")[0] + "," for line in lines[41:])]))
 
     (warning,) = (warning for warning in read(prices).warnings if "have no price" in warning)
-    assert warning == "10 of 50 sampled rows of train.csv have no price; training leaves them out."
+    assert warning == "10 of 50 sampled rows of train.csv have no price. Training skips these rows."
 
 
 LACKING = {
@@ -630,7 +637,7 @@ def test_rows_that_lack_what_is_to_be_learned_are_counted(tmp_path: Path, target
 
     told = [warning for warning in read(tmp_path).warnings if "sampled rows" in warning]
 
-    assert told == [f"20 of 60 sampled rows of train.csv {lack}; training leaves them out."]
+    assert told == [f"20 of 60 sampled rows of train.csv {lack}. Training skips these rows."]
 
 
 def test_rows_of_sequences_that_lack_a_label_are_told_to_be_needed(prices: Path) -> None:
@@ -640,7 +647,7 @@ def test_rows_of_sequences_that_lack_a_label_are_told_to_be_needed(prices: Path)
     reading = read(prices, family="sequence", called="RMSE", group_column="rooms", order_column="area")
 
     told = [warning for warning in reading.warnings if "sampled rows" in warning]
-    assert told == ["10 of 50 sampled rows of train.csv have no price; the notebooks need a table without them."]
+    assert told == ["10 of 50 sampled rows of train.csv have no price. The notebooks need a table without these rows."]
 
 
 def test_a_table_hardly_any_of_whose_rows_have_every_target_is_refused(tmp_path: Path) -> None:
@@ -654,15 +661,17 @@ def test_a_table_hardly_any_of_whose_rows_have_every_target_is_refused(tmp_path:
         read(tmp_path)
 
     assert str(caught.value) == (
-        "56 of 60 sampled rows of train.csv lack at least one of melting, density, radius, and Tandem trains on rows "
-        "that have every target: fill in what is missing in a table beside it, and name that with --train."
+        "56 of 60 sampled rows of train.csv lack at least one of melting, density, radius, but training needs "
+        "rows with all targets. Fill in the missing values in a copy of the table, and name the copy with --train."
     )
 
 
 def test_a_sample_that_asks_for_other_columns_is_told(prices: Path) -> None:
     table(prices / "sample_submission.csv", ["key", "height", "depth"], [[n, 0, 0] for n in range(50, 80)])
 
-    with pytest.raises(TargetNotInSampleError, match=r"asks for height, depth, but .* is sold, price; .*--target"):
+    with pytest.raises(
+        TargetNotInSampleError, match=r"asks for height, depth, but .* target columns: sold, price\. .*--target"
+    ):
         read(prices)
 
 
@@ -678,7 +687,7 @@ def test_rows_without_anything_to_predict_from_are_told(tmp_path: Path) -> None:
     table(tmp_path / "test.csv", ["image"], [[f"{n}.jpg"] for n in range(40, 60)])
     table(tmp_path / "sample_submission.csv", ["image", "species"], [[f"{n}.jpg", "a"] for n in range(40, 60)])
 
-    with pytest.raises(IntrospectionError, match=r"train\.csv and test\.csv share no column beside the id"):
+    with pytest.raises(IntrospectionError, match=r"train\.csv and test\.csv share no column except the id"):
         read(tmp_path)
 
 
@@ -725,7 +734,7 @@ def test_files_are_recognised_by_their_likeness_where_no_name_was_seen_twice() -
 
     assert reading.task.family == "image_classification"
     assert (reading.task.details["image_column"], reading.task.details["image_suffix"]) == ("key", ".png")
-    assert "looks like the names" in reading.task.evidence["train_folder"]
+    assert "looks like the file names" in reading.task.evidence["train_folder"]
 
 
 def _table(path: str, rows: int, **columns: Sequence[str]) -> Table:
@@ -899,7 +908,7 @@ def test_a_table_for_each_test_example_is_refused(tmp_path: Path) -> None:
         tmp_path / "sample_submission.csv", ["segment_id", "time_to_eruption"], [[f"seg_{name}", 0] for name in "efgh"]
     )
 
-    with pytest.raises(IntrospectionError, match=r"has a table of its own, such as test/seg_e\.csv, .*--test"):
+    with pytest.raises(IntrospectionError, match=r"has a separate table, such as test/seg_e\.csv\. .*--test"):
         read(tmp_path, called="MAE")
 
 

@@ -110,7 +110,7 @@ def test_turning_a_knob_loses_no_edit_and_takes_none_for_one(generate: Tandem) -
             'Did you mean "DROPOUT"? That is a parameter of the notebooks: set it with -P NAME=VALUE.',
         ),
         (["--set", "qqq=3"], "Examples of its keys: drop_columns, category_columns, batch_size, epochs"),
-        (["--set", "image_size=3"], "Image to image, Segmentation have it; --family overrules."),
+        (["--set", "image_size=3"], "Image to image, Segmentation. Set one with --family."),
     ],
 )
 def test_what_cannot_be_set_is_one_short_sentence(generate: Tandem, arguments: list[str], message: str) -> None:

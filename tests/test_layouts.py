@@ -56,4 +56,4 @@ def test_evidence_is_the_same_in_every_process() -> None:
     evidence = layout.read().task.evidence["formatted_columns"]
 
     # The first of the longest in the alphabet; a set has them in another order in each process.
-    assert evidence == 'the numbers of HouseStyle are written like "1Story"'
+    assert evidence == 'the numbers of HouseStyle have the format "1Story"'

@@ -52,7 +52,7 @@ def test_folds_follow_ids_that_repeat(tmp_path: Path) -> None:
 
     found = reading.findings["group_column"]
     assert (found.value, reading.warnings) == ("patient", tuple(w for w in reading.warnings if "ill" in w))
-    assert found.evidence.endswith("sampled values of patient repeat in train.csv, and their rows stay together")
+    assert found.evidence.endswith("sampled values of patient repeat in train.csv; their rows stay in the same fold")
 
 
 def test_copies_alone_make_no_groups(tmp_path: Path) -> None:

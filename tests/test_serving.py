@@ -125,7 +125,7 @@ def test_one_value_is_no_answer_where_there_are_two_columns(tmp_path: Path) -> N
     write_gateway(tmp_path, "value")
 
     assert read(tmp_path).details["served_answer"] == "targets"
-    with pytest.raises(UnusableValueError, match="targets or table, for an answer has 2 columns"):
+    with pytest.raises(UnusableValueError, match="targets or table, because an answer has 2 columns"):
         read(tmp_path, served_answer="value")
 
 

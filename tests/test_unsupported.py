@@ -21,7 +21,7 @@ def test_images_in_an_archive_that_is_not_unpacked_are_named(tmp_path: Path) -> 
     table(tmp_path / "trainLabels.csv", ["id", "label"], [[n, "frog"[: 1 + n % 3]] for n in range(1, 41)])
     table(tmp_path / "sampleSubmission.csv", ["id", "label"], [[n, "f"] for n in range(1, 21)])
 
-    with pytest.raises(IntrospectionError, match=r"test\.7z, train\.7z cannot be unpacked here: put the files in it"):
+    with pytest.raises(IntrospectionError, match=r"test\.7z, train\.7z cannot be unpacked here\. Extract the files"):
         read_task(survey_folder(tmp_path), Hints(slug="cifar-10"))
 
 
@@ -32,7 +32,7 @@ def test_dicom_images_are_to_be_converted(tmp_path: Path) -> None:
     table(tmp_path / "sample_submission.csv", ["id", "label"], [[scan, 0.5] for scan in scans[20:]])
 
     with pytest.raises(
-        IntrospectionError, match=r"DICOM images cannot be read here, and there are 30 in test, train: convert"
+        IntrospectionError, match=r"DICOM images cannot be read; there are 30 in test, train\. Remedy: convert"
     ):
         read_task(survey_folder(tmp_path), Hints(slug="scans"))
 
@@ -61,8 +61,11 @@ def test_test_images_that_are_nowhere_are_asked_for(tmp_path: Path) -> None:
 
     warnings = read_task(survey_folder(tmp_path), Hints(slug="moles", metric_text="AUC")).warnings
 
-    assert any("test_folder is a guess, none: there are no test files; --set test_folder" in said for said in warnings)
-    assert any("HDF5 files cannot be read here, and there are 1 in the folder" in said for said in warnings)
+    assert any(
+        "test_folder is a guess: none, because there are no test files. Set it with --set test_folder" in said
+        for said in warnings
+    )
+    assert any("HDF5 files cannot be read; there are 1 in the folder" in said for said in warnings)
 
 
 def test_boxes_around_objects_are_refused(tmp_path: Path) -> None:
@@ -95,7 +98,7 @@ def test_a_label_with_its_confidence_is_no_list_of_labels(tmp_path: Path, answer
 
     if is_rated:
         with pytest.raises(
-            IntrospectionError, match=f'such as "{answer}", are labels with a confidence .*--submission'
+            IntrospectionError, match=f'such as "{answer}", are pairs of a label and a confidence.*--submission'
         ):
             read_task(survey, Hints(slug="some"))
     read_task(survey, Hints(slug="some", overrides={"submission": "top_k"} if is_rated else {}))
@@ -108,7 +111,7 @@ def test_training_files_that_are_missing_are_not_blamed_on_those_of_the_test(tmp
     table(tmp_path / "train.csv", ["scan", "ill"], [[name, n % 2] for n, name in enumerate(names[:60])])
     table(tmp_path / "sample_submission.csv", ["scan", "ill"], [[name, 0.5] for name in names[60:]])
 
-    with pytest.raises(IntrospectionError, match=r"hardly any training example of train\.csv has a file: .*--train"):
+    with pytest.raises(IntrospectionError, match=r"most training examples of train\.csv have no file\. .*--train"):
         read_task(survey_folder(tmp_path), Hints(slug="some"))
 
 
@@ -122,7 +125,7 @@ def test_training_rows_without_a_file_are_told(tmp_path: Path, there: int, says:
 
     reading = read_task(survey_folder(tmp_path), Hints(slug="some", metric_text="AUC"))
 
-    told = "50% of the sampled training examples have no file in train, and training stops at such"
+    told = "50% of the sampled training examples have no file in train, and training stops at such a row"
     assert any(warning.startswith(told) for warning in reading.warnings) == says
     assert says or reading.warnings == ()
 
@@ -136,6 +139,7 @@ def test_files_of_nothing_are_told(tmp_path: Path, suffix: str) -> None:
     table(tmp_path / "sample_submission.csv", ["id", "label"], [[name, 0] for name in names[40:]])
 
     with pytest.raises(
-        IntrospectionError, match=r"test, train were seen\. .* in test, train none that was looked at can be read: see"
+        IntrospectionError,
+        match=r"it has .*test, train\. No sampled image or sound in test, train can be read\. Check",
     ):
         read_task(survey_folder(tmp_path), Hints(slug="some"))

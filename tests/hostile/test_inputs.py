@@ -69,7 +69,7 @@ def test_names_that_are_not_utf_8_are_left_out_of_a_survey_and_told(
     missing = refused("generate", "--competition", "x", "--data", data(tmp_path / "a", table=BAD_NAME + b".csv"))
     whole = tried("generate", "--competition", "x", "--data", data(tmp_path / "b", images=BAD_NAME))
 
-    assert "There is nothing to train on" in missing
+    assert "has no training data" in missing
     assert "an entry whose name is not UTF-8" in missing
     assert whole.code == 0, whole.err
     assert "an entry whose name is not UTF-8" in whole.out + whole.err

@@ -91,7 +91,7 @@ def read_task(survey: Survey, hints: Hints) -> Reading:
         sizes=(observations.classes, labels_per_cell(observations.targets)),
     )
     if kind is TargetKind.CLASS and (observations.classes or "class_count" in hints.overrides):
-        all_findings.settle("class_count", observations.classes, f"{observations.classes:,} classes were seen")
+        all_findings.settle("class_count", observations.classes, f"the data have {observations.classes:,} classes")
     if kind is TargetKind.CLASS:
         settle_positive_class(submission, observations, all_findings)
     family = find_family(kind, observations, all_findings)
@@ -102,7 +102,7 @@ def read_task(survey: Survey, hints: Hints) -> Reading:
     settle_submission_file(tables.sample, survey.server if is_served else None, all_findings)
     for key, rule in keys_of(family.name).items():
         if key in hints.overrides and key not in all_findings and rule.default is not None:
-            all_findings.settle(key, rule.default, "nothing in the files says otherwise")
+            all_findings.settle(key, rule.default, "the default; no file contradicts it")
     check_decisions(survey, observations, all_findings)
 
     findings = {key: all_findings[key] for key in (*_FIRST, *_FILES, *_SERVED, *all_findings) if key in all_findings}

@@ -85,10 +85,9 @@ class TargetNotInSampleError(IntrospectionError):
     def __init__(self, *, sample: str, answer_names: Sequence[str], table: str, column_names: Sequence[str]) -> None:
         clause = f"asks for {join_names(answer_names)}" if answer_names else "has no column beside the id"
         super().__init__(
-            f"{printable(sample)} {clause}, but what {printable(table)} has to learn from is "
-            f"{join_names(column_names) or 'none of it'}; name other files or columns with --sample, "
-            "--train or --target, and "
-            "with --set context_columns=A,B what stays as it is in the sample."
+            f"{printable(sample)} {clause}, but {printable(table)} has these target columns: "
+            f"{join_names(column_names) or 'none'}. Name other files or columns with --sample, --train or --target. "
+            "Name columns that stay as in the sample with --set context_columns=A,B."
         )
 
 
@@ -98,8 +97,9 @@ class NotPixelsError(IntrospectionError):
     def __init__(self, *, sample: str, example: str, problem: str) -> None:
         prefix = f'{printable(sample)} has ids like "{printable(example)}": ' if sample else ""
         super().__init__(
-            f"{prefix}{problem}. Where images become images, the notebooks predict grey ones, and write a row for each "
-            "pixel, <image>_<row>_<column>; name another sample with --sample, or another kind of task with --family."
+            f"{prefix}{problem}. For image to image, the notebooks predict grayscale images, and write one row per "
+            "pixel with "
+            "the id <image>_<row>_<column>. Name another sample with --sample, or another family with --family."
         )
 
 
@@ -108,7 +108,8 @@ class MissingColumnError(IntrospectionError):
 
     def __init__(self, *, key: str, column: str, table: str, columns: Sequence[str]) -> None:
         super().__init__(
-            f'{option_of(key)}: {printable(table)} has no column "{printable(column)}", but {join_names(columns)}.'
+            f'{option_of(key)}: {printable(table)} has no column "{printable(column)}". Its columns: '
+            f"{join_names(columns)}."
             f"{printable(did_you_mean(column, columns))}"
         )
 
@@ -118,7 +119,7 @@ class MissingFileError(IntrospectionError):
 
     def __init__(self, *, key: str, path: str, paths: Sequence[str]) -> None:
         super().__init__(
-            f'{option_of(key)}: there is no "{printable(path)}" that can be read, but {join_names(paths) or "nothing"}.'
+            f'{option_of(key)}: no readable file "{printable(path)}". Readable files: {join_names(paths) or "none"}.'
             f"{printable(did_you_mean(path, paths))}"
         )
 
@@ -128,15 +129,19 @@ class UnknownKeyError(IntrospectionError):
 
     def __init__(self, *, key: str, family: str, keys: Iterable[str]) -> None:
         having = [owner.title for owner in families().values() if key in owner.task]
-        elsewhere = f" {', '.join(having)} have it; --family overrules." if having else did_you_mean(key, keys)
-        super().__init__(f'The family {printable(family)} has no value "{printable(key)}" to decide on.{elsewhere}')
+        elsewhere = (
+            f" Families with this key: {', '.join(having)}. Set one with --family."
+            if having
+            else did_you_mean(key, keys)
+        )
+        super().__init__(f'The family {printable(family)} has no key "{printable(key)}".{elsewhere}')
 
 
 class UnusableValueError(IntrospectionError):
     """A decision of the user that is of the wrong kind."""
 
     def __init__(self, *, key: str, value: str, requirement: str) -> None:
-        super().__init__(f'{printable(key)} cannot be "{printable(value)}": it has to be {printable(requirement)}.')
+        super().__init__(f'{printable(key)} cannot be "{printable(value)}": it must be {printable(requirement)}.')
 
 
 # Findings: candidates for a value are weighed, the heaviest is taken, and its lead says how far to trust it.
@@ -259,7 +264,9 @@ class Findings(dict[str, Finding]):
             confidence = Confidence.LIKELY
         else:
             confidence = Confidence.THIN
-        return self._take(Finding(key, best.value, best.evidence or "nothing speaks for another", confidence, ranking))
+        return self._take(
+            Finding(key, best.value, best.evidence or "no evidence for another value", confidence, ranking)
+        )
 
     def member(self, key: str, kinds: type[_E]) -> _E:
         """The value that was taken, as a member of an enumeration.
@@ -622,6 +629,6 @@ def unclear_null_words(
         rows = f"{as_written.values.count(word):,} of {len(column.values):,} sampled rows"
         sentence = f'{printable(table.path)} has "{word}" as {printable(column.name)} in {rows}'
         if classes:
-            yield f"{sentence}, which is taken for a class; {key}=false takes such words for missing labels."
+            yield f"{sentence}, which is read as a class. To read such words as missing labels, set {key}=false."
         else:
-            yield f"{sentence}, which is taken for a missing label; {key}=true takes such words for classes."
+            yield f"{sentence}, which is read as a missing label. To read such words as classes, set {key}=true."

@@ -109,11 +109,11 @@ def settle_coordinates(columns: Sequence[Column], findings: Findings) -> None:
     """
     places = _coordinate_pairs(columns)
     if len(places) < _FEWEST_PLACES:
-        evidence = "no two places of a row are named and measured as latitude and longitude"
+        evidence = "no row has two pairs of latitude and longitude"
         names = findings.settle(_KEY, list[str](), evidence)
     else:
         value = [column.name for place in places[:_MOST_PLACES] for column in place]
-        names = findings.settle(_KEY, value, f"{join_names(value)} are named and measured so")
+        names = findings.settle(_KEY, value, f"the names and values of {join_names(value)} are coordinates")
     if len(names) % 2 or len(names) == _FEWEST_PLACES:
         requirement = (
             "the latitude and the longitude of a place, then those of another, such as lat_a,lon_a,lat_b,lon_b"
@@ -198,7 +198,7 @@ def settle_columns(
     }
     texts = [column.name for column in other_columns if column.name not in numeric_names and numbers_of(column) is None]
     names = [*codes, *short, *texts]
-    evidence = f"{join_names(names)} are no numbers" if names else "every column is a number or a date"
+    evidence = f"{join_names(names)} are not numeric" if names else "every column is a number or a date"
     findings.settle("has_categories", bool(names), evidence)
 
 
@@ -208,7 +208,7 @@ def _settle_short_texts(columns: Sequence[Column], features: FeatureColumns, fin
     names = [
         column.name for column in columns if column.name not in decided_names and _is_short_text(column, features.train)
     ]
-    evidence = f"the rows share parts of {join_names(names)}" if names else "no names and codes have parts in common"
+    evidence = f"parts of {join_names(names)} repeat across rows" if names else "no names or codes have parts in common"
     return findings.settle("short_text_columns", names, evidence)
 
 
@@ -243,7 +243,7 @@ def _settle_texts(columns: Sequence[Column], features: FeatureColumns, findings:
     free = [column for column in columns if column.name not in decided_names and _is_free_text(column, features.train)]
     texts = [column for column in free if _mean_words(column) >= _FEWEST_WORDS]
     means = join_clauses([f"{_mean_words(column):.0f} words in {column.name}" for column in texts])
-    evidence = f"on average {means}, too long or too varied for categories" if texts else "no column holds free text"
+    evidence = f"on average {means}, too long or too varied for categories" if texts else "no column has free text"
     return findings.settle("text_columns", [column.name for column in texts], evidence)
 
 
@@ -259,14 +259,14 @@ def _settle_dropped(columns: Sequence[Column], features: FeatureColumns, finding
     unique = [column.name for column in free if _is_another_id(column)]
     texts = [column.name for column in free if column.name not in unique and _is_free_text(column, features.train)]
     reasons = [
-        (features.train_only_names, "only training examples have {}"),
-        (constant, "{} never changes"),
+        (features.train_only_names, "only the training table has {}"),
+        (constant, "{} is constant"),
         (unique, "{} is different in every row"),
         (texts, "{} is long text, or different in most rows"),
     ]
     clauses = [clause.format(join_names(names)) for names, clause in reasons if names]
     value = [*features.train_only_names, *constant, *unique, *texts]
-    return findings.settle("drop_columns", value, "; ".join(clauses) or "every column may be of use")
+    return findings.settle("drop_columns", value, "; ".join(clauses) or "every column may be useful")
 
 
 def _is_constant(column: Column) -> bool:
@@ -305,9 +305,9 @@ def _different(column: Column, table: Table) -> float:
 def _settle_categories(columns: Sequence[Column], findings: Findings) -> list[str]:
     names = [column.name for column in columns if _is_category(column)]
     if len(names) <= _LONGEST_LIST:
-        evidence = "whole numbers whose names say that they are codes" if names else "no number looks like a code"
+        evidence = "integer columns with names of codes" if names else "no number looks like a code"
     else:
-        evidence = f"{len(names)} columns of whole numbers whose names say that they are codes"
+        evidence = f"{len(names)} integer columns with names of codes"
     return findings.settle("category_columns", names, evidence, Confidence.LIKELY)
 
 
@@ -319,7 +319,9 @@ def _settle_numbers(columns: Sequence[Column], features: FeatureColumns, finding
         is_text = any(version.kind is ColumnKind.TEXT or version.is_quoted for version in tables)
         if is_text and numbers_of(column) is not None:
             names.append(column.name)
-    evidence = f"nearly all values of {join_names(names)} are numbers" if names else "no text stands among numbers"
+    evidence = (
+        f"nearly all values of {join_names(names)} are numbers" if names else "no column has both text and numbers"
+    )
     return findings.settle("number_columns", names, evidence)
 
 
@@ -353,14 +355,14 @@ def _day_first(columns: Sequence[Column], features: FeatureColumns) -> tuple[boo
     if by_day and other_names:
         return (
             value,
-            f"the day comes first in {join_names(by_day)} and not in {join_names(other_names)}",
+            f"the day comes first in {join_names(by_day)} but not in {join_names(other_names)}",
             Confidence.THIN,
         )
     if by_day:
         return value, f"the day comes first in {join_names(by_day)}", Confidence.SURE
     if unclear and not other_names:
         return value, f"no day of {join_names(unclear)} is above {_MONTHS}", Confidence.THIN
-    return value, "no date begins with its day", Confidence.SURE
+    return value, "no date starts with the day", Confidence.SURE
 
 
 def date_order(values: Iterable[str]) -> str:
@@ -432,12 +434,12 @@ def find_groups(features: FeatureColumns, findings: Findings) -> Groups | None:
 def settle_sequences(groups: Groups, features: FeatureColumns, findings: Findings, family: Family) -> None:
     """Settles the columns that make a sequence, and those that the model reads."""
     is_per_group = groups.group == features.id_column
-    per = "the ids of the sample submission are groups" if is_per_group else "each row has an id"
+    per = "each id of the sample submission is a group" if is_per_group else "each row has its own id"
     settle_columns(features, findings, family, group=groups.group, order=groups.order)
     findings.settle("group_column", groups.group, groups.candidate.evidence)
-    findings.settle("order_column", groups.order, f"it grows within each {groups.group} and starts anew")
+    findings.settle("order_column", groups.order, f"it increases within each {groups.group} and restarts at the next")
     findings.settle("prediction_per", "group" if is_per_group else "row", per)
-    longest = f"the longest group seen has {groups.longest:,} rows"
+    longest = f"the longest sampled group has {groups.longest:,} rows"
     findings.settle("sequence_length", steps_length(groups.longest), longest)
 
 
@@ -452,7 +454,7 @@ def _decided_groups(features: FeatureColumns, findings: Findings) -> Groups | No
     if group is None or order is None:
         return None
     rows = _rows_of_a_group(group, order)
-    evidence = "the user named its columns"
+    evidence = "set by the user"
     return Groups(group.name, order.name, rows, _longest(group), Candidate(group.name, evidence, _DECIDED))
 
 
@@ -489,10 +491,13 @@ def _groups(group: Column, order: Column, features: FeatureColumns) -> Groups | 
         return None
     rows = _rows_of_a_group(group, order)
     reasons = [
-        Reason(4, f"rows of equal {group.name} stand together, {rows:.0f} on average, and {order.name} grows in them"),
-        Reason(1 * looks_like_id(group.name), f"{group.name} is named like an id"),
-        Reason(1 * bool(split_words(order.name) & _ORDER_WORDS), f"{order.name} is named for an order"),
-        Reason(1 * (group.name == features.id_column), "an id stands for a group"),
+        Reason(
+            4,
+            f"rows with the same {group.name} are adjacent, {rows:.0f} on average, and {order.name} increases in them",
+        ),
+        Reason(1 * looks_like_id(group.name), f"{group.name} has the name of an id"),
+        Reason(1 * bool(split_words(order.name) & _ORDER_WORDS), f"{order.name} has the name of an order"),
+        Reason(1 * (group.name == features.id_column), "each id is a group"),
     ]
     longest = max(_longest(group), round(rows))
     return Groups(group.name, order.name, rows, longest, weigh(group.name, reasons))
@@ -594,17 +599,17 @@ def settle_texts(texts: TextColumns, features: FeatureColumns, examples: int, fi
     columns = texts.columns or tuple(column for column in features.columns if column.kind is ColumnKind.TEXT)[:1]
     mean = join_clauses([f"{_mean_word_count(column):.0f} words in {column.name}" for column in columns])
     length = sequence_length(columns)
-    remark = f"; {join_names(texts.left_out)} would be one too many" if texts.left_out else ""
-    beside = "the numbers that training and test examples both have, ids apart"
+    remark = f"; {join_names(texts.left_out)} is not used" if texts.left_out else ""
+    beside = "the numeric columns of both training and test, except ids"
     findings.settle("text_columns", [column.name for column in columns], f"on average {mean}{remark}")
     findings.settle("number_columns", [column.name for column in features.measures], beside)
-    evidence = f"{length} tokens hold 95% of the sampled texts, or as much as is usual"
+    evidence = f"at most {length} tokens in 95% of the sampled texts, within the usual limits"
     findings.settle("sequence_length", length, evidence)
     _settle_pretrained(columns, findings)
     _settle_counts(columns, findings)
     has_counts = "text_counts" in findings and bool(findings["text_counts"].value)
     if examples <= (_FEW_COUNTED_TEXTS if has_counts else _FEW_TEXTS) and not findings.text("pretrained"):
-        findings.settle("linear_member", True, f"{examples:,} texts are few for a network alone")
+        findings.settle("linear_member", True, f"{examples:,} texts are few for a neural network alone")
 
 
 def _settle_pretrained(columns: Sequence[Column], findings: Findings) -> None:
@@ -612,7 +617,7 @@ def _settle_pretrained(columns: Sequence[Column], findings: Findings) -> None:
     language = _language(columns)
     name = preset_for(str(findings["family"].value), language=language, kinds=findings.hints.models)
     if name or "pretrained" in findings.hints.overrides:
-        findings.settle("pretrained", name, f"the texts are in {language}" if name else "nothing else was said")
+        findings.settle("pretrained", name, f"the texts are in {language}" if name else "no default for these texts")
 
 
 def _language(columns: Sequence[Column]) -> str:
@@ -634,11 +639,11 @@ def _settle_counts(columns: Sequence[Column], findings: Findings) -> None:
     sizes = [_mean_word_count(column) for column in columns]  # a keyword beside a text is no second text
     is_of_several = sum(size > max(sizes) / 4 for size in sizes) > 1 and not findings.text("pretrained")
     if is_graded or is_of_several:
-        text_traits = "what several texts share" if len(columns) > 1 else "how long and how careful a text is"
+        text_traits = "common words of several texts" if len(columns) > 1 else "length and style of a text"
         target = "a grade or another number" if is_graded else "a class"
-        findings.settle("text_counts", True, f"{text_traits} can tell much of {target}")
+        findings.settle("text_counts", True, f"{text_traits} are good features for {target}")
     elif "text_counts" in findings.hints.overrides:
-        findings.settle("text_counts", False, "nothing in the files says otherwise")
+        findings.settle("text_counts", False, "the default; no file contradicts it")
 
 
 def sequence_length(columns: Sequence[Column]) -> int:
@@ -659,9 +664,9 @@ def _reasons(column: Column, *, is_all: bool) -> list[Reason]:
     # A phrase or a question that is asked about many times is text as well, if it is called so.
     is_named = bool(split_words(column.name) & _NAMES) and (is_varied or len(column.distinct) > _SEVERAL)
     return [
-        Reason(2 * (is_named and mean >= _SHORT), f"{column.name} is named so"),
+        Reason(2 * (is_named and mean >= _SHORT), f"{column.name} has the name of a text column"),
         Reason(3 * (mean >= _LONG and is_varied), f"{column.name} has {mean:.0f} words on average"),
-        Reason(2.5 * (is_all and (is_varied or is_named) and mean >= _SHORT), "there are no numbers beside it"),
+        Reason(2.5 * (is_all and (is_varied or is_named) and mean >= _SHORT), "there are no numeric columns"),
     ]
 
 

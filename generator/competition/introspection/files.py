@@ -508,13 +508,13 @@ def _for_training(folders: Sequence[CandidateFolder]) -> Sequence[CandidateFolde
 
 def _column_source(table: Table, column: Column, match: FolderMatch) -> LabelSource:
     location = match.folder.path or "the competition's folder"
-    evidence = f"{match.share:.0%} of the sampled {column.name} of {table.name} are seen as files in {location}"
-    alike = f"{column.name} of {table.name} looks like the names of the files in {location}"
+    evidence = f"{match.share:.0%} of the sampled {column.name} of {table.name} are files in {location}"
+    alike = f"{column.name} of {table.name} looks like the file names in {location}"
     reasons = [
         Reason((3 + 2 * match.share) * match.is_seen, evidence),
         Reason(2 * (not match.is_seen), alike),
         Reason(0.5 * (column is table.columns[0]), "it is the first column"),
-        Reason(-1 * bool(match.folder.words & VALIDATION), "the folder is for something else"),
+        Reason(-1 * bool(match.folder.words & VALIDATION), "the folder's name suggests another use"),
     ]
     return LabelSource(weigh("table", reasons), train=match.folder, match=match, column=column.name)
 
@@ -526,18 +526,16 @@ def _class_folders(folders: Sequence[CandidateFolder], tables: Tables, *, is_lis
     for tree in class_trees(folders):
         classes = tuple(sorted({name.partition("/")[0] for name in tree.names}))
         reasons = [
-            Reason(3, f"{tree.path} has {len(classes)} folders of files, none of them named for another use"),
-            Reason(
-                2 * (len(set(classes) & sample_names) > 1), "they are named like the columns of the sample submission"
-            ),
-            Reason(1 * bool(tree.words & TRAIN), "its name says that it is for training"),
-            Reason(-3 * bool(tree.words & (TEST | VALIDATION)), "it is for something else"),
-            Reason(1 * (tables.train is None), "there is no table to train on"),
+            Reason(3, f"{tree.path} has {len(classes)} folders of files"),
+            Reason(2 * (len(set(classes) & sample_names) > 1), "their names are the columns of the sample submission"),
+            Reason(1 * bool(tree.words & TRAIN), "its name suggests training"),
+            Reason(-3 * bool(tree.words & (TEST | VALIDATION)), "its name suggests another use"),
+            Reason(1 * (tables.train is None), "there is no training table"),
             Reason(3 * _are_values(classes, tables.train), "a column of the training table has these names"),
             Reason(-3 * is_listed, "a table lists the files"),
             Reason(-3 * is_labelled, "a table has the labels"),
-            Reason(-2 * (tree.files < _FILES_PER_CLASS * len(classes)), "there are hardly more files than folders"),
-            Reason(-4 * (len(ids & set(classes)) > len(classes) / 2), "they are named for single examples"),
+            Reason(-2 * (tree.files < _FILES_PER_CLASS * len(classes)), "there are almost as many folders as files"),
+            Reason(-4 * (len(ids & set(classes)) > len(classes) / 2), "their names are ids of examples"),
         ]
         yield LabelSource(weigh("folders", reasons), train=tree, classes=classes)
 
@@ -564,8 +562,8 @@ def class_in_name(name: str, pattern: str) -> str:
 def _class_names(folders: Sequence[CandidateFolder], tables: Tables, user_pattern: str) -> Iterator[LabelSource]:
     tests = [name for folder in folders if folder.words & TEST for name in folder.names]
     answers = tables.sample.columns[-1].distinct if tables.sample is not None and tables.sample.columns else frozenset()
-    usual = {_BEFORE_A_NUMBER: "in front", _LAST: "at the end", _FIRST: "in front"}
-    patterns = {user_pattern: "where you say"} if user_pattern else usual
+    usual = {_BEFORE_A_NUMBER: "at the start", _LAST: "at the end", _FIRST: "at the start"}
+    patterns = {user_pattern: "by your pattern"} if user_pattern else usual
     for folder, (pattern, place) in product(folders, patterns.items()):
         labels = Counter(class_in_name(name, pattern) for name in folder.names)
         if len(labels) < 2 or "" in labels or min(labels.values()) < 2 or folder.words & TEST:  # noqa: PLR2004 - two of each, at least
@@ -577,12 +575,12 @@ def _class_names(folders: Sequence[CandidateFolder], tables: Tables, user_patter
         reasons = [
             Reason(
                 2.5 if is_plain else 2,
-                f"the files of {folder.path or 'the folder'} are named for {len(labels)} classes, {place}",
+                f"the file names in {folder.path or 'the folder'} contain {len(labels)} classes, {place}",
             ),
-            Reason(2 * bool(user_pattern), "you say where"),
+            Reason(2 * bool(user_pattern), "you set the pattern"),
             Reason(2 * (bool(answers) and answers <= labels.keys()), "the sample submission has such classes"),
-            Reason(1 * bool(folder.words & TRAIN), "its name says that it is for training"),
-            Reason(1 * (tables.train is None), "there is no table to train on"),
+            Reason(1 * bool(folder.words & TRAIN), "its name suggests training"),
+            Reason(1 * (tables.train is None), "there is no training table"),
         ]
         yield LabelSource(weigh("names", reasons), train=folder, classes=tuple(sorted(labels)), pattern=pattern)
 
@@ -592,7 +590,7 @@ def _plain_folder(folders: Sequence[CandidateFolder], tables: Tables) -> Iterato
     training = sorted((folder for folder in folders if folder.words & TRAIN), key=lambda folder: len(folder.path))
     inputs = [folder for folder in training if not folder.words & COMPANIONS]
     if tables.train is None and inputs and len(training) > 1:
-        clause = f"{inputs[0].path} is named for training, and so is a further folder"
+        clause = f"the names of {inputs[0].path} and another folder suggest training"
         yield LabelSource(Candidate("folders", clause, 2.0), train=inputs[0])
 
 
@@ -623,7 +621,7 @@ def _records(survey: Survey) -> Iterator[LabelSource]:
         label = label_feature(train, survey)
         evidence = f'the records of {location} have an image in "{image.name}" and a class in "{label}"'
         left_out = further_records(whole, survey)
-        evidence += f"; {join_clauses(left_out)} is left out" if left_out else ""
+        evidence += f"; {join_clauses(left_out)} is not used" if left_out else ""
         candidate = Candidate("records", evidence, 3.0 if label else 1.0)
         yield LabelSource(candidate, column=image.name, label=label)
 
@@ -771,7 +769,7 @@ def describe_files(files: ExampleFiles, findings: Findings, *, is_served: bool) 
     if records:
         findings.settle("record_id", *record_id_feature(records[0]), Confidence.LIKELY)
         findings.settle("record_image", source.column, _column_evidence(source))
-        findings.settle("record_label", source.label, "the feature that the test records lack")
+        findings.settle("record_label", source.label, "the test records lack this feature")
 
 
 def _owns_several(id_column: str, source: LabelSource, tables: Tables) -> bool:
@@ -854,11 +852,10 @@ def _column_evidence(source: LabelSource) -> str:
     if not source.column:
         return "no column names the files"
     if match is None:
-        return f'"{source.column}" begins like an image file'
-    clause = f"{match.share:.0%} of its sampled values are seen as files there"
-    return (
-        f"it names the files in {match.folder.path or 'the folder'}: {clause if match.is_seen else 'they look alike'}"
-    )
+        return f'"{source.column}" starts like an image file'
+    clause = f"{match.share:.0%} of its sampled values are files there"
+    location = match.folder.path or "the folder"
+    return f"it names the files in {location}: {clause if match.is_seen else 'the names look alike'}"
 
 
 def _test_folder(test: FolderMatch | None, records: tuple[Records, ...]) -> tuple[str, str]:
@@ -867,17 +864,17 @@ def _test_folder(test: FolderMatch | None, records: tuple[Records, ...]) -> tupl
     if test is None:
         return "", "there are no test files"
     if test.is_seen:
-        return test.folder.path, f"{test.share:.0%} of the sampled test ids are seen as files there"
+        return test.folder.path, f"{test.share:.0%} of the sampled test ids are files there"
     if not test.folder.names:
-        return test.folder.path, "its name says so, and it is empty as long as nothing is scored"
-    return test.folder.path, "its name says so" if not test.share else "the test ids look like the names of its files"
+        return test.folder.path, "its name matches, and it is empty until the notebook is scored"
+    return test.folder.path, "its name matches" if not test.share else "the test ids look like its file names"
 
 
 def _suffix(match: FolderMatch | None) -> tuple[str, str, Confidence]:
     if match is None:
         return "", "there are no files to name", Confidence.SURE
     if match.is_seen:
-        example = f'files are named "<id>{match.suffix}"' if match.suffix else "the ids are whole file names"
+        example = f'file names are "<id>{match.suffix}"' if match.suffix else "the ids are complete file names"
         return match.suffix, example, Confidence.SURE
     evidence = f'most files of {match.folder.path} end in "{match.suffix}"'
     return match.suffix, evidence, Confidence.LIKELY

@@ -51,7 +51,7 @@ def find_id(tables: Tables, server: InferenceServer | None, findings: Findings) 
     """
     table = tables.sample or tables.test or tables.train
     if table is None:
-        return findings.settle(_ID_COLUMN_KEY, "id", "the ids are the names of the test files", Confidence.LIKELY)
+        return findings.settle(_ID_COLUMN_KEY, "id", "the names of the test files are the ids", Confidence.LIKELY)
     decided_name = findings.decided_text(_ID_COLUMN_KEY)
     decided_column = table.column(decided_name) if decided_name else None
     if decided_name and decided_column is None:
@@ -72,7 +72,7 @@ def find_id(tables: Tables, server: InferenceServer | None, findings: Findings) 
         return findings.settle(_ID_COLUMN_KEY, _free_name(tables), evidence)
     pair = _unique_together(columns) if table is tables.sample and decided_column is None else ()
     if pair and tables.test is not None and _has_rows(tables.test, pair, table):
-        evidence = f"no column of {table.name} is an id, {pair[0].name} and {pair[1].name} tell its rows apart"
+        evidence = f"no column of {table.name} is an id; {pair[0].name} and {pair[1].name} together identify its rows"
         findings.settle("has_sample_ids", value=False, evidence=evidence)
         return findings.settle(_ID_COLUMN_KEY, _free_name(tables), evidence)
     # Of a test without a sample, the id that the user names may be that of a group.
@@ -182,13 +182,15 @@ def _check_that_one_is_unique(table: Table, columns: Sequence[Column], *, is_sam
         return
     pair = " and ".join(printable(column.name) for column in together) + " together"
     of_sample = (
-        "the kit understands that of masks, by an image, a class and a run-length code, and where the test table has "
-        "the same rows of them: put both into one column of a copy of it, name that with --sample, and split the "
-        "column again in the last cells of the inference notebook"
+        "Tandem supports such pairs only for masks (image, class, run-length code), and if the test table has the same "
+        "pairs. Join both columns into one in a copy of the table, name the copy with --sample, and split the column "
+        "again in the last cells of the inference notebook"
     )
-    of_groups = "an id is one column: put both into one, or name that of a group of rows with --id-column"
+    of_groups = (
+        "An id is one column. Join both columns into one, or name the column of a group of rows with --id-column"
+    )
     raise IntrospectionError(
-        f"No single column of {printable(table.path)} tells its rows apart, only {pair}, and "
+        f"No single column of {printable(table.path)} identifies its rows, only {pair}. "
         f"{of_sample if is_sample else of_groups}."
     )
 
@@ -263,9 +265,7 @@ def answer_columns(tables: Tables, id_column: str, classes: Sequence[str], findi
         answers = _answers(beside, tables, id_column, classes)
     context = [column.name for column in beside if column not in answers]
     if context:
-        findings.settle(
-            _CONTEXT_COLUMNS_KEY, context, f"columns of {sample.name} that are neither the id nor to be predicted"
-        )
+        findings.settle(_CONTEXT_COLUMNS_KEY, context, f"columns of {sample.name} that are neither ids nor predictions")
     return tuple(answers)
 
 

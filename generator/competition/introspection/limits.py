@@ -57,18 +57,18 @@ _UNREADABLE = {
     ".avi": "Videos",
     ".mov": "Videos",
     ".mp3": "mp3 files",
-    ".txt": "Texts in files of their own",
+    ".txt": "Separate text files",
     ".xls": "Excel files",
     ".xlsx": "Excel files",
 }
 _REMEDIES = {
     "mp3 files": "convert them to wav or ogg files in folders of the same names",
-    "Texts in files of their own": "put them into one table with the columns id, text and label",
+    "Separate text files": "put the texts into one table with the columns id, text and label",
     "Excel files": "save them as csv",
 }
 _FEWEST_TEXTS = 10  # fewer are notes
 _NAMED = 0.1  # of the values of a column, since both are samples
-_ATTACH = "and on Kaggle attach a dataset with these files and the competition's tables"
+_ATTACH = "and on Kaggle attach a dataset with the new files and the competition's tables"
 _FOR_EXAMPLES = TRAIN | TEST
 _BOX = re.compile(r"\[?\(?\s*-?[\d.]+(?:\s*,\s*|\s+)(?:-?[\d.]+(?:\s*,\s*|\s+)){2}-?[\d.]+\s*\)?\]?")
 _LABEL_AND_CONFIDENCE = re.compile(r"\S+ [01]?\.\d+( \S+ [01]?\.\d+)*")
@@ -88,7 +88,7 @@ def unsupported_files(survey: Survey) -> tuple[str, ...]:
     sentences = []
     if archive_paths:
         sentences.append(
-            f"{join_names(archive_paths)} cannot be unpacked here: put the files in it beside it, {_ATTACH}."
+            f"{join_names(archive_paths)} cannot be unpacked here. Extract the files into the same folder, {_ATTACH}."
         )
     counts_by_kind: dict[str, dict[str, int]] = defaultdict(dict)
     for folder in survey.folders:
@@ -97,12 +97,11 @@ def unsupported_files(survey: Survey) -> tuple[str, ...]:
     for kind, places in counts_by_kind.items():
         location, count = join_names(list(places)), sum(places.values())
         remedy = _REMEDIES.get(kind, "convert them to png images in folders of the same names")
-        sentences.append(f"{kind} cannot be read here, and there are {count:,} in {location}: {remedy}, {_ATTACH}.")
+        sentences.append(f"{kind} cannot be read; there are {count:,} in {location}. Remedy: {remedy}, {_ATTACH}.")
     damaged_folders = [folder.path or "the folder" for folder in survey.folders if _is_damaged(folder)]
     if damaged_folders:
         sentences.append(
-            f"Of the images or sounds in {join_names(damaged_folders)} none that was looked at can be "
-            "read: see whether they are "
+            f"No sampled image or sound in {join_names(damaged_folders)} can be read. Check whether the files are "
             "empty or damaged."
         )
     return tuple(sentences)
@@ -128,8 +127,8 @@ def check_that_files_can_be_read(survey: Survey, tables: Tables, files: ExampleF
         if len(column.distinct & stems) > _NAMED * len(column.distinct):
             sentences = unsupported_files(survey)
             raise IntrospectionError(
-                f"{printable(column.name)} of {printable(tables.train.path)} names files that cannot be read. "
-                f"{' '.join(sentences)} --family tabular leaves them out."
+                f"{printable(column.name)} of {printable(tables.train.path)} names unreadable files. "
+                f"{' '.join(sentences)} To ignore these files, use --family tabular."
             )
 
 
@@ -161,8 +160,8 @@ def check_that_there_are_templates(observations: Observations, hints: Hints) -> 
     if boxes or answers:
         evidence = f"the cells of {boxes[0]} are boxes" if boxes else f"the sample submission has a column {answers[0]}"
         raise IntrospectionError(
-            f"This looks like object detection: {printable(evidence)}. No family of notebooks does that; if it is "
-            "something else, say what with --target and --target-kind."
+            f"This looks like object detection: {printable(evidence)}. Tandem has no notebooks for it. If it is "
+            "another task, set --target and --target-kind."
         )
 
 
@@ -183,16 +182,16 @@ def check_that_targets_can_be_learned(kind: TargetKind, observations: Observatio
     series = next(listed_cells, None)
     column = series or columns[0]
     if series is not None:
-        problem = "a list of numbers in each cell, one for each part of an example"
+        problem = "a list of numbers in each cell"
     elif len(columns) == 1 and train is not None and _is_passage(column, train):
         problem = "a passage of another column"
     elif kind is TargetKind.CLASS and len(columns) == 1 and _is_written(column):
-        problem = "another text in nearly every row, which would have to be written"
+        problem = "a different text in nearly every row, as in text generation"
     else:
         return
     raise IntrospectionError(
-        f'The target {printable(column.name)} is {problem} ("{printable(column.present[0][:_SHOWN])}"), and no family '
-        "of the kit learns that; name another target with --target, or say with --target-kind what it is."
+        f'The target {printable(column.name)} is {problem} ("{printable(column.present[0][:_SHOWN])}"), which no '
+        "family supports. Name another target with --target, or set the kind of target with --target-kind."
     )
 
 
@@ -210,9 +209,10 @@ def check_that_answers_can_be_written(kind: TargetKind, observations: Observatio
     is_rated = bool(cells) and all(map(_LABEL_AND_CONFIDENCE.fullmatch, cells))
     if is_rated and not labels & {confidence for cell in cells for confidence in cell.split()[1::2]}:
         raise IntrospectionError(
-            f'The cells of {printable(sample.path)}, such as "{printable(cells[0][:_SHOWN])}", are labels with a '
-            "confidence behind each, which no submission of the kit has: --submission top_k lists labels alone, and a "
-            "cell of your own, answers_of.py beside pair.toml, can write such ones in their place."
+            f'The cells of {printable(sample.path)}, such as "{printable(cells[0][:_SHOWN])}", are pairs of a label '
+            "and "
+            "a confidence. Tandem has no such submission. Use --submission top_k for labels without confidences. To "
+            "write the confidences too, add your own cell answers_of.py beside pair.toml."
         )
 
 
@@ -266,17 +266,16 @@ def check_that_there_are_data(survey: Survey, tables: Tables, files: ExampleFile
     """
     paths = [table.path for table in survey.tables] + [folder.path for folder in survey.folders if folder.path]
     if tables.train is None and files is None:
-        listing = f"only {join_names(paths)}" if paths else "no table, no images and no sounds"
-        verb = "were" if len(paths) > 1 else "was"
-        raise _no_data_error(f"to train on: {listing} {verb} seen", survey, remedy="name the table with --train")
+        listing = f"it has only {join_names(paths)}" if paths else "it has no table, no images and no sounds"
+        raise _no_data_error(f"no training data: {listing}", survey, remedy="Name the table with --train")
     is_served = survey.server is not None and files is not None
     if tables.test is None and not is_served and (files is None or not files.has_test):
         of_one = _table_of_one_example(survey, tables)
         if of_one and tables.sample is not None:
             raise IntrospectionError(
-                f"Each example that {printable(tables.sample.path)} asks about has a table of its own, such as "
-                f"{printable(of_one)}, which no family of the kit reads: put them into one table with a column of ids, "
-                "and name it with --test."
+                f"Each example in {printable(tables.sample.path)} has a separate table, such as {printable(of_one)}. "
+                "No family "
+                "can read such tables. Put all of them into one table with an id column, and name it with --test."
             )
         trained_on = tables.train.path if tables.train is not None else ""
         left = [path for path in paths if path != trained_on]
@@ -285,29 +284,30 @@ def check_that_there_are_data(survey: Survey, tables: Tables, files: ExampleFile
         file = _test_file(survey)
         if tables.sample is not None and file and {stem(file), file.rpartition("/")[2]} & set(sample_ids):
             raise IntrospectionError(
-                f"The test files, such as {printable(file)}, are called by the ids of {printable(tables.sample.path)}, "
-                f"but hardly any training example of {printable(trained_on)} has a file: put the missing files beside "
-                "those that are there, or name a table of these with --train."
+                f"The names of the test files, such as {printable(file)}, are the ids of "
+                f"{printable(tables.sample.path)}, "
+                f"but most training examples of {printable(trained_on)} have no file. Add the missing files, or name a "
+                "table of the examples with files with --train."
             )
         if tables.sample is not None and sample_ids and file:
             raise IntrospectionError(
                 f'The ids of {printable(tables.sample.path)}, such as "{printable(sample_ids[0])}", '
                 "are not the names of "
-                f"the test files, such as {printable(file)}: call these files, and those for training, by their ids, "
+                f"the test files, such as {printable(file)}. Rename the training and test files to their ids, "
                 "and on Kaggle attach a dataset with them and the competition's tables."
             )
-        listing, verb = join_names(left) or "nothing", "were" if len(left) > 1 else "was"
+        listing = join_names(left) or "nothing"
         raise _no_data_error(
-            f"to predict: beside what is trained on, {listing} {verb} seen",
+            f"no test data: beside the training data, it has {listing}",
             survey,
-            remedy="name the table of the test examples with --test",
+            remedy="Name the table of the test examples with --test",
         )
     required_tables = {"--train": tables.train, "--test": tables.test} if files is None else {}
     for flag, table in (required_tables | {"--sample": tables.sample}).items():
         if table is not None and not table.rows:
             raise IntrospectionError(
-                f"{printable(table.path)} has a header and no rows: put the competition's own file in its place, or "
-                f"name another with {flag}."
+                f"{printable(table.path)} has a header but no rows. Replace it with the competition's file, or "
+                f"name another table with {flag}."
             )
 
 
@@ -321,8 +321,8 @@ def check_that_rows_have_targets(kind: TargetKind, observations: Observations) -
     if missing and table is not None and len(observations.targets.columns[0].values) - missing < _FEWEST_ROWS:
         flag = "--labels" if table is observations.tables.labels else "--train"
         raise IntrospectionError(
-            f"{observations.unlabelled_in_words(kind)}, and Tandem trains on rows that have every target: fill in what "
-            f"is missing in a table beside it, and name that with {flag}."
+            f"{observations.unlabelled_in_words(kind)}, but training needs rows with all targets. Fill in the "
+            f"missing values in a copy of the table, and name the copy with {flag}."
         )
 
 
@@ -353,11 +353,11 @@ def check_decisions(survey: Survey, observations: Observations, findings: Findin
                 and name in (*observations.targets.names, findings["id_column"].value)
             ):
                 raise UnusableValueError(
-                    key=key, value=name, requirement="a column to learn from, neither the id nor a target"
+                    key=key, value=name, requirement="a feature column, neither the id nor a target"
                 )
     features, dropped_names = observations.features, findings.decided_list("drop_columns")
     if dropped_names and features is not None and {column.name for column in features.columns} <= set(dropped_names):
-        requirement = "fewer columns, as none would be left to learn from"
+        requirement = "fewer columns, since no feature column would remain"
         raise UnusableValueError(key="drop_columns", value=join_names(dropped_names), requirement=requirement)
 
 
@@ -374,14 +374,16 @@ def _check_against_labels(observations: Observations, findings: Findings) -> Non
     count = int(str(findings["class_count"].value)) if decision and "class_count" in findings else 0
     if observations.classes and count and (count < observations.classes or (is_whole and count > observations.classes)):
         raise UnusableValueError(
-            key="class_count", value=decision, requirement=f"{observations.classes}, as so many were seen"
+            key="class_count", value=decision, requirement=f"{observations.classes}, the number of classes in the data"
         )
 
 
 def _no_data_error(purpose: str, survey: Survey, *, remedy: str) -> IntrospectionError:
     sentences = unsupported_files(survey)
-    ending = f". {' '.join(sentences)}" if sentences else f"; {remedy}."
-    return IntrospectionError(" ".join((f"There is nothing {purpose}{ending}", *survey.notes[:_MOST_NOTES])))
+    ending = f". {' '.join(sentences)}" if sentences else f". {remedy}."
+    return IntrospectionError(
+        " ".join((f"The competition's folder has {purpose}{ending}", *survey.notes[:_MOST_NOTES]))
+    )
 
 
 def _test_file(survey: Survey) -> str:
@@ -466,10 +468,10 @@ def unclear_keys(findings: Mapping[str, Finding], observations: Observations, hi
 
 def _guess(finding: Finding) -> str:
     rivals = [rival for rival in finding.candidates[1:] if rival.weight > 0]
-    instead = f", and {_value_text(rivals[0].value)} is hardly less likely" if rivals else ""
-    reason = f": {finding.evidence}" if finding.evidence else ""
+    instead = f" ({_value_text(rivals[0].value)} is almost as likely)" if rivals else ""
+    reason = f", because {finding.evidence}" if finding.evidence else ""
     value = _value_text(finding.value)
-    return f"{display_name(finding.key)} is a guess, {value}{instead}{reason}; {option_of(finding.key)} settles it."
+    return f"{display_name(finding.key)} is a guess: {value}{instead}{reason}. Set it with {option_of(finding.key)}."
 
 
 def _about_files(findings: Mapping[str, Finding], observations: Observations) -> Iterator[str]:
@@ -477,23 +479,23 @@ def _about_files(findings: Mapping[str, Finding], observations: Observations) ->
     is_served = "inference_server" in findings and bool(findings["inference_server"].value)
     if tables.sample is None and is_served:
         target_text = _value_text(list(observations.targets.names))
-        yield f"There is no sample submission; the gateway is answered with a column for each target, {target_text}."
+        yield f"There is no sample submission. The answers to the gateway have one column per target: {target_text}."
     elif tables.sample is None:
         location = tables.test.path if tables.test is not None else "the test files"
         yield (
-            f"There is no sample submission; the submission is built from the ids of {printable(location)}, "
-            "--sample names one."
+            f"There is no sample submission. The submission is built from the ids of {printable(location)}. If there "
+            "is a sample, name it with --sample."
         )
     match = observations.files.source.match if observations.files is not None else None
     if match is not None and match.is_seen and match.folder.known_share == 1 and match.share < 1 and not match.parts:
         yield (
             f"{1 - match.share:.0%} of the sampled training examples have no file in {printable(match.folder.path)}, "
-            "and training stops at such: put the missing files there, or leave these rows out of the table."
+            "and training stops at such a row. Add the missing files, or remove these rows from the table."
         )
     if _has_rows_for_parts(observations) and tables.train is not None:
         yield (
-            f"A file has several rows in {printable(tables.train.path)}, one for each part that its ids end in; "
-            "the notebooks need a table with one row for each file, --train names it."
+            f"{printable(tables.train.path)} has several rows per file, one for each part at the end of an id. "
+            "The notebooks need a table with one row per file. Name it with --train."
         )
 
 
@@ -511,8 +513,8 @@ def _about_further_files(findings: Mapping[str, Finding], observations: Observat
     if other_endings and key in findings and not is_chosen:
         endings = _value_text([f"<id>{ending}" for ending in other_endings])
         yield (
-            f"Of an example's files in {printable(match.folder.path)} the notebooks read <id>{printable(match.suffix)} "
-            f"alone, and not {endings}; {option_of(key)} names another ending."
+            f"In {printable(match.folder.path)} the notebooks read only the file <id>{printable(match.suffix)} of each "
+            f"example, and not {endings}. To read another file, set {option_of(key)}."
         )
 
 
@@ -534,9 +536,8 @@ def _about_targets(observations: Observations, hints: Hints) -> Iterator[str]:
     ):
         return
     yield (
-        f"{printable(sample.path)} asks for {printable(answer_name)}, which no training table has; "
-        f"{printable(column.name)} "
-        f"is taken for it, {option_of('targets')} names another column."
+        f"{printable(sample.path)} has the column {printable(answer_name)}, which no training table has. "
+        f"{printable(column.name)} is used as the target. To use another column, set {option_of('targets')}."
     )
 
 
@@ -545,8 +546,8 @@ def _about_missing_targets(findings: Mapping[str, Finding], observations: Observ
     kind = TargetKind(str(findings["target_kind"].value))
     if observations.unlabelled_count(kind):
         is_whole = "prediction_per" in findings and findings["prediction_per"].value == "row"
-        consequence = "the notebooks need a table without them" if is_whole else "training leaves them out"
-        yield f"{observations.unlabelled_in_words(kind)}; {consequence}."
+        consequence = "The notebooks need a table without these rows" if is_whole else "Training skips these rows"
+        yield f"{observations.unlabelled_in_words(kind)}. {consequence}."
 
 
 def _about_copies(findings: Mapping[str, Finding], observations: Observations) -> Iterator[str]:
@@ -565,11 +566,11 @@ def _about_copies(findings: Mapping[str, Finding], observations: Observations) -
     equal = {name: sum(cell is not None and cell == answer for cell, answer in rows) for name, rows in pairs.items()}
     shares = {name: count / len(target.present) for name, count in equal.items()}
     name = max(shares, key=lambda name: shares[name], default="")
-    remark = "this looks like no classification, and " if kind == TargetKind.CLASS else ""
+    remark = "This does not look like classification. " if kind == TargetKind.CLASS else ""
     if name and shares[name] >= (_MOSTLY if kind == TargetKind.CLASS else _NEARLY_ONE_EACH):
         yield (
-            f"{printable(target.name)} is the same as {printable(name)} in {shares[name]:.0%} of the sampled rows: "
-            f"{remark}a model has to beat the copy of that column, which the report of a run scores as a baseline."
+            f"{printable(target.name)} is the same as {printable(name)} in {shares[name]:.0%} of the sampled rows. "
+            f"{remark}The report of a run scores a copy of that column as a baseline; a useful model must beat it."
         )
     elif (
         kind == TargetKind.CLASS
@@ -578,8 +579,8 @@ def _about_copies(findings: Mapping[str, Finding], observations: Observations) -
     ):
         yield (
             f"{printable(target.name)} has {len(target.distinct):,} different values in {len(target.present):,} "
-            "sampled rows: this looks like no classification, and a class of one example is hardly ever predicted; "
-            f"{option_of('targets')} names another column."
+            "sampled rows. This does not look like classification: a class with one example is almost never predicted. "
+            f"To use another column, set {option_of('targets')}."
         )
 
 
@@ -601,10 +602,10 @@ def _about_words_among_numbers(
             "left out" if isinstance(dropped_names, list) and column.name in dropped_names else "not read as numbers"
         )
         yield (
-            f'{printable(column.name)} is {consequence}: its cells are like "{printable(like)}", but '
-            f"{word_counts.total() / len(pairs):.0%} of the sampled ones like "
-            f'"{printable(word_counts.most_common(1)[0][0])}"; '
-            f"{option_of('number_columns')}={printable(column.name)} takes these for missing."
+            f'{printable(column.name)} is {consequence}. It has numbers such as "{printable(like)}", but '
+            f"{word_counts.total() / len(pairs):.0%} of its sampled cells are text such as "
+            f'"{printable(word_counts.most_common(1)[0][0])}". To read text as missing, set '
+            f"{option_of('number_columns')}={printable(column.name)}."
         )
 
 
@@ -613,8 +614,8 @@ def _about_unseen_classes(findings: Mapping[str, Finding], observations: Observa
     sample, targets, submission = observations.tables.sample, observations.targets, findings["submission"].value
     if sample is not None and "unseen_columns" in findings and findings["unseen_columns"].value:
         yield (
-            f"{printable(sample.path)} asks for {_value_text(findings['unseen_columns'].value)}, and "
-            f"{findings['unseen_columns'].evidence}: the submission has the small probability UNSEEN_PROBABILITY there."
+            f"{printable(sample.path)} has the columns {_value_text(findings['unseen_columns'].value)}, but "
+            f"{findings['unseen_columns'].evidence}. The submission has the small probability UNSEEN_PROBABILITY there."
         )
     texts = [answer for answer in targets.answers if answer.kind is ColumnKind.TEXT]
     if sample is None or submission != SubmissionKind.LABEL or len(targets.answers) != 1 or not texts:
@@ -623,8 +624,8 @@ def _about_unseen_classes(findings: Mapping[str, Finding], observations: Observa
     unseen = sorted(answer_labels - classes)
     if classes and unseen and answer_labels & classes:
         yield (
-            f"{printable(sample.path)} has the labels {_value_text(unseen)}, which no sampled training example has, so "
-            "that they are never predicted: add training examples of them, or leave it at that."
+            f"{printable(sample.path)} has the labels {_value_text(unseen)}, which no sampled training example has. "
+            "The model never predicts them. To predict them, add training examples."
         )
 
 
@@ -647,10 +648,10 @@ def _about_labels(findings: Mapping[str, Finding], observations: Observations) -
     is_other = are_numbers and (answer.kind in NUMBERS) != (targets.columns[0].kind in NUMBERS)
     if classes and answer.present and (is_asked or is_other):
         yield (
-            f'The classes are like "{printable(classes[0])}", which the notebooks submit, and the cells of '
-            f'{printable(sample.path)} like "{printable(answer.present[0])}": if only such are scored, put a table '
-            f"beside it with the classes called so, and name it with --labels, or another column with "
-            f"{option_of('targets')}."
+            f'The notebooks submit classes such as "{printable(classes[0])}", but {printable(sample.path)} has values '
+            "such "
+            f'as "{printable(answer.present[0])}". If the competition only accepts the latter, name a table with these '
+            f"classes with --labels, or another column with {option_of('targets')}."
         )
 
 
@@ -670,15 +671,15 @@ def _about_ids(findings: Mapping[str, Finding], observations: Observations) -> I
             continue
         if _repeat(ids, _NEARLY_ONE_EACH):
             yield (
-                f"{printable(name)} repeats in {printable(path)}, and no column orders its rows, so that they are no "
-                "sequences either; the notebooks need a table with one row for each id, --test names it, or a column "
-                "that orders them, --set group_column and --set order_column name both."
+                f"{printable(name)} repeats in {printable(path)}, and no column orders its rows, so they are not "
+                "sequences. The notebooks need a table with one row per id: name it with --test. For sequences, name "
+                "the columns with --set group_column and --set order_column."
             )
             return
         twice = next(value for value, count in Counter(ids.present).items() if count > 1)
         yield (
-            f'{printable(path)} has several rows of the same {printable(name)}, such as "{printable(twice)}", at '
-            "which the notebooks stop: leave one row for each id."
+            f'{printable(path)} has several rows with the same {printable(name)}, such as "{printable(twice)}", and '
+            "the notebooks stop there. Keep one row per id."
         )
 
 
@@ -700,8 +701,8 @@ def _about_absent_ids(findings: Mapping[str, Finding], observations: Observation
     absent = next((value for value in sample_ids.present if value not in test_ids.distinct), None)
     if absent is not None and test.is_complete:
         yield (
-            f"{printable(test.path)} lacks ids that the sample submission asks for, such as "
-            f'"{printable(absent)}", at which inference stops: put their rows there, or name another table with --test.'
+            f"{printable(test.path)} lacks ids of the sample submission, such as "
+            f'"{printable(absent)}", and inference stops there. Add their rows, or name another table with --test.'
         )
 
 
@@ -746,6 +747,6 @@ def _other_parts(survey: Survey, tables: Tables) -> Iterator[str]:
     ]
     if len(parts) > 1:
         yield (
-            f"{printable(top)} has {len(parts)} tables with the columns of {printable(train.path)}, and the notebooks "
-            "train on that one alone: put them into one, and name it with --train."
+            f"{printable(top)} has {len(parts)} tables with the columns of {printable(train.path)}, but the notebooks "
+            "train only on that one. Join them into one table, and name it with --train."
         )

@@ -76,10 +76,10 @@ def find_row_ids(tables: Tables, targets: Targets, id_column: str, findings: Fin
         if not is_other and _are_made(compared_ids, parts, separator):
             part_names = " and ".join(part.name for part in parts)
             separator_clause = f', with "{separator}" between them,' if separator else ""
-            evidence = f"the values of {part_names} in {test.name}{separator_clause} are the ids of {sample.name}"
+            evidence = f"the values of {part_names} in {test.name}{separator_clause} form the ids of {sample.name}"
             return RowIds(tuple(part.name for part in parts), separator, 0, evidence)
     if names:
-        evidence = "nothing that was seen says otherwise"
+        evidence = "no sampled row contradicts it"
         return None if is_whole else RowIds(tuple(names), _SEPARATORS[0], 0, evidence)
     return (
         None
@@ -116,11 +116,12 @@ def _of_sample_without_ids(sample: Table, test: Table, findings: Findings) -> Ro
             and set(keys) == set(test_keys)
         ):
             columns = tuple(column.name for column in way if column is not None)
-            evidence = f"the values of {' and '.join(columns)} tell the rows of {sample.name} and {test.name} apart"
+            evidence = f"the values of {' and '.join(columns)} identify the rows of {sample.name} and {test.name}"
             return RowIds(columns, _SEPARATORS[0], 0, evidence)
     raise IntrospectionError(
         f"No column of {printable(sample.path)} is an id, and its rows are in another order than those of "
-        f"{printable(test.path)}: put a column of ids into copies of both, and name these with --sample and --test."
+        f"{printable(test.path)}. Add an id column to copies of both tables, and name the copies with --sample and "
+        "--test."
     )
 
 
@@ -153,9 +154,9 @@ def settle_row_ids(row_ids: RowIds | None, tables: Tables, targets: Targets, fin
     if are_others or "id_columns" in findings.hints.overrides:
         raise IntrospectionError(
             f'The ids of {printable(sample.path)}, such as "{printable(sample_ids.values[0] or "")}", are not in '
-            f"{printable(test.path)}, nor are they made of the values of two or three of its columns: name those with "
-            "--set id_columns=A,B and --set id_separator=_, name another table with --test, or put a column "
-            f"{printable(name)} into this one."
+            f"{printable(test.path)}, and they are not composed of two or three of its columns. Name these columns "
+            "with --set id_columns=A,B and --set id_separator=_, name another table with --test, or add a column "
+            f"{printable(name)} to this one."
         )
 
 
@@ -244,7 +245,7 @@ def settle_format(tables: Tables, id_column: str, targets: Targets, findings: Fi
     _check_decided(examples, texts, findings)
     for key, table, usual in (("separator", first, ","), ("encoding", reference, _UTF_8), ("decimal", with_comma, ".")):
         value = usual if table is None else str(getattr(table, key))
-        findings.settle(key, value, "usual" if table is None else f"as {table.name} is written")
+        findings.settle(key, value, "usual" if table is None else f"the format of {table.name}")
     trailing_table = next((table for table in texts if table.has_trailing_separator), None)
     evidence = (
         f"rows of {trailing_table.name} end in a separator"
@@ -282,11 +283,9 @@ def _settle_formatted(tables: Tables, id_column: str, targets: Collection[str], 
     ]
     signs = {column.name: numbers.decimal for column, numbers in reversed(formatted_pairs)}  # as in training
     names = list(dict.fromkeys(column.name for column, _ in formatted_pairs))
-    evidence = "numbers are written plainly"
+    evidence = "all numbers have the plain format"
     if formatted_pairs:
-        evidence = (
-            f'the numbers of {join_names(names)} are written like "{quote_text(_longest(formatted_pairs[0][0]))}"'
-        )
+        evidence = f'the numbers of {join_names(names)} have the format "{quote_text(_longest(formatted_pairs[0][0]))}"'
     findings.settle("formatted_columns", names, evidence)
     other_names = [name for name in names if signs[name] != findings["decimal"].value]
     if other_names:
@@ -307,14 +306,14 @@ def format_differences(tables: Tables) -> Iterator[str]:
         if table.separator != examples[0].separator and len(table.columns) > 1
     )
     yield from (
-        f"{printable(table.path)} has a space behind its separators, which becomes part of names and labels: write it "
-        "anew without these spaces."
+        f"{printable(table.path)} has a space after its separators, which becomes part of names and labels. Save the "
+        "table again without these spaces."
         for table in examples
         if any(name.startswith(" ") for name in table.column_names)
     )
     yield from (
-        f"{printable(table.path)} has rows with more cells than its header, at which the notebooks stop: put quotes "
-        "around cells that have a separator in them, or leave these rows out."
+        f"{printable(table.path)} has rows with more cells than its header, and the notebooks stop there. Put quotes "
+        "around cells that contain a separator, or remove these rows."
         for table in texts
         if table.has_long_rows
     )
@@ -332,7 +331,7 @@ def _keeps_null_words(texts: Sequence[Table], id_column: str, targets: Targets) 
     ids = [column for table in texts if (column := table.column(id_column)) is not None]
     labels = [column for column in targets.columns if any(column.name in table.column_names for table in texts)]
     evidence = null_words_of(ids, labels, targets.answer_names, targets.answers)
-    return bool(evidence), evidence or "no id and no label is such a word"
+    return bool(evidence), evidence or "no id or label is such a word"
 
 
 def _check_decided(examples: Iterable[Table], texts: Iterable[Table], findings: Findings) -> None:
@@ -344,7 +343,7 @@ def _check_decided(examples: Iterable[Table], texts: Iterable[Table], findings: 
             raise UnusableValueError(key="separator", value=separator, requirement=requirement)
     for table in texts if encoding else ():
         if not _can_be_read(table, encoding):
-            requirement = f"{table.encoding}, which {table.path} was read in, or another one of the same bytes"
+            requirement = f"{table.encoding}, the encoding of {table.path}, or a compatible one"
             raise UnusableValueError(key="encoding", value=encoding, requirement=requirement)
 
 
@@ -400,7 +399,6 @@ def _is_read_as(table: Table, reference: Table) -> bool:
 def _difference(table: Table, name: str, first: Table) -> str:
     value, first_value = getattr(table, name), getattr(first, name)
     return (
-        f"{printable(table.path)} has another {name} than {printable(first.path)}, {value!a} and not "
-        f"{first_value!a}, and "
-        "the notebooks read both alike: write one of them anew."
+        f"{printable(table.path)} and {printable(first.path)} differ in the {name}, {value!a} and {first_value!a}, but "
+        "the notebooks read both with the same one. Save one of them again."
     )

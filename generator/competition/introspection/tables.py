@@ -106,8 +106,8 @@ def warnings_of_stages(stage: TestStage | None, *, is_decided: bool) -> Iterator
     if stage.parts:
         tables = ", ".join(map(printable, stage.parts[:_SHOWN])) + (" …" if len(stage.parts) > _SHOWN else "")
         yield (
-            f"{printable(stage.sample)} asks for the rows of {len(stage.parts)} tables, {tables}, and the notebooks "
-            "read one, so that inference stops: put all of them into one table and name it with --test."
+            f"{printable(stage.sample)} has rows of {len(stage.parts)} tables, {tables}, but the notebooks "
+            "read one, so inference stops. Join all of them into one table, and name it with --test."
         )
     if stage.alternatives and not is_decided:
         test, sample = stage.alternatives[0]
@@ -115,7 +115,7 @@ def warnings_of_stages(stage: TestStage | None, *, is_decided: bool) -> Iterator
         choice = printable(stage.sample) if is_of_files else f"{printable(stage.test)} with {printable(stage.sample)}"
         flags = f"--sample {printable(sample)}" if is_of_files else f"--test {printable(test)}"
         flags += f" --sample {printable(sample)}" if sample != stage.sample and not is_of_files else ""
-        yield f"There are several stages of the test; {choice} is taken as the latest that fits, {flags} takes another."
+        yield f"The test has several stages. {choice} is used, the latest with matching ids. To use another: {flags}."
 
 
 def _stage_of_files(survey: Survey, samples: Sequence[Table]) -> TestStage | None:
@@ -240,7 +240,7 @@ def find_tables(survey: Survey, findings: Findings) -> Tables:
     trains = [weigh(table.path, _train_reasons(table, sample, test, most)) for table in rest]
     train = _role("train_table", trains, _TRAIN_NEEDS, survey, findings)
     if test is None and train is not None and _is_partly_labelled(train, sample):
-        evidence = f"the rows of {train.name} without a label are those that the sample submission asks for"
+        evidence = f"the rows of {train.name} without a label are the rows of the sample submission"
         findings.settle("test_table", train.path, evidence)
         test = train
     labels = _labels(survey, (sample, test, train), findings)
@@ -342,7 +342,7 @@ def _role(key: str, candidates: Sequence[Candidate], least: float, survey: Surve
     if fitting or key in overrides:
         path = findings.choose(key, fitting or [Candidate("", "", 0.0)])
     else:
-        path = findings.settle(key, "", "no table looks like it", Confidence.LIKELY)
+        path = findings.settle(key, "", "no table matches", Confidence.LIKELY)
     return survey.table(str(path))
 
 
@@ -358,23 +358,23 @@ def _sample_reasons(table: Table, survey: Survey) -> list[Reason]:
     beside = [column for column in table.columns if column is not key]
     is_filled = bool(beside) and all(len(column.distinct) <= 1 for column in beside)
     return [
-        Reason(name * bool(name_words & SAMPLE), "its name says so"),
+        Reason(name * bool(name_words & SAMPLE), "its name matches"),
         Reason(
             (2 if is_test else 1) * (same_ids is not None), f"its ids are those of {same_ids.name if same_ids else ''}"
         ),
-        Reason(2 * is_filled, "it is filled with placeholders"),
-        Reason(-4 * bool(name_words & (TRAIN | TEST)), "its name says otherwise"),
-        Reason(-1 * (len(table.columns) < 2), "it has one column only"),  # noqa: PLR2004 - an id alone says nothing
+        Reason(2 * is_filled, "it has only placeholder values"),
+        Reason(-4 * bool(name_words & (TRAIN | TEST)), "its name suggests another use"),
+        Reason(-1 * (len(table.columns) < 2), "it has only one column"),  # noqa: PLR2004 - an id alone says nothing
     ]
 
 
 def _test_reasons(table: Table, sample: Table | None) -> list[Reason]:
     name_words, around = split_words(stem(table.path)), split_words(table.path.rpartition("/")[0])
     reasons = [
-        Reason(4 * bool(name_words & TEST), "its name says so"),
-        Reason(2 * (bool(around & TEST) and not name_words & TRAIN), "it is in a folder of that name"),
-        Reason(-4 * bool(name_words & (TRAIN | LABELS | {"sample"})), "its name says otherwise"),
-        Reason(-2 * bool(name_words & VALIDATION or around & TRAIN), "it is for something else"),
+        Reason(4 * bool(name_words & TEST), "its name matches"),
+        Reason(2 * (bool(around & TEST) and not name_words & TRAIN), "the name of its folder matches"),
+        Reason(-4 * bool(name_words & (TRAIN | LABELS | {"sample"})), "its name suggests another use"),
+        Reason(-2 * bool(name_words & VALIDATION or around & TRAIN), "its name or folder suggests another use"),
     ]
     if sample is None:
         return reasons
@@ -383,8 +383,8 @@ def _test_reasons(table: Table, sample: Table | None) -> list[Reason]:
     return [
         *reasons,
         Reason(2.5 * has_its_ids, f"it has the ids of {sample.name}"),
-        Reason(1.5 * (has_its_ids and table.rows == sample.rows), f"it has as many rows, {table.rows:,}"),
-        Reason(-2 * (has_target(table, sample) and not name_words & TEST), "it has the target"),
+        Reason(1.5 * (has_its_ids and table.rows == sample.rows), f"it has the same number of rows, {table.rows:,}"),
+        Reason(-2 * (has_target(table, sample) and not name_words & TEST), "it has the target column"),
     ]
 
 
@@ -397,17 +397,18 @@ def _train_reasons(table: Table, sample: Table | None, test: Table | None, most:
     share_text = f"it shares {share:.0%} of the columns of {test.name}" if test is not None else ""
     has_labels = sample is not None and has_target(table, sample)
     return [
-        Reason(4 * bool(name_words & TRAIN), "its name says so"),
-        Reason(2 * (bool(around & TRAIN) and not name_words & TEST), "it is in a folder of that name"),
-        Reason(-4 * bool(name_words & (TEST | SAMPLE)), "its name says otherwise"),
-        Reason(-2 * bool(name_words & VALIDATION or around & (TEST | VALIDATION)), "it is for something else"),
-        Reason(-2 * ("y" in name_words), "its name says that it has labels only"),
+        Reason(4 * bool(name_words & TRAIN), "its name matches"),
+        Reason(2 * (bool(around & TRAIN) and not name_words & TEST), "the name of its folder matches"),
+        Reason(-4 * bool(name_words & (TEST | SAMPLE)), "its name suggests another use"),
         Reason(
-            1 * bool(name_words & CHECKED) - 1 * ("noisy" in name_words), "its name says that its labels were checked"
+            -2 * bool(name_words & VALIDATION or around & (TEST | VALIDATION)),
+            "its name or folder suggests another use",
         ),
+        Reason(-2 * ("y" in name_words), "its name suggests that it has only labels"),
+        Reason(1 * bool(name_words & CHECKED) - 1 * ("noisy" in name_words), "its name suggests verified labels"),
         Reason(4 * share, share_text),
-        Reason(3 * has_labels, "it has what the sample submission asks for"),
-        Reason(0.5 * (bool(folder) and folder == beside), "it is beside the test table"),
+        Reason(3 * has_labels, "it has the columns of the sample submission"),
+        Reason(0.5 * (bool(folder) and folder == beside), "it is in the folder of the test table"),
         Reason(0.5 * (table.rows == most), f"it has the most rows, {table.rows:,}"),
     ]
 
@@ -450,12 +451,12 @@ def _labels_reasons(table: Table, train: Table, sample: Table | None) -> list[Re
     name_words = split_words(stem(table.path))
     joint = next((column for column in table.columns[:_MOST_COLUMNS_COMPARED] if shares_values(column, train)), None)
     return [
-        Reason(2 * bool(name_words & LABELS), "its name says so"),
+        Reason(2 * bool(name_words & LABELS), "its name matches"),
         Reason(1 * bool(name_words & TRAIN), f"it is named like {train.name}"),
-        Reason(-4 * bool(name_words & (TEST | SAMPLE)), "its name says otherwise"),
-        Reason(3 * (sample is not None and has_target(table, sample)), "it has what the sample submission asks for"),
+        Reason(-4 * bool(name_words & (TEST | SAMPLE)), "its name suggests another use"),
+        Reason(3 * (sample is not None and has_target(table, sample)), "it has the columns of the sample submission"),
         Reason(2 * (joint is not None), f"its ids are those of {train.name}"),
-        Reason(1 * (joint is None and table.rows == train.rows), f"it has a row for each of {train.name}"),
+        Reason(1 * (joint is None and table.rows == train.rows), f"it has one row for each row of {train.name}"),
     ]
 
 

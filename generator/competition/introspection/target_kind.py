@@ -164,15 +164,17 @@ def settle_masks(observations: Observations, findings: Findings) -> None:
     folder, suffix, files = "", "", "there are no mask files"
     if observations.masks is not None:
         folder, suffix = observations.masks.folder.path, observations.masks.suffix
-        files = f'a mask is named "<id>{suffix}" in {folder}'
+        files = f'the masks in {folder} are named "<id>{suffix}"'
     column = observations.targets.columns[0].name if observations.targets.columns else ""
     rows = _rows_of(observations)
     class_text = ", ".join(rows.classes)
-    class_evidence = f"a mask can be of {class_text}" if rows.classes else "an image has one mask"
-    column_evidence = f"{rows.class_column} says it" if rows.class_column else "no column says it"
+    class_evidence = f"the classes of masks are {class_text}" if rows.classes else "an image has one mask"
+    column_evidence = f"{rows.class_column} has the classes" if rows.class_column else "no column has classes"
     findings.settle("mask_folder", folder, files)
     findings.settle("mask_suffix", suffix, files)
-    findings.settle("mask_column", column, "its cells are run-length codes" if column else "no column has codes")
+    findings.settle(
+        "mask_column", column, "its cells are run-length codes" if column else "no column has run-length codes"
+    )
     findings.settle("mask_rows", rows.kind, rows.evidence, rows.confidence)
     findings.settle("mask_classes", list(rows.classes), class_evidence)
     findings.settle("class_column", rows.class_column, column_evidence)
@@ -197,14 +199,14 @@ def _rows_of(observations: Observations) -> _Rows:
     repeat_count = len(image.present) - len(image.distinct) if image is not None else 0
     if image is not None and code_column(train) is not None and repeat_count > _FEWEST_REPEATED * len(image.present):
         evidence = (
-            f"{train.name} has several rows for an image, each with a piece of its mask; the model learns their union, "
-            "whose connected pieces become the rows"
+            f"{train.name} has several rows per image, each with a piece of its mask; the model learns their union, "
+            "and each connected piece becomes a row"
         )
         return _Rows("piece", evidence, confidence=Confidence.LIKELY)
     if files.parts:
         evidence = (
-            f"the ids of {sample.name} have {files.parts} parts behind the name of an image, and only a class that is "
-            "one part, without an underscore, is understood"
+            f"the ids of {sample.name} have {files.parts} parts after the name of an image; only one part, a class "
+            "without an underscore, is supported"
         )
         return _Rows("image", evidence, confidence=Confidence.THIN)
     return _Rows("image", "an image has one mask")
@@ -254,9 +256,9 @@ def _as_said(kind: TargetKind, observations: Observations, family_name: str) -> 
     has_files = observations.files is not None or kind not in (TargetKind.MASK, TargetKind.IMAGE)
     return [
         Reason(-8 * (not has_files), "there are no images"),
-        Reason(4 * is_exact, f"{metric.name} is computed for it"),
-        Reason(1 * (fits and not is_exact), f"a form of {metric.name} is computed for it"),
-        Reason(-3 * (bool(metric.name) and not fits), f"{metric.name} is not computed for it"),
+        Reason(4 * is_exact, f"{metric.name} fits this kind"),
+        Reason(1 * (fits and not is_exact), f"a variant of {metric.name} fits this kind"),
+        Reason(-3 * (bool(metric.name) and not fits), f"{metric.name} does not fit this kind"),
         Reason((8 if is_allowed else -8) * says, evidence),
     ]
 
@@ -271,14 +273,14 @@ def _for_class(observations: Observations) -> list[Reason]:
     return [
         Reason(3 * (labels.is_text and not labels.separator and not labels.is_run_length), "its labels are names"),
         Reason(4 * are_columns, "the sample submission has a column for each class"),
-        Reason(4 * is_said_by_files, "the files say the class"),
-        Reason(4 * labels.is_one_hot, "exactly one of the columns is 1 in each row"),
+        Reason(4 * is_said_by_files, "the files have classes"),
+        Reason(4 * labels.is_one_hot, "exactly one column is 1 in each row"),
         Reason(4 * (is_column and labels.is_binary and not labels.is_measured), "there are two different values"),
         Reason(3 * (is_column and has_few and not labels.is_binary), f"there are {labels.distinct} whole numbers"),
         Reason(3 * _asks_for_names(observations), "the sample submission has names, or several labels in a cell"),
         Reason(-1.5 * _asks_for_measures(observations), "the sample submission has fractions"),
         Reason(-4 * (labels.is_measured and labels.distinct > _FEW_CLASSES), "its values have fractions"),
-        Reason(-4 * are_rows, "a row is for one label of several"),
+        Reason(-4 * are_rows, "a row is one of several labels"),
         Reason(-2 * labels.is_different_everywhere, "no label occurs twice"),
     ]
 
@@ -307,7 +309,7 @@ def _for_labels(observations: Observations) -> list[Reason]:
     is_list = bool(labels.separator) and not labels.is_run_length
     rows = len(targets.row_labels)
     return [
-        Reason(6 * bool(rows), f"a row of the training table is for one of {rows} labels of an example"),
+        Reason(6 * bool(rows), f"a row of the training table is one of {rows} labels of an example"),
         Reason(
             4 * (labels.are_flags and not labels.is_one_hot),
             f"{column_count} columns of 0 and 1, any of which may be 1",
@@ -324,12 +326,12 @@ def _for_number(observations: Observations) -> list[Reason]:
     is_ordinal = observations.metric.facts is not None and observations.metric.facts.is_ordinal
     return [
         Reason(4 * (is_number and labels.is_measured), "its values have fractions"),
-        Reason(2 * is_counted, f"there are {labels.distinct} different numbers among the sampled ones"),
-        Reason(1 * (is_counted and labels.distinct > _MANY_NUMBERS), "that is too many for classes"),
+        Reason(2 * is_counted, f"there are {labels.distinct} different numbers in the sample"),
+        Reason(1 * (is_counted and labels.distinct > _MANY_NUMBERS), "too many values for classes"),
         Reason(1 * (is_number and not labels.is_binary and not labels.are_flags), "its values are numbers"),
-        Reason(3 * (is_ordinal and labels.is_uneven), "its metric counts by how much numbers differ, unlike classes"),
+        Reason(3 * (is_ordinal and labels.is_uneven), "the metric depends on the difference between numbers"),
         Reason(1 * (is_number and _asks_for_measures(observations)), "the sample submission has fractions"),
-        Reason(-1 * (files is not None and bool(files.source.classes)), "the files say a class"),
+        Reason(-1 * (files is not None and bool(files.source.classes)), "the files have classes"),
         Reason(-3 * _asks_for_names(observations), "the sample submission has no numbers"),
     ]
 
@@ -341,13 +343,13 @@ def _for_mask(observations: Observations) -> list[Reason]:
     are_codes = files is not None and observations.labels.is_run_length
     return [
         Reason(4 * (observations.masks is not None), _further(observations.masks)),
-        Reason(2 * (asks and (are_codes or not targets.columns)), "run-length codes are asked for"),
+        Reason(2 * (asks and (are_codes or not targets.columns)), "the sample submission has run-length codes"),
         Reason(4 * are_codes, "its labels are run-length codes"),
     ]
 
 
 def _further(match: FolderMatch | None) -> str:
-    return f"{match.folder.path if match is not None else ''} has a further image for each training image"
+    return f"{match.folder.path if match is not None else ''} has another image for each training image"
 
 
 # The positive class: that of two whose probability is asked for, or that is called 1 in the submission.
@@ -389,14 +391,14 @@ def settle_positive_class(submission: SubmissionKind, observations: Observations
         weigh(
             name,
             [
-                Reason(4 * is_named[name], f"the sample submission asks for {answer_name}"),
-                Reason(4 * _says_yes(name, other_name), f"{name} says yes, or {other_name} no"),
+                Reason(4 * is_named[name], f"the sample submission has the column {answer_name}"),
+                Reason(4 * _says_yes(name, other_name), f"{name} means yes, or {other_name} means no"),
                 Reason(
                     3 * (other_name in MISSING and not _says_yes(name, other_name)),
-                    f"{other_name} may stand for nothing",
+                    f"{other_name} may mean a missing value",
                 ),
                 # Labels that are turned round look like any, and cost more than a probability that is.
-                Reason((1 if flag else 2) * (name == last), "it is the last in order"),
+                Reason((1 if flag else 2) * (name == last), "it is the last in sorted order"),
             ],
         )
         for name, other_name in ((last, first), (first, last))

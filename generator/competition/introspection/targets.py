@@ -80,14 +80,14 @@ def settle_serving(server: InferenceServer | None, findings: Findings, *, column
     # No notebook serves where a table of the public test says what is asked for.
     if server is None or ("lookup_table" in findings and findings["lookup_table"].value):
         return False
-    findings.settle("inference_server", server.module, f"kaggle_evaluation/{server.module}.py hands out the test data")
+    findings.settle("inference_server", server.module, f"kaggle_evaluation/{server.module}.py serves the test data")
     paths = [(path or subpath).strip("/") or "." for path, subpath in _MOUNTED.findall(server.gateway)]
     # What `run_local_gateway` is given: the paths that the gateway would take by itself, in their order.
     files = [path for path in dict.fromkeys(paths) if ".." not in path.split("/")][:_MOST_FILES]
-    evidence = f"the paths in its {server.gateway_name}" if files else "its gateway finds the files by itself"
+    evidence = f"the paths in its {server.gateway_name}" if files else "its gateway finds the files itself"
     findings.settle("gateway_files", files, evidence)
     if columns > 1 and findings.decided_text(_ANSWER) == ServedAnswer.VALUE:
-        requirement = f"targets or table, for an answer has {columns} columns"
+        requirement = f"targets or table, because an answer has {columns} columns"
         raise UnusableValueError(key=_ANSWER, value="value", requirement=requirement)
     findings.settle(_ANSWER, *_answer(server, findings, columns))
     return True
@@ -97,7 +97,7 @@ def served_file_name(server: InferenceServer) -> tuple[str, str]:
     """The name of the submission that a gateway writes, and the evidence for it."""
     match = _WRITTEN.search(server.gateway)
     if match is None:
-        return _USUAL_FILE, "what gateways of inference servers write"
+        return _USUAL_FILE, "the usual file of inference servers"
     return match[0], f"{server.gateway_name} writes it"
 
 
@@ -110,15 +110,15 @@ def served_target(server: InferenceServer | None) -> str:
 def _answer(server: InferenceServer, findings: Findings, columns: int) -> tuple[str, str, Confidence]:
     """The form of an answer: a gateway that brings the ids wants none, and one that names the target a bare value."""
     if "mask_rows" in findings and findings["mask_rows"].value == "piece":
-        return ServedAnswer.TABLE, "an image has as many rows as its mask has pieces", Confidence.SURE
+        return ServedAnswer.TABLE, "an image has one row per piece of its mask", Confidence.SURE
     if not server.gateway:
-        return ServedAnswer.TABLE, "the usual answer; its gateway was not seen", Confidence.THIN
+        return ServedAnswer.TABLE, "the usual answer; the gateway is not in the files", Confidence.THIN
     if columns <= 1 and _NAMES_TARGET.search(server.gateway):
-        answer, names = ServedAnswer.VALUE, "itself names the column of the answers"
+        answer, names = ServedAnswer.VALUE, "names the column of the answers"
     elif _NAMES_ID.search(server.gateway):
-        answer, names = ServedAnswer.TARGETS, "itself names the column of the ids"
+        answer, names = ServedAnswer.TARGETS, "names the column of the ids"
     else:
-        answer, names = ServedAnswer.TABLE, "names neither the ids nor the answers itself"
+        answer, names = ServedAnswer.TABLE, "names neither the ids nor the answers"
     return answer, f"{server.gateway_name} {names}", Confidence.LIKELY
 
 
@@ -201,15 +201,15 @@ def settle_metric(
         metric_form = suited_metric(metric.name, kind, classes=classes)
         findings[_METRIC_KEY] = certain(_METRIC_KEY, _with_k(metric_form, best), metric.evidence)
     elif _METRIC_KEY in findings.hints.overrides:
-        requirement = f"a metric of {kind} targets, such as {usual}, unless {option_of('target_kind')} says otherwise"
+        requirement = f"a metric of {kind} targets, such as {usual}; or set {option_of('target_kind')}"
         raise UnusableValueError(key=option_of(_METRIC_KEY), value=metric.name, requirement=requirement)
     else:
         if metric.name:
-            evidence = f"{metric.name} is not computed for such targets; this is the usual one"
+            evidence = f"{metric.name} does not fit such targets; this metric is usual"
         elif text:
-            evidence = f'the kit does not have "{text[:_SHOWN]}"; this is the nearest'
+            evidence = f'the kit does not have "{text[:_SHOWN]}"; this metric is the closest'
         else:
-            evidence = "nothing says it; this is usual for such a submission"
+            evidence = "no source names the metric; this one is usual for such a submission"
         findings.settle(_METRIC_KEY, usual, evidence, Confidence.THIN)
 
 
@@ -413,10 +413,10 @@ def _asks_for_classes(answer_names: Sequence[str], columns: Sequence[Column], cl
 def _of_files(survey: Survey, files: ExampleFiles | None, answer_names: Sequence[str]) -> tuple[list[str], str]:
     if files is not None and files.records:
         feature = label_feature(files.records[0], survey)
-        return [feature or _FOLDER_TARGET], "the feature that the test records lack"
+        return [feature or _FOLDER_TARGET], "the test records lack this feature"
     if len(answer_names) == 1:
-        return list(answer_names), "the column of the sample submission beside the id"
-    return [_FOLDER_TARGET], "the files themselves say the class, no column does"
+        return list(answer_names), "the column of the sample submission that is not the id"
+    return [_FOLDER_TARGET], "the files have the classes, and no column does"
 
 
 def _of_table(question: _Question, findings: Findings) -> None:
@@ -449,17 +449,18 @@ def _named_elsewhere(question: _Question) -> Iterator[Candidate]:
     known_names = set(target_table.column_names)
     shared_names = [name for name in answer_names if name in known_names]
     if shared_names and len(shared_names) >= len(answer_names) / 2:
-        phrase = "the column" if len(shared_names) == 1 else f"the {len(shared_names)} columns"
-        clause = f"{phrase} of {sample.name if sample is not None else ''} beside the id, and in {target_table.name}"
+        phrase = "this column" if len(shared_names) == 1 else f"these {len(shared_names)} columns"
+        sample_name = sample.name if sample is not None else ""
+        clause = f"{sample_name} and {target_table.name} have {phrase}"
         yield weigh(shared_names, [Reason(5 if len(shared_names) == len(answer_names) else 1.5, clause)])
     clause = f"its values name the {len(answer_names)} columns of the sample submission"
     yield from (weigh([column.name], [Reason(4, clause)]) for column in question.class_columns)
     if len(question.parts) > 1 and known_names.issuperset(question.parts):
-        clause = f"the ids of the sample submission end in these {len(question.parts)} names"
+        clause = f"the ids of the sample submission end with these {len(question.parts)} names"
         yield weigh(list(question.parts), [Reason(4, clause)])
     if question.are_all_labels:
         columns = question.only_in_training
-        clause = f"all {len(columns)} columns of {target_table.name} beside the id are numbers"
+        clause = f"all {len(columns)} columns of {target_table.name} except the id are numeric"
         yield weigh([column.name for column in columns], [Reason(3, clause)])
 
 
@@ -474,15 +475,15 @@ def _only_in_training(column: Column, question: _Question, hints: Hints) -> Cand
     reasons = [
         Reason(2 * (test is not None), f"not in {test.name}" if test is not None else ""),
         Reason(8 * is_served, f"named in {server.gateway_name}" if server is not None else ""),
-        Reason(2 * (len(question.only_in_training) == 1), "no other column could be it"),
-        Reason(2 * bool(split_words(column.name) & TARGET), "its name says so"),
+        Reason(2 * (len(question.only_in_training) == 1), "no other column is possible"),
+        Reason(2 * bool(split_words(column.name) & TARGET), "its name matches"),
         Reason(2 * is_alike, f"named like {answer_name} of the sample submission"),
-        Reason(3 * has_answers, "the cells of the sample submission are values of it"),
-        Reason(2 * _is_in(column.name, hints.slug), "the competition is named for it"),
+        Reason(3 * has_answers, "the sample submission has values of this column"),
+        Reason(2 * _is_in(column.name, hints.slug), "the competition's name contains it"),
         Reason(0.5 * (column is question.target_table.columns[-1]), "the last column"),
-        Reason(-2 * (looks_like_id(column.name) and not has_answers), "named like an id"),
+        Reason(-2 * (looks_like_id(column.name) and not has_answers), "its name is that of an id"),
         Reason(-2 * (column.kind is ColumnKind.DATE), "a date"),
-        Reason(-3 * (len(column.distinct) <= 1), "it never changes"),
+        Reason(-3 * (len(column.distinct) <= 1), "it is constant"),
         Reason(-3 * (is_measured and column.kind not in NUMBERS), "the metric is for numbers"),
     ]
     return weigh([column.name], reasons)
@@ -513,8 +514,8 @@ def _check_that_there_is_one(rivals: Sequence[Candidate], question: _Question) -
     if not rivals:
         raise IntrospectionError(
             f"No column of {printable(target_table.path)} looks like a target: it has "
-            f"{join_names(target_table.column_names)}, all "
-            "of which the test data have too; name the target with --target."
+            f"{join_names(target_table.column_names)}, and "
+            "the test data have all of them. Name the target with --target."
         )
     if sample is not None and len(question.answer_names) != 1:
         column_names = [column.name for column in question.only_in_training]

@@ -115,17 +115,17 @@ def settle_images(observations: Observations, files: ExampleFiles, findings: Fin
     findings.settle("channels", channels, mode, sure)
     _settle_flip(files, targets, form, findings)
     if are_coordinates(targets.names):
-        evidence = f"{targets.names[0]} and the others are coordinates, which would move with the image"
+        evidence = f"{targets.names[0]} and the other targets are coordinates, which change if the image moves"
         findings.settle("has_fixed_places", True, evidence, Confidence.LIKELY)
     if lists is not None:
         findings.settle("pixel_lists", list(lists.columns), files.source.candidate.evidence)
-        findings.settle("pixel_low", lists.low, "as the sampled values are")
-        findings.settle("pixel_high", lists.high, "as the sampled values are")
+        findings.settle("pixel_low", lists.low, "the range of the sampled values")
+        findings.settle("pixel_high", lists.high, "the range of the sampled values")
     if targets.lookup is not None:
-        evidence = f"{targets.lookup.path} says what each row of the submission asks for"
+        evidence = f"{targets.lookup.path} lists the example and the target of each row of the submission"
         findings.settle("lookup_table", targets.lookup.path, evidence)
-        findings.settle("example_column", targets.lookup.example_column, "it names the test examples there")
-        findings.settle("part_column", targets.lookup.part_column, "it names the targets there")
+        findings.settle("example_column", targets.lookup.example_column, "it has the test examples in that table")
+        findings.settle("part_column", targets.lookup.part_column, "it has the targets in that table")
 
 
 def settle_encoding(files: ExampleFiles, target_images: FolderMatch | None, findings: Findings) -> None:
@@ -150,7 +150,7 @@ def settle_encoding(files: ExampleFiles, target_images: FolderMatch | None, find
         ]
     no_test = files.test is not None and not any(part.images for part in files.test.folders)
     if no_test or not files.has_test:
-        findings.settle("image_encoding", _ANY, "no test image was seen")
+        findings.settle("image_encoding", _ANY, "no test image was found")
     else:
         findings.settle("image_encoding", *_encoding(encoding_sets, channels))
 
@@ -158,14 +158,14 @@ def settle_encoding(files: ExampleFiles, target_images: FolderMatch | None, find
 def _encoding(encoding_sets: Sequence[frozenset[ImageEncoding]], channels: int) -> tuple[str, str]:
     encodings = frozenset[ImageEncoding]().union(*encoding_sets)
     if not encoding_sets or frozenset() in encoding_sets or ImageEncoding.OTHER in encodings:
-        return _ANY, "some of the sampled images are neither JPEG nor 8-bit PNG, or were not read"
+        return _ANY, "some sampled images are neither JPEG nor 8-bit PNG, or could not be read"
     if len(encodings) == 1 and encodings <= _OF_EITHER_COLOUR:
         (encoding,) = encodings
         return str(encoding), f"all sampled images of training and test are {_CALLED[encoding]}"
     mix = join_names(sorted(encodings))
     if encodings <= (_OF_TENSORFLOW if channels == _RGB else _OF_EITHER_COLOUR):
         return "tensorflow", f"the sampled images are {mix}, which TensorFlow decodes"
-    return _ANY, f"the sampled images are {mix}, which TensorFlow does not make grey"
+    return _ANY, f"the sampled images are {mix}, which TensorFlow cannot convert to grayscale"
 
 
 def _encodings(folder: Folder) -> frozenset[ImageEncoding]:
@@ -185,8 +185,8 @@ def settle_channels(files: ExampleFiles, findings: Findings) -> None:
     by_colour = [next((end for end in endings if end[1:2].lower() == colour), "") for colour in _COLOURS]
     suffixes = by_colour if all(by_colour) else list(endings[:_RGB])
     left_out = [ending for ending in endings if ending not in suffixes]
-    evidence = f"an image has {len(endings)} grey files, of which three become its red, green and blue"
-    evidence += f", {join_names(left_out)} is left out" if left_out else ""
+    evidence = f"an image has {len(endings)} grayscale files; three become its red, green and blue channels"
+    evidence += f", {join_names(left_out)} is not used" if left_out else ""
     findings.settle("channel_suffixes", suffixes, evidence)
     findings.settle("channels", _RGB, evidence)
 
@@ -196,7 +196,7 @@ def settle_owners(files: ExampleFiles, train: Table | None, findings: Findings) 
     owner = files.owner_column
     if not owner:
         return
-    evidence = f"a {owner} has several images, and the submission a row for each {owner}"
+    evidence = f"a {owner} has several images, and the submission one row per {owner}"
     findings.settle("has_several_images", True, evidence)
     if train is not None and train.column(owner) is not None:
         findings.settle("group_column", owner, f"the images of a {owner} are alike")
@@ -249,7 +249,7 @@ def _pixel_format(train: Table, lists: PixelLists | None) -> ImageFormat:
 
 def _settle_flip(files: ExampleFiles, targets: Targets, form: ImageFormat | None, findings: Findings) -> None:
     if are_coordinates(targets.names):
-        findings.settle("flip", False, "the targets are places in the image")
+        findings.settle("flip", False, "the targets are positions in the image")
         return
     classes = files.source.classes or (sorted(targets.columns[0].distinct) if len(targets.columns) == 1 else ())
     is_said = bool(split_words(findings.hints.slug) & _CHARACTER_WORDS)
@@ -258,9 +258,9 @@ def _settle_flip(files: ExampleFiles, targets: Targets, form: ImageFormat | None
     letters = [name for name in classes if len(name) == 1 and name.isalpha()]
     are_letters = len(letters) >= _FEWEST_LETTERS and len(letters) > len(classes) / 2
     if is_said or are_digits or are_letters:
-        findings.settle("flip", False, "a mirrored digit or letter is another one or none")
+        findings.settle("flip", False, "a mirrored digit or letter has another meaning")
     else:
-        findings.settle("flip", True, "a mirrored image means the same", Confidence.LIKELY)
+        findings.settle("flip", True, "a mirrored image has the same label", Confidence.LIKELY)
 
 
 def settle_target_images(observations: Observations, findings: Findings) -> None:
@@ -279,17 +279,17 @@ def _check_that_pixels_are_asked_for(observations: Observations) -> None:
     columns = sample.columns if sample is not None else ()
     ids = next((column for column in columns if column.name not in observations.targets.answer_names), None)
     if sample is None or ids is None or not ids.present:
-        raise NotPixelsError(sample="", example="", problem="there is no sample submission with ids of pixels")
+        raise NotPixelsError(sample="", example="", problem="there is no sample submission with pixel ids")
     strange = next((value for value in ids.present if not _PIXEL.fullmatch(value)), None)
     if strange is not None:
-        raise NotPixelsError(sample=sample.path, example=strange, problem="a row is something else")
+        raise NotPixelsError(sample=sample.path, example=strange, problem="a row is not a pixel")
     test = files.test if files is not None else None
     stems = {name.rpartition(".")[0] for name in test.names} if test is not None else set()
     channel = _PIXEL_CHANNEL.fullmatch(ids.present[0])
     pixel = _PIXEL.fullmatch(ids.present[0])
     if channel is not None and channel[1] in stems and (pixel is None or pixel[1] not in stems):
         raise NotPixelsError(
-            sample=sample.path, example=ids.present[0], problem="a row is one channel of a pixel in colour"
+            sample=sample.path, example=ids.present[0], problem="a row is one channel of a color pixel"
         )
 
 
@@ -305,22 +305,22 @@ def settle_audio(observations: Observations, files: ExampleFiles, findings: Find
     form, sample = files.audio, observations.tables.sample
     rate = min(form.sample_rate, _HIGHEST_RATE) if form is not None and form.sample_rate else _USUAL_RATE
     rate_evidence = (
-        f"the sounds have {form.sample_rate:,} samples a second" if form is not None else "no sound could be read"
+        f"the sounds have {form.sample_rate:,} samples per second" if form is not None else "no sound could be read"
     )
     sure = Confidence.SURE if form is not None else Confidence.THIN
     ids = likely_id_column(sample)
     step = _seconds_per_part(observations.targets.parts) or _seconds_per_part(_ends(ids))
     seconds = form.seconds if form is not None and form.seconds else _USUAL_SECONDS
     length = step or round(min(_LONGEST, max(_SHORTEST, seconds)), 1)
-    evidence = "the ids end in seconds, so far apart" if step else f"the median is {seconds:.1f} s"
+    evidence = "the ids end with seconds, at this distance" if step else f"the median is {seconds:.1f} s"
     findings.settle("sample_rate", rate, rate_evidence, sure)
     findings.settle("seconds", length, evidence, sure)
-    findings.settle("part_seconds", step, evidence if step else "the ids name whole sounds")
+    findings.settle("part_seconds", step, evidence if step else "an id is a complete sound")
     findings.settle("are_wav", *_are_wav(files))
     if files.test is None or files.test.names:
-        findings.settle("hidden_test", False, "there are test sounds, or no folder for them")
+        findings.settle("hidden_test", False, "there are test sounds, or there is no folder for them")
     else:
-        evidence = f"{files.test.path} has no sounds; they are there when the notebook is scored"
+        evidence = f"{files.test.path} has no sounds; Kaggle adds them when the notebook is scored"
         findings.settle("hidden_test", True, evidence)
 
 
@@ -329,7 +329,7 @@ def _are_wav(files: ExampleFiles) -> tuple[bool, str]:
     suffixes = {suffix for folder in folders for part in folder.folders for suffix in part.suffixes}
     other_suffixes = sorted((suffixes & (SOUND_SUFFIXES | {".mp3"})) - {".wav"})
     if other_suffixes or ".wav" not in suffixes:
-        return False, f"there are {', '.join(other_suffixes)}" if other_suffixes else "no WAV file was seen"
+        return False, f"there are {', '.join(other_suffixes)}" if other_suffixes else "there is no WAV file"
     formats = [part.audio for folder in folders for part in folder.folders if part.audio is not None]
     if not all(form.is_plain_wav for form in formats):
         return False, "some .wav files have samples that are neither integers nor floats"
@@ -386,15 +386,15 @@ def find_submission(kind: TargetKind, observations: Observations, findings: Find
             _SUBMISSION_KEY, SubmissionKind.KEYED_ROWS, "each row is one pixel of an image, named by its id"
         )
     elif kind is TargetKind.MASK:
-        findings.settle(_SUBMISSION_KEY, SubmissionKind.RUN_LENGTH, "masks are asked for as run-length codes")
+        findings.settle(_SUBMISSION_KEY, SubmissionKind.RUN_LENGTH, "the submission has masks as run-length codes")
     elif targets.are_keyed:
         findings.settle(
-            _SUBMISSION_KEY, SubmissionKind.KEYED_ROWS, f"ids are <id>_<part>, with {len(targets.parts)} parts for each"
+            _SUBMISSION_KEY, SubmissionKind.KEYED_ROWS, f"ids are <id>_<part>, with {len(targets.parts)} parts per id"
         )
     elif kind is TargetKind.LABELS and (len(targets.names) > 1 or len(targets.answer_names) > 1):
         findings.settle(_SUBMISSION_KEY, SubmissionKind.NUMBERS, f"a probability in each of {column_count} columns")
     elif kind is TargetKind.LABELS:
-        findings.settle(_SUBMISSION_KEY, SubmissionKind.LABEL_SET, "all labels of an example stand in one column")
+        findings.settle(_SUBMISSION_KEY, SubmissionKind.LABEL_SET, "all labels of an example are in one column")
     else:
         reasons = _for_number(observations) if kind is TargetKind.NUMBER else _for_class(observations)
         findings.choose(_SUBMISSION_KEY, [weigh(value, because) for value, because in reasons.items()])
@@ -418,7 +418,7 @@ def settle_unseen_columns(
     unseen = [name for name in answer_names if name not in classes and not any(map(name.endswith, beside))]
     if unseen and len(answer_names) - len(unseen) >= 2:  # noqa: PLR2004 - else the columns are called otherwise
         is_whole = observations.tables.target_table is None or observations.tables.target_table.is_complete
-        evidence = f"no {'' if is_whole else 'sampled '}training example is of {join_names(unseen)}"
+        evidence = f"no {'' if is_whole else 'sampled '}training example has the class {join_names(unseen)}"
         findings.settle("unseen_columns", unseen, evidence)
 
 
@@ -468,7 +468,7 @@ def _check_decided(submission: SubmissionKind, kind: TargetKind, targets: Target
     possible = (_KINDS[kind] | keyed_kinds) - apart
     if submission not in possible:
         columns = f" in {len(targets.answer_names)} columns" if submission in apart else ""
-        requirement = f"what the kind of target, {kind}, can be submitted as{columns}: {' or '.join(sorted(possible))}"
+        requirement = f"a kind of submission for {kind} targets{columns}: {' or '.join(sorted(possible))}"
         raise UnusableValueError(key=option_of(_SUBMISSION_KEY), value=submission, requirement=requirement)
 
 
@@ -477,7 +477,7 @@ def _for_number(observations: Observations) -> dict[SubmissionKind, list[Reason]
     wants_labels = metric.facts is not None and metric.facts.wants is Wants.LABELS
     answers_whole = bool(answers) and all(column.kind is ColumnKind.INTEGER for column in answers)
     return {
-        SubmissionKind.NUMBERS: [Reason(4, "numbers are asked for")],
+        SubmissionKind.NUMBERS: [Reason(4, "the targets are numbers")],
         SubmissionKind.LABEL: [
             Reason(6 * wants_labels, f"{metric.name} compares whole numbers"),
             Reason(1 * answers_whole, "the sample submission has whole numbers"),
@@ -500,7 +500,7 @@ def _for_class(observations: Observations) -> dict[SubmissionKind, list[Reason]]
             Reason(2.5 * (answer is not None and is_whole(answer)), _cells(answer)),
             Reason(3 * (answer is not None and answer.kind in _NAMES and not ranks), _cells(answer)),
             Reason(3 * (is_one and wants is Wants.LABELS), f"{metric.name} compares labels"),
-            Reason(1 * (answer is None and not are_columns), "one label for each example is the simplest answer"),
+            Reason(1 * (answer is None and not are_columns), "one label per example is the simplest submission"),
         ],
         SubmissionKind.CLASS_COLUMNS: [Reason(5 * are_columns, "the sample submission has a column for each class")],
         SubmissionKind.TOP_K: [
@@ -597,7 +597,7 @@ def settle_folds(
         if column is not None:
             order = date_order(column.present)
             evidence = (
-                f"dates of {name} begin with the {order}"
+                f"dates of {name} start with the {order}"
                 if len(order) > 1
                 else f"the order of day and month in {name} is unknown"
             )
@@ -611,10 +611,10 @@ def _group(features: FeatureColumns, of_ids: Collection[str]) -> tuple[str, str]
         is_named = column.name in of_ids or looks_like_id(column.name) or bool(split_words(column.name) & _GROUP)
         repeats = _FEWEST_GROUPS <= len(column.distinct) <= len(column.present) / _REPEATS
         if is_named and repeats and test is not None and overlap(column, test) <= _DISJOINT:
-            return column.name, f"{column.name} repeats, and the test examples have other ones"
+            return column.name, f"{column.name} repeats, and the test examples have other values"
         if repeats and features.test is None and split_words(column.name) & _GROUP:
-            return column.name, f"{column.name} repeats, and nothing says that the test examples have the same ones"
-    return "", "no column groups rows that the test examples have others of"
+            return column.name, f"{column.name} repeats, and the test examples may have other values"
+    return "", "no column has groups that are only in training or only in test"
 
 
 def find_repeated_ids(tables: Tables, names: Sequence[str], targets: Collection[str]) -> tuple[Column, str] | None:
@@ -641,7 +641,7 @@ def find_repeated_ids(tables: Tables, names: Sequence[str], targets: Collection[
             count, path = _repeat_count(of_labels, answers), labels.name
         if count:
             candidates.append(
-                (ids, f"{count:,} sampled values of {name} repeat in {path}, and their rows stay together")
+                (ids, f"{count:,} sampled values of {name} repeat in {path}; their rows stay in the same fold")
             )
     whole = (
         candidate for candidate in candidates if all(_is_within(rival_ids, candidate[0]) for rival_ids, _ in candidates)
@@ -753,20 +753,20 @@ def settle_budget(family: str, examples: int, findings: Findings, *, tiles: int 
         size = min(size, _BATCH_OF_LARGE) if are_large_photographs(pixels) else size
         hours = photograph_hours(examples, times, int(str(pixels)))
         training_time = f"{_FOLDS_OF_PHOTOGRAPHS} models train about {duration(3600 * hours)} on a TPU v5e-8"
-        evidence = f"{training_time}, which Kaggle lends for 20 hours a week"
+        evidence = f"{training_time}, and Kaggle's TPU quota is 20 hours per week"
         findings.settle("fold_count", _FOLDS_OF_PHOTOGRAPHS if hours <= _MOST_HOURS else 1, evidence)
     elif preset := preset_of(family, findings.text("pretrained")):
         length = int(findings.text("sequence_length"))
         size, times = preset.batch_size(size, length), preset.epochs(times)
         usual = f"usual for {examples:,} examples and a pretrained model"
         if examples * length * times * (_USUAL_FOLDS - 1) <= _MOST_TOKENS:
-            findings.settle("fold_count", _USUAL_FOLDS, "five models take at most half an hour of a TPU")
+            findings.settle("fold_count", _USUAL_FOLDS, "five models train at most half an hour on a TPU")
     elif families()[family].medium is Medium.TEXT:
         times, usual = _settle_folds_of_texts(examples, times, usual, findings)
     steps = max(1, int(examples * tiles * _SHARE_TRAINED_ON) // (_REPLICAS * size))
     unit, tile_text = "step" if steps == 1 else "steps", f" of {tiles} tiles" if tiles > 1 else ""
     findings.settle(
-        "batch_size", size, f"with 8 replicas, {examples:,} examples{tile_text} are {steps:,} {unit} an epoch"
+        "batch_size", size, f"with 8 replicas, {examples:,} examples{tile_text} are {steps:,} {unit} per epoch"
     )
     findings.settle("epochs", times, usual)
 
@@ -777,13 +777,15 @@ def _settle_folds_of_texts(examples: int, times: int, usual: str, findings: Find
     tokens = int(str(findings["sequence_length"].value))
     folds, fitting = text_budget(examples, tokens, has_linear_member=has_linear_member)
     evidence = (
-        "a linear model is mixed in by what other folds say" if has_linear_member else "as many as ten minutes allow"
+        "the weight of the linear model comes from the other folds"
+        if has_linear_member
+        else "the most folds within ten minutes"
     )
     if has_linear_member or (folds > 1 and examples <= _FEW_TEXTS):
         findings.settle("fold_count", folds, evidence)
     if examples > _FEW_TEXTS or fitting == times:
         return times, usual
-    return fitting, f"for {examples:,} texts about ten minutes on two cores, with N_FOLDS = {folds}"
+    return fitting, f"for {examples:,} texts, about ten minutes on two cores, with N_FOLDS = {folds}"
 
 
 # The family of the task, and what that family needs to know.
@@ -805,13 +807,13 @@ def find_family(kind: TargetKind, observations: Observations, findings: Findings
         tables = observations.tables
         train, test = tables.train.path if tables.train else "", tables.test.path if tables.test else "the test data"
         raise IntrospectionError(
-            f"There is nothing to predict from: {printable(train)} and {printable(test)} share no column beside the "
-            "id, and no files belong to their rows; name other tables with --train or --test."
+            f"There are no features: {printable(train)} and {printable(test)} share no column except the id, and no "
+            "files belong to their rows. Name other tables with --train or --test."
         )
     decision, possible = findings.decided_text(_FAMILY_KEY), [str(candidate.value) for candidate in candidates]
     if decision and decision not in possible and not _can_be_read_as_text(decision, observations):
         raise UnusableValueError(
-            key=_FAMILY_KEY, value=decision, requirement=f"what the files allow, {' or '.join(possible)}"
+            key=_FAMILY_KEY, value=decision, requirement=f"{' or '.join(possible)} for these files"
         )
     return families()[str(findings.choose(_FAMILY_KEY, candidates))]
 
@@ -849,7 +851,7 @@ def settle_details(family: Family, observations: Observations, findings: Finding
         missing = sorted(
             {word for column in observations.targets.columns for word in column.null_words - column.distinct}
         )
-        evidence = f"{join_names(missing)} is no label" if missing else "no such word is in a target"
+        evidence = f"{join_names(missing)} is no label" if missing else "no target has such a word"
         findings.settle("missing_words", missing, evidence)
     elif family.medium is Medium.SEQUENCE and groups is not None and features is not None:
         settle_sequences(groups, features, findings, family)
@@ -867,8 +869,8 @@ def settle_details(family: Family, observations: Observations, findings: Finding
     elif "has_sample_ids" in findings:
         sample = observations.tables.sample.path if observations.tables.sample is not None else ""
         raise IntrospectionError(
-            f"{printable(sample)} has no column of ids, by which the notebooks find the file of a row: put one into a "
-            "copy of it, and name that with --sample."
+            f"{printable(sample)} has no id column, but the notebooks need it to find the file of a row. Add one to a "
+            "copy of the table, and name the copy with --sample."
         )
     elif "id_columns" in findings.hints.overrides:
         raise UnknownKeyError(key="id_columns", family=family.name, keys=findings)
@@ -894,7 +896,7 @@ def _of_files(kind: TargetKind, files: ExampleFiles | None) -> list[Candidate]:
         return []
     reasons = [
         Reason(files.source.candidate.weight, files.source.candidate.evidence),
-        Reason(2, f"{files.medium} files are what the examples are"),
+        Reason(2, f"the examples are {files.medium} files"),
     ]
     of_medium = [family for family in families().values() if family.medium is files.medium]
     fitting = [family for family in of_medium if kind in family.targets] or of_medium
@@ -906,11 +908,11 @@ def _of_table(observations: Observations) -> list[Candidate]:
     if features is None or not features.columns:
         return []
     numbers = _EACH_NUMBER * len(features.measures)
-    beside = f"{len(features.columns)} columns describe an example"
-    number_clause = f"{len(features.measures)} of them numbers"
+    beside = f"an example has {len(features.columns)} feature columns"
+    number_clause = f"{len(features.measures)} of them are numeric"
     reasons = {Medium.ROW: [Reason(2, beside), Reason(min(_MOST_FOR_NUMBERS, numbers), number_clause)]}
     if text is not None:
-        beside_text = Reason(-numbers, "numbers describe an example too")
+        beside_text = Reason(-numbers, "an example also has numeric columns")
         reasons[Medium.TEXT] = [Reason(text.weight, text.evidence), beside_text]
     if groups is not None:
         reasons[Medium.SEQUENCE] = [Reason(groups.candidate.weight + 2, groups.candidate.evidence)]
@@ -954,7 +956,7 @@ def _settle_label_cells(observations: Observations, findings: Findings) -> None:
     lists = f'cells are lists, separated by "{separator}"' if separator else "a cell is one label"
     rows = "a row of the training table is an example"
     if labels:
-        separator, lists = ",", "the labels of an example are put into one cell"
-        rows = f"training rows are <id>_<label>, with {len(labels)} labels for each, as those of the sample submission"
+        separator, lists = ",", "the labels of an example become one cell"
+        rows = f"training rows are <id>_<label>, with {len(labels)} labels per id, as in the sample submission"
     findings.settle("label_separator", separator, lists)
     findings.settle("label_rows", bool(labels), rows)
