@@ -58,7 +58,7 @@ class PathOutsideError(TandemError):
 
     def __init__(self, *, path: Path, root: Path) -> None:
         super().__init__(
-            f"{printable(str(path))} leads out of {printable(str(root))}; use a path inside of that folder."
+            f"{printable(str(path))} is outside of {printable(str(root))}. Use a path inside of that folder."
         )
 
 
@@ -248,9 +248,8 @@ class UnsafePlaceError(TandemError):
 
     def __init__(self, *, path: Path, obstacle: str) -> None:
         super().__init__(
-            f"{printable(str(path))} is {obstacle}, so that what is written or removed there would be "
-            "somewhere else: put "
-            "an ordinary file or folder in its place; nothing was written there."
+            f"{printable(str(path))} is {obstacle}. Writing there would change a file elsewhere, so nothing was "
+            "written. Replace it with an ordinary file or folder."
         )
 
 

@@ -22,8 +22,8 @@ class ServerRecordError(TandemError):
 
     def __init__(self, *, path: Path, problem: str) -> None:
         super().__init__(
-            f"{printable(str(path))} is not what a local Kaggle writes there: {problem}; start it again, "
-            f"`{serve_command(path.parent)}`."
+            f"{printable(str(path))} is not a valid record of a local Kaggle server: {problem}. Start the server "
+            f"again: `{serve_command(path.parent)}`."
         )
 
 
@@ -95,7 +95,7 @@ def read_record(root: Path) -> ServerRecord | None:
     except OSError as error:
         raise ServerRecordError(path=path, problem=reason(error)) from error
     except (ValueError, KeyError, TypeError) as error:
-        raise ServerRecordError(path=path, problem="it is no record") from error
+        raise ServerRecordError(path=path, problem="it is not a record") from error
     if problem := _fault(record):
         raise ServerRecordError(path=path, problem=problem)
     return record

@@ -177,7 +177,7 @@ def test_renames_that_fail_are_reported_and_finished_later(
 ) -> None:
     with monkeypatch.context() as patched:
         patched.setattr(os, "replace", FailingAt(2, os.replace, PermissionError(errno.EACCES, "denied")))
-        with pytest.raises(PairError, match="are complete, but cannot be put in place: there is no permission"):
+        with pytest.raises(PairError, match="are complete, but cannot be moved into place: there is no permission"):
             commit(old_pair, NEW)
 
     recover(old_pair)

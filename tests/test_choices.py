@@ -127,7 +127,7 @@ def test_any_title_survives_the_file(title: str) -> None:
     [
         ("[pair\n", "kernels/digits/pair.toml is not TOML: "),
         (f"[{'.'.join('a' * 5_000)}]\n", "kernels/digits/pair.toml is not TOML: "),
-        ("[pair]\nframwork = 'keras'\n", 'there is no key "pair.framwork". The keys are pair.competition'),
+        ("[pair]\nframwork = 'keras'\n", 'unknown key "pair.framwork". Valid keys: pair.competition'),
         ("[pair]\nframwork = 'keras'\n", 'Did you mean "pair.framework"?'),
         ("[parameter]\n", 'Did you mean "parameters"?'),
         ("pair = 3\n", "pair is 3, but it must be a section"),

@@ -90,13 +90,13 @@ def test_what_has_no_backbone_is_told_what_has_one(tandem: Tandem, digits: Works
     for name in ("BACKBONE", "encoder"):
         named = tandem("generate", "digits", "-P", f"{name}=EfficientNetB7")
         assert named.code == 1
-        assert "images that are small or not in colour are learned from scratch" in named.err
-        assert "Photographs in colour of at least 96 pixels, sounds, masks" in named.err
+        assert "small or grayscale images are trained from scratch" in named.err
+        assert "Color photographs of at least 96 pixels, sounds, masks" in named.err
         assert "Did you mean" not in named.err
     table = tandem("generate", "--competition", "tumours", "-P", "BACKBONE=EfficientNetB7")
-    assert "the notebooks of this family have no backbone. Photographs in colour" in table.err
+    assert "the notebooks of this family have no backbone. Color photographs" in table.err
     option = tandem("generate", "digits", "--backbone", "EfficientNetB7").err
-    assert "BACKBONE is a parameter of the notebooks for photographs in colour of at least 96 pixels" in option
+    assert "BACKBONE is a parameter of the notebooks for color photographs of at least 96 pixels" in option
 
 
 def test_an_unknown_option_stays_unknown(tandem: Tandem) -> None:

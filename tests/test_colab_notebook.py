@@ -146,7 +146,7 @@ def test_a_pair_for_colab_is_the_pair_for_kaggle_but_for_what_the_platforms_diff
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--platform", "colba"], 'The platform is "colba", and training runs on kaggle or colab. Did you mean'),
+        (["--platform", "colba"], 'The platform is "colba", but it must be kaggle or colab. Did you mean'),
         (["--platform", "colab", "--framework", "tensorflow"], "cannot use the TPU of Colab"),
     ],
 )

@@ -67,8 +67,8 @@ def test_what_is_hardly_more_than_a_guess_is_said_with_the_flag_that_settles_it(
 ) -> None:
     outcome = tandem("generate", "--competition", "titanic", "--data", titanic)
 
-    assert "Warning: The metric is a guess, accuracy" in outcome.err
-    assert "--metric settles it" in outcome.err
+    assert "Warning: The metric is a guess: accuracy" in outcome.err
+    assert "Set it with --metric." in outcome.err
 
 
 def test_a_flag_overrules_is_written_down_and_stays(tandem: Tandem, workspace: Workspace, titanic: Path) -> None:
@@ -184,7 +184,7 @@ def test_other_data_in_the_place_of_the_competition_are_never_replaced(
     outcome = tandem("generate", "--competition", "titanic", "--data", titanic)
 
     assert outcome.code == 1
-    assert "other files stand there" in outcome.err
+    assert "it has other files" in outcome.err
     assert (other / "mine.txt").read_text() == "mine"
     assert not workspace.pair("titanic").path.exists()
 

@@ -66,7 +66,7 @@ def test_a_network_of_ones_own_cannot_be_in_two_frameworks(generate: Generate, w
     outcome = generate("-P", "INFERENCE_BACKEND=torch")
 
     assert outcome.code == 1
-    assert "build_model.py would be in both notebooks, and inference is written in torch" in outcome.err
+    assert "build_model.py would be in both notebooks, but inference uses torch" in outcome.err
 
 
 @pytest.mark.slow

@@ -113,10 +113,10 @@ def test_a_whole_cell_of_ones_own_takes_the_place_of_all_its_parts(
 @pytest.mark.parametrize(
     ("name", "text", "problem"),
     [
-        ("metrics.py", METRIC, 'takes the place of no cell. Did you mean "metric.py"?'),
-        ("parameters.py", "EPOCHS = 3", "takes the place of no cell."),
+        ("metrics.py", METRIC, 'does not match a cell. Did you mean "metric.py"?'),
+        ("parameters.py", "EPOCHS = 3", "does not match a cell."),
         ("metric.py", "def other():\n    pass", "has to define HIGHER_IS_BETTER and competition_metric"),
-        ("metric.py", "def competition_metric(:", "is no Python: line 1, "),
+        ("metric.py", "def competition_metric(:", "is not valid Python: line 1, "),
     ],
 )
 def test_a_file_that_cannot_be_a_cell_is_refused(

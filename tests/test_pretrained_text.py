@@ -183,7 +183,7 @@ def test_a_framework_is_offered_the_models_that_it_reads_and_refuses_others(
     in_torch, in_jax = (generate(framework, "--set", "pretrained=base") for framework in ("torch", "jax"))
     assert (in_torch.code, in_jax.code) == (1, 1)
     assert 'the framework "torch" does not read. It reads modernbert, modernbert-large, and' in in_torch.err
-    assert 'the framework "jax" does not read. Leave pretrained out, or choose a framework' in in_jax.err
+    assert 'the framework "jax" does not read. Omit pretrained, or choose a framework' in in_jax.err
     assert in_jax.err.rstrip().endswith("keras, tensorflow.")
 
 
@@ -205,7 +205,7 @@ def test_a_model_with_a_backbones_weights_is_attached_to_the_training_of_photogr
     refused, done = tandem(*scans), tandem(*scans, *for_photographs)
 
     assert refused.code == 1
-    assert "only photographs have a backbone. Set channels = 3 and image_size = 96 or more as well" in refused.err
+    assert "Only photographs have a backbone. Set channels = 3 and image_size = 96 or more as well" in refused.err
     assert done.code == 0, done.err
     kernel = folder / "kernels" / "digits"
     sources = {role: json.loads((kernel / role / "kernel-metadata.json").read_text()) for role in ("train", "infer")}
@@ -227,7 +227,7 @@ def test_what_is_no_kaggle_model_is_one_sentence(tandem: Callable[..., Outcome],
     done = tandem("generate", "--competition", "docstrings", "--set", f"pretrained={handle}")
 
     assert done.code == 1
-    assert "which is no Kaggle Model: it takes small, base, multilingual, or owner/model/" in done.err
+    assert "which is not a Kaggle Model. Valid values: small, base, multilingual, or owner/model/" in done.err
     assert not (folder / "kernels").exists()
 
 

@@ -116,7 +116,7 @@ def test_metadata_at_the_root_that_follow_their_pair_are_no_edit(
         (
             '[pair]\ncompetition = "digits"\nframework = "kears"\n',
             PairError,
-            r'pair\.toml: there is no framework "kears"; .* Did you mean "keras"',
+            r'pair\.toml: unknown framework "kears"\. .* Did you mean "keras"',
         ),
         (
             '[pair]\ncompetition = "digits"\nframework = "torch"\n',

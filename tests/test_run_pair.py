@@ -96,7 +96,7 @@ def test_a_link_in_place_of_the_output_is_refused_before_anything_runs(run: Run,
     done = run("--smoke")
 
     assert (done.code, done.out) == (1, "")
-    assert f"{tmp_path / place} is a link, so that what is written or removed there would be somewhere" in done.err
+    assert f"{tmp_path / place} is a link. Writing there would change a file elsewhere" in done.err
     assert {path.name: path.read_text() for path in precious.iterdir()} == files
 
 

@@ -53,7 +53,7 @@ def test_the_later_stage_is_taken_with_its_own_sample_and_that_is_told(
 
     assert (reading.task.test_table, reading.task.sample_submission) == (tests[1], samples[1])
     (told,) = [sentence for sentence in reading.warnings if "stage" in sentence and "latest" in sentence]
-    assert f"--test {tests[0]} --sample {samples[0]} takes another" in told
+    assert f"To use another: --test {tests[0]} --sample {samples[0]}." in told
     assert reading.task.train_table == "train.csv"
     earlier = read(folder, test_table=tests[0], sample_submission=samples[0])
     assert (earlier.task.test_table, earlier.task.sample_submission) == (tests[0], samples[0])
@@ -89,7 +89,7 @@ def test_one_sample_that_fits_two_tests_goes_with_the_later(tmp_path: Path) -> N
 
     assert reading.task.test_table == "test_2.csv"
     (told,) = [sentence for sentence in reading.warnings if "latest" in sentence]
-    assert "--test test.csv takes another" in told
+    assert "To use another: --test test.csv." in told
 
 
 def test_a_sample_that_asks_for_the_rows_of_two_tests_is_told(tmp_path: Path) -> None:
@@ -98,9 +98,7 @@ def test_a_sample_that_asks_for_the_rows_of_two_tests_is_told(tmp_path: Path) ->
 
     (told,) = [sentence for sentence in read(folder).warnings if "rows of" in sentence]
 
-    assert told.startswith(
-        "sample_submission.csv asks for the rows of 2 tables, test.csv, test_2.csv, and the notebooks"
-    )
+    assert told.startswith("sample_submission.csv has rows of 2 tables, test.csv, test_2.csv, but the notebooks")
 
 
 def test_samples_of_two_stages_of_images_are_told_apart_by_their_files(tmp_path: Path) -> None:
@@ -116,4 +114,4 @@ def test_samples_of_two_stages_of_images_are_told_apart_by_their_files(tmp_path:
 
     assert reading.task.sample_submission == "stage2_sample_submission.csv"
     assert reading.task.details["test_folder"] == "stage2_test"
-    assert "--sample stage1_sample_submission.csv takes another" in " ".join(reading.warnings)
+    assert "To use another: --sample stage1_sample_submission.csv." in " ".join(reading.warnings)

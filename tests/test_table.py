@@ -10,7 +10,7 @@ from generator.cli.terminal import table, width_of
 HEADER = ["choice", "value", "evidence"]
 ROWS = [
     ["id_column", "PassengerId", "unique in gender_submission.csv, unique in test.csv and unique in train.csv"],
-    ["title", "手書きの数字を見分ける" * 4, "made of its name"],
+    ["title", "手書きの数字を見分ける" * 4, "from its name"],
     ["targets", '["' + "a" * 90 + '"]', ""],
 ]
 

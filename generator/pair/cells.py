@@ -319,7 +319,7 @@ def read_own_cells(folder: PairFolder) -> dict[Path, str]:
     paths = sorted(folder.path.glob("*.py"))
     for path in paths:
         if path.is_symlink():
-            raise OwnCellError(path=path, problem="is a link: put the file itself in its place.")
+            raise OwnCellError(path=path, problem="is a link. Replace it with the file itself.")
     return {path: read_text(path).strip() for path in paths}
 
 
@@ -410,7 +410,7 @@ def check_own_cells(notebooks: Iterable[Sequence[Cell]], user_files: Mapping[Pat
     for path in user_files:
         if path.name not in names:
             hint = did_you_mean(path.name, names)
-            raise OwnCellError(path=path, problem=f"takes the place of no cell.{hint} It can be {', '.join(names)}.")
+            raise OwnCellError(path=path, problem=f"does not match a cell.{hint} Possible names: {', '.join(names)}.")
 
 
 def check_own_cells_suit(backend: str, notebooks: Iterable[Sequence[Cell]], user_files: Mapping[Path, str]) -> None:
@@ -428,7 +428,7 @@ def check_own_cells_suit(backend: str, notebooks: Iterable[Sequence[Cell]], user
     for path in user_files:
         if path.name in different:
             problem = (
-                f"would be in both notebooks, and inference is written in {backend}: remove it, or inference_backend."
+                f"would be in both notebooks, but inference uses {backend}. Remove it, or remove inference_backend."
             )
             raise OwnCellError(path=path, problem=problem)
 
@@ -454,7 +454,7 @@ def _check_python(path: Path, source: str) -> str:
         ast.parse(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         line = f"line {error.lineno}, " if isinstance(error, SyntaxError) and error.lineno else ""
-        raise OwnCellError(path=path, problem=f"is no Python: {line}{printable(str(error))}.") from error
+        raise OwnCellError(path=path, problem=f"is not valid Python: {line}{printable(str(error))}.") from error
     return source
 
 

@@ -297,16 +297,16 @@ def model_summary(training: Iterable[Cell]) -> str:
 
 _CHOICE_KEYS = ("value", "by", "evidence")
 _NEW_FILE = """\
-# The choices behind this pair of notebooks, written by `tandem generate`, which keeps what you change here:
-# replace a table by a plain value (framework = "tensorflow"), or edit its value, and the choice is yours.
+# The choices of this pair of notebooks, written by `tandem generate`. It keeps your changes: replace a table with a
+# plain value (framework = "tensorflow"), or edit the value in the table.
 
 [pair]
 
 [task]
-# What the competition asks for, and what that was inferred from.
+# The task of the competition, with the evidence for each value.
 
 [parameters]
-# Further knobs of the notebooks, as `generate -P` sets them; without a line one is the default.
+# Parameters of the notebooks, as set with `generate -P`. All others have their defaults.
 """
 
 
@@ -427,7 +427,7 @@ def _check_known(path: Path, entries: Mapping[str, Any], valid_keys: Iterable[st
         if key not in valid_keys:
             names = [f"{prefix}{name}" for name in valid_keys]
             raise ChoicesError(
-                f'{printable(str(path))}: there is no key "{printable(prefix + key)}". The keys are {", ".join(names)}.'
+                f'{printable(str(path))}: unknown key "{printable(prefix + key)}". Valid keys: {", ".join(names)}.'
                 f"{did_you_mean(prefix + key, names)}"
             )
 

@@ -74,9 +74,8 @@ def link_data(data: Path, mount_path: Path, files: WorkspaceFiles) -> bool:
     if mount_path.exists():
         if mount_path.resolve() != data.resolve():
             raise CompetitionError(
-                f"{printable(str(data))} cannot become {printable(str(mount_path))}: other files "
-                "stand there. Leave out "
-                "--data to use what is there, or move it away."
+                f"{printable(str(data))} cannot be linked to {printable(str(mount_path))}: it has "
+                "other files. To use them, omit --data. Otherwise move them away."
             )
         return False
     with writing(mount_path):
@@ -156,7 +155,7 @@ def unpack_if_packed(
     if archive is None:
         return data
     place = printable(str(workspace.competition_data(slug)))
-    tell(f"Unpacking {printable(str(archive))} to {place}, as Kaggle mounts it, unless its files are there …")
+    tell(f"Unpacking {printable(str(archive))} to {place}, as Kaggle mounts it, unless its files are already there …")
     unpack_whole(slug, archive, workspace)
     return None
 
@@ -204,11 +203,11 @@ def _members(zip_file: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
         raise ValueError(f"it has {len(all_members):,} files")
     for name, member in members.items():
         if name.startswith("/") or "\\" in name or {"", ".", ".."} & set(name.split("/")):
-            raise ValueError(f"{name[:60]!r} is no path inside of a folder")
+            raise ValueError(f"{name[:60]!r} is not a relative path")
         if member.flag_bits & _ENCRYPTED or stat.S_ISLNK(member.external_attr >> 16):
             raise ValueError(f"{name[:60]!r} is encrypted or a link")
         if any(parent in members for parent in map(str, list(Path(name).parents)[:-1])):
-            raise ValueError(f"{name[:60]!r} lies in what is a file")
+            raise ValueError(f"{name[:60]!r} is in a folder that is also a file")
         require_no_lzma(member)
     return members
 
@@ -219,8 +218,9 @@ def _require_same(archive: Path, mount_path: Path, members: dict[str, zipfile.Zi
         path = mount_path / name
         if not path.is_file() or path.stat().st_size != member.file_size:
             raise CompetitionError(
-                f"{printable(str(archive))} cannot be unpacked to {printable(str(mount_path))}: other files are there, "
-                f"without the same {printable(name)}. Leave out --data to use what is there, or move it away."
+                f"{printable(str(archive))} cannot be unpacked to {printable(str(mount_path))}: it has other files, "
+                "and "
+                f"{printable(name)} is missing or differs. To use these files, omit --data. Otherwise move them away."
             )
 
 
@@ -230,8 +230,8 @@ def _check_space(archive: Path, workspace: Workspace, members: dict[str, zipfile
     free = shutil.disk_usage(next(folder for folder in (root, *root.parents) if folder.exists())).free
     if needed_bytes > free:
         raise CompetitionError(
-            f"{printable(str(archive))} unpacks to {needed_bytes / 1e9:,.1f} GB, and {free / 1e9:,.1f} GB are free in "
-            f"{printable(str(root))}: make room, or use --workspace on another disk."
+            f"{printable(str(archive))} needs {needed_bytes / 1e9:,.1f} GB unpacked, but {free / 1e9:,.1f} GB are free "
+            f"in {printable(str(root))}. Free some space, or use --workspace on another disk."
         )
 
 
@@ -239,11 +239,11 @@ def _write(zip_file: zipfile.ZipFile, member: zipfile.ZipInfo, folder: Path, nam
     try:
         path = resolve_inside(folder / name, root=folder)
     except PathOutsideError as error:
-        raise ValueError(f"{name[:60]!r} leads out of the folder") from error
+        raise ValueError(f"{name[:60]!r} is outside of the folder") from error
     path.parent.mkdir(parents=True, exist_ok=True)
     with zip_file.open(member) as source, path.open("xb") as target:
         if _copy_file(source, target, member.file_size) != member.file_size:
-            raise ValueError(f"{name[:60]!r} has another size than the archive says")
+            raise ValueError(f"{name[:60]!r} does not have the size that the archive lists")
 
 
 def _copy_file(source: IO[bytes], target: IO[bytes], most: int) -> int:
@@ -260,8 +260,8 @@ def _clear(archive: Path, mount_path: Path, content: Path, workspace: Workspace)
     new_archive = mount_path.parent / archive.name
     if new_archive.exists() or new_archive.is_symlink():
         raise CompetitionError(
-            f"{printable(str(archive))} cannot be moved out of the way: there is a "
-            f"{printable(str(new_archive))}. Remove one."
+            f"{printable(str(archive))} cannot be moved, because {printable(str(new_archive))} "
+            "exists. Remove one of them."
         )
     for entry in list(mount_path.iterdir()):
         if entry.name == "__MACOSX":

@@ -188,8 +188,8 @@ def _put_in_place(folder: PairFolder) -> None:
         _discard_stage(folder)
     except OSError as error:
         raise PairError(
-            f"The new files of {printable(str(folder.path))} are complete, but cannot be put in place: "
-            f"{reason(error)}; the next command finishes the work once that is mended."
+            f"The new files of {printable(str(folder.path))} are complete, but cannot be moved into place: "
+            f"{reason(error)}. Fix this, and run the command again: it completes the move."
         ) from error
 
 
@@ -297,7 +297,7 @@ def cell_edits(content: str, *, since: str) -> Edits:
             written_cells(text.encode("utf-8", "replace"), path=Path("notebook")) for text in (content, since)
         )
     except NotebookReadError:
-        return Edits(kind="cells", problem="one of the two is no notebook")
+        return Edits(kind="cells", problem="one of the two is not a notebook")
     return _compare("cells", _with_ids_of(before, now), before, is_ordered=True)
 
 

@@ -252,7 +252,7 @@ def _read(facts: CompetitionFacts, survey: "Survey", decisions: Mapping[str, Val
             file_name=rules.file_name,
         )
     reading = read_task(survey, hints)
-    description_source = description.source if description is not None else "what somebody said"
+    description_source = description.source if description is not None else "the command line"
     return Proposal(
         facts=facts,
         competition=competition,
@@ -274,8 +274,8 @@ def _beyond_the_templates(survey: "Survey", task: Task) -> Iterator[str]:
     lookup = task.details.get("lookup_table")
     if survey.server is not None and lookup:
         yield (
-            "This competition hands out its test data through an inference server (kaggle_evaluation), and the "
-            f"inference notebook answers what {printable(str(lookup))} asks for: train with this "
+            "This competition serves its test data through an inference server (kaggle_evaluation), but the "
+            f"inference notebook only predicts the rows of {printable(str(lookup))}. Train with this "
             "pair, and write the server's predict() by hand."
         )
     name, file_format = task.submission_file, table_format(task.submission_file)
@@ -283,22 +283,22 @@ def _beyond_the_templates(survey: "Survey", task: Task) -> Iterator[str]:
     is_json = file_format.format in (TableFormat.JSON, TableFormat.JSON_LINES)
     if file_format.format is None or is_binary_archive or (is_json and file_format.compression == ".zip"):
         yield (
-            f"The submission has to be called {printable(name)}, and the inference notebook writes text with "
-            "separators, JSON and Parquet: change its last cells by hand, or say --file-name if another is accepted "
-            "as well."
+            f"The submission must have the name {printable(name)}, but the inference notebook can only write CSV, JSON "
+            "and "
+            "Parquet. Change its last cells by hand. If the competition accepts another file, set it with --file-name."
         )
     elif is_json and table_format(task.sample_submission).format is not file_format.format:
         yield (
-            f"{printable(name)} will have one JSON object a row, with the names of the sample's columns: compare it "
-            "with what the evaluation page shows."
+            f"{printable(name)} will have one JSON object per row, with the names of the sample's columns. Compare it "
+            "with the example on the evaluation page."
         )
 
 
 def _nameless(slug: str, survey: "Survey") -> Competition:
     """The facts of a competition of which there are only files."""
-    evidence = {"title": "made of its name", "code_competition": "nothing in its files says otherwise"}
+    evidence = {"title": "from its name", "code_competition": "the default; no file contradicts it"}
     if survey.server is not None:
-        evidence["code_competition"] = "only notebooks can answer to its inference server"
+        evidence["code_competition"] = "only a notebook can answer its inference server"
     return Competition(
         slug=slug,
         title=slug.replace("-", " ").capitalize(),
@@ -309,7 +309,7 @@ def _nameless(slug: str, survey: "Survey") -> Competition:
 
 def _describe(description: CompetitionDescription, rules: "Rules") -> Competition:
     """The competition with what its pages demand of a submitted notebook, which runs on a GPU."""
-    evidence = dict.fromkeys(("title", "code_competition"), f"{description.source} says it")
+    evidence = dict.fromkeys(("title", "code_competition"), f"from {description.source}")
     competition = description.competition
     limit = rules.hours.get("gpu") or rules.hours.get("cpu")
     if limit is not None:
@@ -371,7 +371,8 @@ def parse_overrides(settings: Sequence[str], assignments: Sequence[str], current
     for text in assignments:
         if is_fixed(_key_of(text)):
             raise ParameterError(
-                f"{printable(_key_of(text))} is no knob: by it the notebooks find their inputs and one another."
+                f"{printable(_key_of(text))} cannot be changed: the notebooks need it to find their inputs and each "
+                "other."
             )
     of_task = [text for text in assignments if _key_of(text).lower() in known_keys() and "=" in text]
     of_task = [text for text in of_task if _key_of(text).isupper() and _key_of(text) not in current_choices.parameters]
@@ -395,7 +396,7 @@ def _unknown(text: str, family: str, knobs: list[str]) -> SettingError:
     if any(f'"{name}"' in nearest for name in knobs):
         nearest += " That is a parameter of the notebooks: set it with -P NAME=VALUE."
     examples = f" Examples of its keys: {', '.join(_tunable_keys(family))}. docs/knobs.md lists all."
-    problem = f'a task of the family {printable(family)} has no key "{printable(key)}".{nearest or examples}'
+    problem = f'the family {printable(family)} has no key "{printable(key)}".{nearest or examples}'
     return SettingError(text=text, problem=problem)
 
 
@@ -425,8 +426,8 @@ def with_knobs(choices: Choices, overrides: Overrides, cells: Mapping[Role, list
             raise UnknownKeyError(key=key, family=family, keys=keys_of(family))
         if key.upper() in choices.parameters:
             raise PairError(
-                f"{printable(str(path))} sets {key.upper()} in its section parameters, which overrules the key {key}: "
-                f"say -P {key.upper()}=VALUE, or remove it there."
+                f"{printable(str(path))} sets the parameter {key.upper()}, which has priority over the key {key}. "
+                f"Use -P {key.upper()}=VALUE, or remove the parameter from the file."
             )
     if _PRETRAINED not in defaults and "pretrained" in keys_of(family):
         overrides = replace(overrides, knobs=[text for text in overrides.knobs if not _is_from_scratch(text, choices)])
@@ -452,9 +453,9 @@ def setting_of(text: str, *, option: str = "--set") -> tuple[str, Value]:
     key = raw_key.lower() if option == "-P" else raw_key
     rules = known_keys().get(key)
     if not equals:
-        raise SettingError(text=text, problem="it sets nothing; write KEY=VALUE, such as epochs=3.")
+        raise SettingError(text=text, problem="it has no value. Write KEY=VALUE, such as epochs=3.")
     if rules is None:
-        raise SettingError(text=text, problem=f'there is no key "{printable(key)}".{did_you_mean(key, known_keys())}')
+        raise SettingError(text=text, problem=f'unknown key "{printable(key)}".{did_you_mean(key, known_keys())}')
     try:
         # As `tandem run -P` takes it: in quotes, or a list as JSON.
         setting = value_of(value, rules[0].type()) if option == "-P" else value
@@ -682,7 +683,7 @@ def complete_choices(folder: PairFolder) -> Choices:
     competition = file_choices.pair.get("competition")
     if competition is None:
         raise ChoicesError(
-            f'{printable(str(folder.choices))}: "pair.competition" is missing; add it, or run `tandem generate` again.'
+            f'{printable(str(folder.choices))}: "pair.competition" is missing. Add it, or run `tandem generate` again.'
         )
     if _is_complete(file_choices):
         return file_choices
@@ -792,7 +793,7 @@ class EditedPairsError(PairError):
     def __init__(self, *, lost_edits: Mapping[Path, Edits]) -> None:
         files = "\n".join(f"  {printable(str(path))} ({changes})" for path, changes in lost_edits.items())
         super().__init__(
-            f"These were edited since they were rendered, so that `tandem generate --all` writes nothing:\n{files}\n"
+            f"These files have edits, so `tandem generate --all` wrote nothing:\n{files}\n"
             "Render the other pairs one by one with `tandem generate --competition X`, or overwrite these edits with "
             "`tandem generate --all --force`."
         )
@@ -813,7 +814,7 @@ def render_pairs(workspace: Workspace) -> dict[Path, bytes]:
     pairs = [pair_folder(workspace, pair.name) for pair in workspace.pairs()]
     if not pairs:
         raise PairError(
-            f"There is no pair in {workspace.pair('x').path.parent}; write one with `tandem generate --competition X`."
+            f"There is no pair in {workspace.pair('x').path.parent}. Write one with `tandem generate --competition X`."
         )
     files: dict[Path, bytes] = {}
     for pair in pairs:

@@ -214,7 +214,7 @@ def check_syntax(cells: Iterable[Cell], *, notebook: str) -> None:
                 problem = printable(error.msg if isinstance(error, SyntaxError) else str(error))
                 place = f" in its line {error.lineno}" if isinstance(error, SyntaxError) and error.lineno else ""
                 subject = f'The {notebook} notebook\'s cell "{cell.name}"'
-                raise PairError(f"{subject} is not Python: {problem}{place}; mend its template.") from error
+                raise PairError(f"{subject} is not valid Python: {problem}{place}. Fix its template.") from error
 
 
 def written_cells(content: bytes, *, path: Path) -> dict[str, WrittenCell]:
@@ -289,7 +289,7 @@ def join_lines(source: object) -> str:
 
 PARAMETERS_TAG = "parameters"
 _TRUTH = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
-HAVING_BACKBONES = "photographs in colour of at least 96 pixels, sounds, masks, and images that become images"
+HAVING_BACKBONES = "color photographs of at least 96 pixels, sounds, masks, and image to image"
 
 
 class ParameterError(PairError):
@@ -325,11 +325,11 @@ class UnknownParameterError(ParameterError):
 def _without_backbone(names: Collection[str]) -> str:
     """Why notebooks with these parameters have no backbone, and what has one."""
     if "IMAGE_SIZE" in names:
-        reason = "images that are small or not in colour are learned from scratch"
-        way = "; --set channels=3 and --set image_size=96 make photographs of them"
+        reason = "small or grayscale images are trained from scratch"
+        way = ". To use a backbone, set --set channels=3 and --set image_size=96"
     else:
         reason = "the notebooks of this family have no backbone"
-        way = ", and what a text starts from, --set pretrained= says" if "SEQUENCE_LENGTH" in names else ""
+        way = ". To set the pretrained model of a text, use --set pretrained=" if "SEQUENCE_LENGTH" in names else ""
     return f" Here {reason}. {HAVING_BACKBONES.capitalize()} have one{way}."
 
 
@@ -421,7 +421,7 @@ def checked_value(name: str, value: Value, default: Value) -> Value:
     if expected := setting.expected(value):
         default_text = printable(python_literal(default))
         raise ParameterError(
-            f"The parameter {printable(name)} must be {expected}, as its default {default_text} is, and not "
+            f"The parameter {printable(name)} must be {expected}, like its default {default_text}, not "
             f"{printable(repr(value))}.{did_you_mean(str(value), setting.options)}"
         )
     return float(value) if isinstance(default, float) and isinstance(value, int) else value
@@ -444,7 +444,7 @@ def parse_assignment(text: str, defaults: Mapping[str, Value]) -> tuple[str, Val
     name, separator, value_text = text.partition("=")
     name, value_text = name.strip(), value_text.strip()
     if not separator or not name:
-        raise ParameterError(f'"{printable(text)}" sets no parameter; write NAME=VALUE, such as EPOCHS=3.')
+        raise ParameterError(f'"{printable(text)}" has no value. Write NAME=VALUE, such as EPOCHS=3.')
     if name not in defaults and knob_name(name) in defaults:
         name = knob_name(name)
     if name not in defaults:

@@ -110,13 +110,14 @@ def check_offered(*, family: str, framework: str, requirements: Mapping[str, str
     for kind, (name, options) in names.items():
         if name not in options:
             raise PairError(
-                f'{printable(source)}: there is no {kind} "{printable(name)}"; the kit has: '
+                f'{printable(source)}: unknown {kind} "{printable(name)}". Valid values: '
                 f"{', '.join(options) or 'none'}.{did_you_mean(name, options)}"
             )
     of_family = all_families[family].frameworks
     if framework not in of_family:
         raise PairError(
-            f'{printable(source)}: the family "{family}" has no templates for the framework "{framework}"; it has: '
+            f'{printable(source)}: the family "{family}" has no templates for the framework "{framework}". Valid '
+            "values: "
             f"{', '.join(of_family)}."
         )
     kinds = {
@@ -694,14 +695,14 @@ def check_spec(spec: PairSpec) -> None:
     able = [name for name, framework in all_frameworks.items() if framework.several_hosts]
     if spec.task_values.get("several_hosts") and spec.framework not in able:
         raise PairError(
-            f"several_hosts is true, and the framework {spec.framework} trains on one host: set it to false "
-            f"(--set several_hosts=false), or take another framework (--framework {' or '.join(able)})."
+            f"several_hosts is true, but the framework {spec.framework} trains on one host. Set it to false "
+            f"(--set several_hosts=false), or use another framework (--framework {' or '.join(able)})."
         )
     able = [name for name, framework in all_frameworks.items() if spec.platform in framework.tpu]
     if spec.accelerator is AcceleratorKind.TPU and spec.framework not in able:
         raise PairError(
-            f"The framework {spec.framework} cannot use the TPU of {spec.platform_name}, whose TPU runtime does not "
-            f"have it: take another one (--framework {' or '.join(able)}), or a GPU (-P ACCELERATOR=gpu)."
+            f"The framework {spec.framework} cannot use the TPU of {spec.platform_name}, because its TPU runtime does "
+            f"not have it. Use another one (--framework {' or '.join(able)}), or a GPU (-P ACCELERATOR=gpu)."
         )
 
 
@@ -712,23 +713,23 @@ def _check_model(spec: PairSpec) -> None:
     if handle and not is_handle(handle):
         names = f"{', '.join(suggestions)}, or " if suggestions else ""
         raise PairError(
-            f'pretrained is "{printable(handle)}", which is no Kaggle Model: it takes {names}'
+            f'pretrained is "{printable(handle)}", which is not a Kaggle Model. Valid values: {names}'
             "owner/model/framework/variation/version, such as keras/bert/keras/bert_small_en_uncased/3."
             f"{did_you_mean(handle, suggestions)}"
         )
     if spec.preset is not None and spec.preset.kind not in all_frameworks[framework].models:
         readers = [name for name, candidate in all_frameworks.items() if spec.preset.kind in candidate.models]
         readers = readers or [name for name, candidate in all_frameworks.items() if candidate.models]
-        advice = f"Leave pretrained out, or choose a framework that reads it: {', '.join(readers)}."
+        advice = f"Omit pretrained, or choose a framework that reads it: {', '.join(readers)}."
         if suggestions:
-            advice = f"It reads {', '.join(suggestions)}, and others that Kaggle has for the same library."
+            advice = f"It reads {', '.join(suggestions)}, and other Kaggle Models for the same library."
         raise PairError(
             f'pretrained is "{printable(handle)}", which the framework "{framework}" does not read. {advice}'
         )
     if handle and "image_size" in spec.task.details and not spec.has_backbone:
         raise PairError(
-            f'pretrained is "{printable(handle)}", and these images are learned from scratch: only photographs '
-            "have a backbone. Set channels = 3 and image_size = 96 or more as well, or leave pretrained out."
+            f'pretrained is "{printable(handle)}", but these images are trained from scratch. Only photographs '
+            "have a backbone. Set channels = 3 and image_size = 96 or more as well, or omit pretrained."
         )
 
 
@@ -743,8 +744,9 @@ def _check_backend(spec: PairSpec) -> None:
     able = [framework, *sorted(converter_names & set(families()[spec.family].frameworks))]
     if backend not in able:
         raise PairError(
-            f'INFERENCE_BACKEND is "{printable(backend)}", and what the family {printable(spec.family)} trained in '
-            f"{framework} is loaded by {' or '.join(able)}.{did_you_mean(backend, able)}"
+            f'INFERENCE_BACKEND is "{printable(backend)}", but a model of the family {printable(spec.family)} trained '
+            "in "
+            f"{framework} can only be loaded with {' or '.join(able)}.{did_you_mean(backend, able)}"
         )
 
 
@@ -792,14 +794,14 @@ def _accelerator(choices: Choices) -> AcceleratorKind:
     except ValueError:
         value, kind_names = str(choice.value), ", ".join(f'"{kind}"' for kind in AcceleratorKind)
         nearest = did_you_mean(value, AcceleratorKind)
-        raise PairError(f'ACCELERATOR is "{printable(value)}", and notebooks know {kind_names}.{nearest}') from None
+        raise PairError(f'ACCELERATOR is "{printable(value)}", but it must be one of {kind_names}.{nearest}') from None
 
 
 def _platform(name: str) -> Service:
     if name not in (Service.KAGGLE, Service.COLAB):
         platforms = [str(Service.KAGGLE), str(Service.COLAB)]
         nearest = did_you_mean(name, platforms)
-        raise PairError(f'The platform is "{printable(name)}", and training runs on {" or ".join(platforms)}.{nearest}')
+        raise PairError(f'The platform is "{printable(name)}", but it must be {" or ".join(platforms)}.{nearest}')
     return Service(name)
 
 
@@ -839,7 +841,7 @@ def check_backbone(spec: PairSpec, knobs: Mapping[str, Value], defaults: Mapping
         backbones = (*of_others, *of_photographs)  # of sounds
     if not _is_possible(name, backbones):
         raise PairError(
-            f'BACKBONE is "{printable(name)}", which the framework {spec.framework} does not have here.'
+            f'BACKBONE is "{printable(name)}", which the framework {spec.framework} does not have for this pair.'
             f"{_nearest(name, backbones, default=str(defaults[KNOB]))}{_reason(name, spec, of_photographs)}"
         )
 
@@ -849,8 +851,8 @@ def untested_backbone(knobs: Mapping[str, Choice], framework: str) -> tuple[str,
     name, declaration = str(knobs[KNOB].value) if KNOB in knobs else "", frameworks().get(framework)
     if declaration is None or not name.startswith(tuple(declaration.untested)):
         return ()
-    unknown = f"{printable(name)} is not tested here: its memory, its time and its LEARNING_RATE are not known"
-    return (f"{unknown}; `tandem plan` measures a step.",)
+    unknown = f"{printable(name)} is not tested: its memory, time and best LEARNING_RATE are unknown"
+    return (f"{unknown}. `tandem plan` measures a step.",)
 
 
 def without_foreign_backbone(knobs: Mapping[str, Choice], framework: str) -> dict[str, Choice]:
@@ -873,11 +875,11 @@ def _reason(name: str, spec: PairSpec, of_photographs: Collection[str]) -> str:
         framework.title for framework in frameworks().values() if name in (*framework.backbones, *framework.encoders)
     ]
     if not of_photographs:
-        return " It takes the models of timm, whose names are in lower case."
+        return " It uses the models of timm, whose names are in lower case."
     if name in of_photographs:
-        return f" It is offered for photographs with classes or numbers; this pair predicts {spec.task.target_kind}s."
+        return f" It works only for photographs with classes or numbers. This pair predicts {spec.task.target_kind}s."
     if having and spec.framework not in having:
-        return f" It is a name of {' and '.join(having)}; other frameworks have other ones."
+        return f" This backbone exists only in {' and '.join(having)}."
     return ""
 
 
@@ -887,7 +889,7 @@ def _nearest(name: str, backbones: Collection[str], *, default: str) -> str:
     letters = name[:100].lower().replace("_", "").replace("-", "")
     near = [letters] if letters in by_letters else get_close_matches(letters, by_letters, n=3)
     if not near:
-        return f' Take another, such as "{printable(default)}".'
+        return f' Use another one, such as "{printable(default)}".'
     return " Did you mean {}?".format(" or ".join(f'"{by_letters[candidate]}"' for candidate in near))
 
 

@@ -314,7 +314,7 @@ def test_a_receipt_that_is_a_link_is_refused_before_anything_is_pushed(
     outcome = tandem("push", "cells", "--to", "local")
 
     assert outcome.code == 1
-    assert "receipt.html is a link, so that what is written or removed there would be somewhere else" in outcome.err
+    assert "receipt.html is a link. Writing there would change a file elsewhere" in outcome.err
     assert (tmp_path / ".bashrc").read_text() == "of the user\n"
     assert counts(local) == (0, 0)
 

@@ -99,7 +99,7 @@ def test_a_folder_that_cannot_be_used_has_no_environment_either(tandem: Callable
     for root in (tmp_path, tmp_path / "clients"):
         outcome = tandem("serve", "--env", "--root", root)
         assert (outcome.code, outcome.out) == (1, "")
-        assert "is not what a local Kaggle writes there" in outcome.err
+        assert "is not a valid record of a local Kaggle server" in outcome.err
     ServerRecord("http://127.0.0.1:8400", "local-token", "local", os.getpid()).write(tmp_path)
     outcome = tandem("serve", "--env", "--root", tmp_path)
     assert (outcome.code, outcome.out, outcome.err.count("\n")) == (1, "", 1)
