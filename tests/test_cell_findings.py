@@ -53,7 +53,7 @@ def test_what_a_terminal_would_obey_is_no_part_of_a_finding() -> None:
 def test_a_check_that_takes_too_long_is_stopped_and_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cell_findings, "SECONDS", 0.01)
 
-    assert "did not get to its end" in findings_in_text(notebook("x = 1"), METADATA).problem
+    assert "did not finish" in findings_in_text(notebook("x = 1"), METADATA).problem
 
 
 def test_a_page_does_not_wait_for_a_check_and_the_next_one_has_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -67,11 +67,11 @@ def test_a_page_does_not_wait_for_a_check_and_the_next_one_has_it(monkeypatch: p
     monkeypatch.setattr(cell_findings, "findings_in_text", slow)
     before = time.monotonic()
 
-    assert "is being checked" in checks.findings("a", METADATA, wait=0.01).problem
+    assert "is checking this notebook" in checks.findings("a", METADATA, wait=0.01).problem
     assert time.monotonic() - before < 0.15
     assert checks.findings("a", METADATA, wait=10).problem == "known"
     assert checks.findings("a", METADATA, wait=0).problem == "known"
     assert asked == ["a"]
     monkeypatch.setattr(cell_findings, "_MOST_WAITING", 1)
     checks.findings("b", METADATA, wait=0)
-    assert "load the page again later" in checks.findings("c", METADATA, wait=0).problem
+    assert "Reload the page later" in checks.findings("c", METADATA, wait=0).problem

@@ -127,21 +127,21 @@ def test_a_tpu_wants_large_batches() -> None:
     assert large.examples_per_second == pytest.approx(18_400, rel=0.01)
     plan = plan_training(PHOTOGRAPHS, batch=16)
     assert (plan.recommendation.accelerator.title, plan.recommendation.batch) == ("Kaggle TPU v5e-8", 128)
-    assert any("wants large batches" in lesson for lesson in plan.lessons)
+    assert any("needs large batches" in lesson for lesson in plan.lessons)
 
 
 def test_a_small_model_on_small_data_is_for_a_cpu() -> None:
     plan = plan_training(TABLE, batch=8)
 
     assert plan.recommendation.accelerator.title == "Kaggle CPU"
-    assert "costs no quota" in plan.reason
+    assert "uses no quota" in plan.reason
     assert plan.recommendation.weekly_share is None
 
 
 def test_what_starves_is_said_with_its_cores() -> None:
     plan = plan_training(replace(PHOTOGRAPHS, input_seconds=0.02), batch=16)
 
-    assert any("4 cores starve Kaggle GPU T4 x2" in lesson for lesson in plan.lessons)
+    assert any("4 cores are too slow for Kaggle GPU T4 x2" in lesson for lesson in plan.lessons)
 
 
 def test_a_training_that_waits_for_its_input_is_planned_for_both_sizes_of_the_tpu_host() -> None:

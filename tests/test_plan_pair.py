@@ -97,7 +97,7 @@ def test_a_notebook_without_a_training_is_refused(
     refused = tandem("plan", "tiny")
 
     assert refused.code == 1
-    assert 'its notebook has no cell called "train"' in refused.err
+    assert 'its notebook has no cell with the name "train"' in refused.err
 
 
 def test_what_is_recommended_is_kept_in_the_pair_and_its_notebooks(

@@ -318,7 +318,7 @@ def test_a_link_out_of_the_data_hands_no_file_of_the_users_to_a_notebook(houses:
     assert sorted(path.name for path in hidden_test.iterdir()) == ["sample.csv", "test.csv", "train.csv"]
     (houses / "test.csv").unlink()
     (houses / "test.csv").symlink_to(tmp_path / "secret.csv")
-    with pytest.raises(NoTestSetError, match=r"test\.csv is not there"):
+    with pytest.raises(NoTestSetError, match=r"test\.csv does not exist"):
         read(houses, HOUSES)
 
 
@@ -329,7 +329,7 @@ def test_an_environment_that_cannot_be_inferred_in_is_refused(tmp_path: Path, na
         (tmp_path / "bin" / "python").write_text("")
         (tmp_path / name).mkdir(parents=True)
 
-    with pytest.raises(RunError, match="name a virtual environment with the packages of Kaggle's GPU image"):
+    with pytest.raises(RunError, match="Name a virtual environment with the packages of Kaggle's GPU image"):
         find_image(tmp_path)
 
 

@@ -149,7 +149,7 @@ def test_a_sound_pair_passes_and_may_be_pushed_until_a_cell_is_changed(
     notebook.write_text(notebook.read_text().replace("cut off", "broken"))
     pushed = tandem("push", "tiny", "--rehearsed", "--dry-run", "--workspace", tmp_path)
     assert pushed.code == 1
-    assert "The pair tiny has been changed since its rehearsal: run `tandem rehearse tiny` first" in pushed.err
+    assert "The pair tiny was changed after its rehearsal: run `tandem rehearse tiny` first" in pushed.err
 
 
 @pytest.mark.slow
@@ -182,7 +182,7 @@ def test_where_kaggle_scores_a_file_a_hidden_test_that_fails_is_a_warning_in_ter
     outcome = tandem("rehearse", "tiny", "--workspace", tmp_path)
 
     assert outcome.code == 0, outcome.out + outcome.err
-    assert "Kaggle scores the submission file in this competition and does not run the notebook again" in outcome.out
+    assert "In this competition Kaggle scores the submission file, and does not run the notebook again" in outcome.out
     assert "trials would have failed on Kaggle, with 3 warnings." in outcome.out
     assert ": failed" not in outcome.err
     assert "one row: warning" in outcome.err
@@ -201,7 +201,7 @@ def test_training_that_compiles_again_and_breaks_its_promise_is_found(
 
     assert code == 1
     assert trials["compilations"]["found"].startswith("Compiled: train_step 3 times for 2 shapes of its inputs")
-    assert trials["the hand-over"]["found"] == "Missing or not as promised: weights.h5."
+    assert trials["the hand-over"]["found"] == "Missing, or with a wrong digest: weights.h5."
     assert trials["as it is"]["verdict"] == "not tried"
 
 
@@ -242,7 +242,7 @@ def test_what_a_link_of_a_sent_workspace_leads_to_is_not_given_to_a_sandbox(
 
 def result(workspace: Path, verdict: Verdict) -> Rehearsal:
     report = workspace / "output" / "tiny" / "rehearsal.html"
-    trial = Trial("as it is", "The test as everybody sees it.", verdict, on_kaggle="Notebook Timeout.")
+    trial = Trial("as it is", "The public test.", verdict, on_kaggle="Notebook Timeout.")
     return Rehearsal("tiny", "Tiny", "its own data", report, True, training=[trial], hidden_test=[trial])
 
 
@@ -253,7 +253,7 @@ def result(workspace: Path, verdict: Verdict) -> Rehearsal:
         (Verdict.STOPPED, "Passed: none of 2 trials would have failed on Kaggle."),
         (Verdict.WARNING, "Passed: none of 2 trials would have failed on Kaggle, with 1 warning."),
         (Verdict.FAILED, "Not passed: 1 of 2 trials would have failed on Kaggle."),
-        (Verdict.SKIPPED, "Not passed: inference could not be tried."),
+        (Verdict.SKIPPED, "Not passed: inference could not be tested."),
     ],
 )
 def test_the_conclusion_agrees_with_the_verdicts(tmp_path: Path, inference: Verdict, conclusion: str) -> None:
@@ -267,7 +267,7 @@ def test_the_conclusion_agrees_with_the_verdicts(tmp_path: Path, inference: Verd
 def test_what_was_not_rehearsed_or_did_not_pass_is_not_pushed(tmp_path: Path) -> None:
     write_tiny(tmp_path, TRAIN, INFER)
     workspace = Workspace(tmp_path)
-    with pytest.raises(RunError, match="has never been rehearsed here"):
+    with pytest.raises(RunError, match="was never rehearsed in this workspace"):
         check_rehearsed(workspace, "tiny")
 
     for verdict in (Verdict.FAILED, Verdict.SKIPPED):
@@ -286,7 +286,7 @@ def test_a_rehearsal_on_made_up_data_counts_where_that_is_said(tandem: Callable[
     write_record(on_specimen, cells_of(workspace.pair("tiny")), workspace.files)
     push = ("push", "tiny", "--rehearsed", "--dry-run", "--workspace", tmp_path)
 
-    assert "was rehearsed on a specimen alone, which counts with --specimen" in tandem(*push).err
+    assert "was only rehearsed on synthetic data, which needs --specimen" in tandem(*push).err
     assert "specimen alone" not in tandem(*push, "--specimen").err
 
 
@@ -298,7 +298,7 @@ def test_a_pair_with_another_network_or_other_inputs_is_not_pushed(tmp_path: Pat
     metadata = workspace.pair("tiny").metadata(Role.INFER)
     metadata.write_text(json.dumps({**json.loads(metadata.read_text()), **change}))
 
-    with pytest.raises(RunError, match="has been changed since"):
+    with pytest.raises(RunError, match="was changed after its rehearsal"):
         check_rehearsed(workspace, "tiny")
 
 

@@ -36,7 +36,7 @@ def test_the_message_shows_the_cell_the_line_and_the_exception() -> None:
         "\n"
         "ValueError: too wide\n"
         "\n"
-        "The notebook as far as it got: output/digits/train/train.ipynb"
+        "The partly executed notebook: output/digits/train/train.ipynb"
     )
 
 
@@ -63,8 +63,8 @@ def test_a_frame_that_no_cell_has_is_not_believed() -> None:
 @pytest.mark.parametrize(
     ("missing", "remedy"),
     [
-        ("torchvision", "timm needs torchvision: install the one that goes with your PyTorch"),
-        ("timm", "Install it beside tandem: pip install"),
+        ("torchvision", "timm needs torchvision. Install the version for your PyTorch"),
+        ("timm", "Install it in tandem's environment: pip install"),
         ("orbax.checkpoint", "[run]"),
     ],
 )

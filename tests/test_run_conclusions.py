@@ -47,15 +47,19 @@ def test_folds_have_a_spread_and_one_fold_asks_for_more() -> None:
     assert "a standard deviation of 0.0158, and a standard error of 0.0071 of their mean" in five.findings[0]
     assert five.advice == ()
     assert one.findings == ()
-    assert one.advice[0].startswith("One fold does not tell how much the score varies: -P N_FOLDS=5 does")
+    assert one.advice[0].startswith("One fold does not show how much the score varies. Try -P N_FOLDS=5")
 
 
 @pytest.mark.parametrize(
     ("folds", "finding", "advice"),
     [
-        ([EARLY, EARLY], "The best epoch is 3 of 8, in every fold.", "try -P EPOCHS=3, by whose end"),
-        ([RISING, RISING], "The best epoch is 8 of 8, in every fold.", "were still learning: try -P EPOCHS=12."),
-        ([RISING, NEARLY], "The best epochs are 7 to 8 of 8.", "were still learning: try -P EPOCHS=12."),
+        (
+            [EARLY, EARLY],
+            "The best epoch is 3 of 8, in every fold.",
+            "Try -P EPOCHS=3, so that the learning rate decays",
+        ),
+        ([RISING, RISING], "The best epoch is 8 of 8, in every fold.", "were still improving. Try -P EPOCHS=12."),
+        ([RISING, NEARLY], "The best epochs are 7 to 8 of 8.", "were still improving. Try -P EPOCHS=12."),
         ([EARLY, RISING], "The best epochs are 3 to 8 of 8.", ""),
         ([FLUKE, FLUKE], "The best epoch is 3 of 8, in every fold.", ""),
         ([LEVEL, LEVEL], "The best epoch is 8 of 8, in every fold.", ""),
@@ -82,7 +86,7 @@ def test_folds_that_say_nothing_of_their_epochs_have_no_sentence_on_them() -> No
 def test_a_loss_that_hardly_falls_asks_for_another_learning_rate() -> None:
     found = conclusions(result_of(EARLY, EARLY, losses=(1.0, 0.99)))
 
-    assert found.advice[0].startswith("The loss in training hardly falls: try a LEARNING_RATE ten times as high")
+    assert found.advice[0].startswith("The training loss hardly decreases. Try a LEARNING_RATE ten times as high")
 
 
 def test_the_score_is_set_beside_the_baselines() -> None:
@@ -97,7 +101,7 @@ def test_the_score_is_set_beside_the_baselines() -> None:
         "0.0420 better than a linear model on the pixels, 0.9000, on 60 of the 100 held-out rows."
     )
     assert better.advice == ()
-    assert worse.advice[0].startswith("A plain model does better: submit it as well")
+    assert worse.advice[0].startswith("A baseline scores better: ")
     assert useless.advice[0].startswith("The model is no better than a constant.")
 
 
@@ -125,7 +129,7 @@ def test_best_epochs_at_the_end_ask_for_more_of_them_before_the_model_is_blamed(
 ) -> None:
     found = conclusions(result_of(*[scores] * 5, losses=losses, baselines=(Baseline("a plain model", 0.99, 100),)))
 
-    assert f"try -P EPOCHS={-(-3 * len(scores) // 2)}." in found.advice[0]
+    assert f"Try -P EPOCHS={-(-3 * len(scores) // 2)}." in found.advice[0]
     assert not any("plain model" in sentence for sentence in found.advice)
 
 
@@ -136,14 +140,14 @@ def test_a_loss_that_still_falls_asks_for_more_epochs_where_a_plain_model_does_b
         for epoch, entry in enumerate(fold["history"]):
             entry["loss"] = 1.0 - 0.1 * epoch
 
-    assert "were still learning: try -P EPOCHS=12." in conclusions(run).advice[0]
+    assert "were still improving. Try -P EPOCHS=12." in conclusions(run).advice[0]
 
 
 def test_curves_that_get_worse_ask_for_fewer_epochs_before_the_model_is_blamed() -> None:
     found = conclusions(result_of(EARLY, EARLY, baselines=(Baseline("a plain model", 0.99, 100),)))
 
     assert len(found.advice) == 1
-    assert "try -P EPOCHS=3, by whose end" in found.advice[0]
+    assert "Try -P EPOCHS=3, so that the learning rate decays" in found.advice[0]
 
 
 def test_no_advice_names_what_the_kit_cannot_do() -> None:

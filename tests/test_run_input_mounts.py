@@ -56,7 +56,7 @@ def test_sources_appear_where_kaggle_mounts_them(tmp_path: Path) -> None:
 
 
 def test_a_missing_source_is_named_with_the_place_it_belongs(tmp_path: Path) -> None:
-    with pytest.raises(InputMissingError, match=r'the dataset "a/d".*no folder .*input/datasets/a/d'):
+    with pytest.raises(InputMissingError, match=r'the dataset "a/d".*input/datasets/a/d does not exist'):
         mounted(tmp_path, dataset_sources=["a/d"])
 
 
@@ -103,7 +103,7 @@ def test_a_sandbox_is_not_given_what_a_link_of_the_workspace_leads_to(
     link.symlink_to(home)
     sources = read_sources(pair_with(tmp_path / "x", **{key: [source]}), Role.INFER)
 
-    with pytest.raises(LinkedInputError, match="is a link, or is reached through one"):
+    with pytest.raises(LinkedInputError, match="is a link, or is inside a linked folder"):
         mounts(sources, Workspace(workspace), outputs={}, specimen=specimen, through_links=False)
     assert mounts(sources, Workspace(workspace), outputs={}, specimen=specimen)
 

@@ -233,9 +233,9 @@ def test_results_that_came_with_a_workspace_are_not_emptied(tmp_path: Path) -> N
     shutil.copytree(made.path, tmp_path / "sent")
     sent = OutputFolder(tmp_path / "sent")
 
-    with pytest.raises(OutputError, match="holds files that no `tandem run` wrote there"), sent.lock():
+    with pytest.raises(OutputError, match="has files that `tandem run` did not write"), sent.lock():
         pass
-    with sent.lock([Role.INFER]), pytest.raises(OutputError, match="holds files that no `tandem run` wrote"):
+    with sent.lock([Role.INFER]), pytest.raises(OutputError, match="has files that `tandem run` did not write"):
         sent.empty(Role.TRAIN)
 
     assert (sent.working(Role.TRAIN) / "weights.h5").read_text() == "nine hours on a TPU"

@@ -48,8 +48,8 @@ def test_a_score_that_is_no_number_stops_the_run_and_keeps_its_output(
 
     assert (done.code, done.out) == (1, "")
     assert done.err.endswith(
-        f"Error: The out-of-fold score is no number, so that nothing says what the model is worth: look at the losses "
-        f"in {tmp_path}/output/tiny/train/train.ipynb; where they are no numbers either, train with a lower "
+        f"Error: The out-of-fold score is NaN or infinite. Check the losses "
+        f"in {tmp_path}/output/tiny/train/train.ipynb. If they are NaN too, train with a lower "
         "LEARNING_RATE.\n"
     )
     assert (tmp_path / "output/tiny/train/handoff.json").is_file()
@@ -116,7 +116,7 @@ def test_of_a_submission_without_a_sample_nothing_is_promised(run: Run, tmp_path
 
     assert "submission.csv (2 rows, not checked: there is no sample submission)\n" in run().out
     report = (tmp_path / "output/tiny/report.html").read_text()
-    assert "there is no sample of it" in report
+    assert "there is no sample submission" in report
     assert "against the sample" not in report
 
 
@@ -150,8 +150,8 @@ def test_parameters_reach_each_notebook_that_has_them(run: Run, tmp_path: Path) 
         ("EPOCH=2", 'Error: The notebooks have no parameter "EPOCH". Did you mean "EPOCHS"?\n'),
         ("EPOCHS=many", "must be a whole number"),
         ("DEBUG=1", "must be true or false"),
-        ("EPOCHS", "write NAME=VALUE"),
-        ("WORKING_ROOT=/tmp", "The run sets WORKING_ROOT itself"),
+        ("EPOCHS", "Write NAME=VALUE"),
+        ("WORKING_ROOT=/tmp", "WORKING_ROOT cannot be changed"),
     ],
 )
 def test_a_parameter_that_is_unknown_or_of_the_wrong_type_is_refused(
@@ -227,7 +227,7 @@ OWN_FOLDER = {"model": "raise ValueError(f'bad: {INPUT_ROOT}/competitions/tiny/t
             [],
             [
                 'The kernel of tiny/train.ipynb died in cell "crash": its process was killed (SIGKILL)',
-                "memory runs out",
+                "the memory was full",
             ],
             id="a kernel that dies",
             marks=SLOW,
@@ -247,7 +247,7 @@ OWN_FOLDER = {"model": "raise ValueError(f'bad: {INPUT_ROOT}/competitions/tiny/t
             marks=SLOW,
         ),
         pytest.param({}, ["--only", "infer"], ["handoff.json does not exist"], id="inference alone without a training"),
-        pytest.param({"train": INCOMPLETE}, [], ["Go on with --resume"], id="an incomplete training", marks=SLOW),
+        pytest.param({"train": INCOMPLETE}, [], ["Continue with --resume"], id="an incomplete training", marks=SLOW),
         pytest.param(
             {"infer": {"nothing": "pass"}},
             [],
@@ -345,7 +345,7 @@ def test_another_output_folder_can_be_chosen_but_none_with_somebody_elses_files(
     assert (tmp_path / "elsewhere/report.html").is_file()
     refused = run("--output", pair)
     assert refused.code == 1
-    assert "holds files that no `tandem run` wrote" in refused.err
+    assert "has files that `tandem run` did not write" in refused.err
     assert (pair / "train/train.ipynb").is_file()
 
 

@@ -88,7 +88,7 @@ def report(written: list[str], tandem: Callable[..., Any], tmp_path: Path, monke
     done = tandem("run", "tiny", "-P", "EPOCHS=4")
     assert done.code == 0, done.err
     assert "\nbaseline     0.7500 the best constant\n" in done.out
-    assert "\nnext         After the best epochs the held-out score gets worse: try -P EPOCHS=2" in done.out
+    assert "\nnext         The validation score gets worse after the best epochs. Try -P EPOCHS=2" in done.out
     written.append((tmp_path / "output/tiny/report.html").read_text())
     return written[0]
 
@@ -136,7 +136,7 @@ def test_the_report_concludes_from_its_own_figures(report: str) -> None:
     )
     assert "<li>The best epoch is 2 of 4, in every fold.</li>" in report
     assert "<li>Out-of-fold accuracy 0.7500 is as good as the best constant, 0.7500.</li>" in report
-    assert "try -P EPOCHS=" in report  # the curves speak first
+    assert "Try -P EPOCHS=" in report  # the curves speak first
 
 
 def test_an_output_that_cannot_be_shown_is_left_out_and_said(report: str) -> None:

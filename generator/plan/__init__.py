@@ -58,7 +58,7 @@ class MeasurementError(RunError):
     def __init__(self, *, pair: str, problem: str) -> None:
         super().__init__(
             f"The training of {printable(pair)} cannot be measured: {printable(problem)}. "
-            f"`tandem run {printable(pair)} --smoke` shows whether it runs at all."
+            f"`tandem run {printable(pair)} --smoke` shows whether the notebook runs."
         )
 
 
@@ -195,7 +195,7 @@ def _with_probe(notebook: Path, options: PlanOptions) -> str:
     content = load_notebook_v4(notebook)
     names = [cell.get("id", "") for cell in content.cells]
     if TRAIN_CELL not in names:
-        raise MeasurementError(pair=options.pair, problem=f'its notebook has no cell called "{TRAIN_CELL}"')
+        raise MeasurementError(pair=options.pair, problem=f'its notebook has no cell with the name "{TRAIN_CELL}"')
     at = names.index(TRAIN_CELL)
     source = f"{getsource(probe)}\n\ninstall(globals(), timed_steps={options.timed_steps})\n"
     content.cells[at:] = [v4.new_code_cell(source, id="probe"), content.cells[at]]
@@ -212,7 +212,7 @@ def _measurement(answer: JsonObject, options: PlanOptions) -> Measurement:
     is_compiled, step_seconds = min(figures[:2]) > 0, _positive(answer, "step_seconds")
     quantities = (counts["epochs"], counts["folds"], counts["batch"], examples, steps, rates.flops, rates.bandwidth)
     if min(quantities) <= 0 or not (is_compiled or step_seconds):
-        raise MeasurementError(pair=options.pair, problem="what it says of itself is no training")
+        raise MeasurementError(pair=options.pair, problem="its measurements are not valid")
     learning_rate, base = _positive(answer, "learning_rate"), _positive(answer, "base_rate")
     return Measurement(
         input_seconds=_positive(pipeline, "processor_seconds") / examples,
@@ -406,10 +406,10 @@ def _recommend(predictions: Sequence[Prediction]) -> tuple[Prediction, str]:
         (prediction for prediction in fitting if prediction.weekly_share is None and prediction.session_share < 1), None
     )
     if frugal is fastest:
-        return frugal, "It is the fastest, and costs no quota."
+        return frugal, "It is the fastest, and uses no quota."
     if frugal is not None and (frugal.total < _SOON or frugal.total < _PATIENCE * fastest.total):
         times = f"{duration(frugal.total)}, against {duration(fastest.total)} on {fastest.accelerator.title}"
-        return frugal, f"It takes {times}, and costs no quota."
+        return frugal, f"It takes {times}, and uses no quota."
     second = min(
         (prediction for prediction in fitting if prediction is not fastest),
         key=lambda prediction: prediction.total,
@@ -433,8 +433,8 @@ def _lessons(work: Workload, predictions: Sequence[Prediction], recommendation: 
     for prediction in starved_predictions[:1]:
         loss = prediction.step / max(prediction.device, 1e-9)
         times = f"{milliseconds(prediction.host)} of them and {milliseconds(prediction.device)} of the device"
-        cores = f"{prediction.accelerator.cores} cores starve {prediction.accelerator.title}"
-        lessons.append(f"{cores}: a batch takes {times}, which could use {loss:.1f} times as many.")
+        cores = f"{prediction.accelerator.cores} cores are too slow for {prediction.accelerator.title}"
+        lessons.append(f"{cores}: a batch takes {times}. The device could process {loss:.1f} times as many.")
     lessons += [lesson for prediction in predictions if (lesson := _largest_host(work, prediction))]
     tpu = next((prediction for prediction in predictions if prediction.accelerator == catalog().training), None)
     if tpu is not None:
@@ -450,9 +450,9 @@ def _batches(work: Workload, tpu: Prediction) -> list[str]:
     if small is None or large is None or large.examples_per_second < _WORTH_SAYING * small.examples_per_second:
         return []
     rates = " and ".join(
-        f"{prediction.examples_per_second:,.0f} with {prediction.batch} a device" for prediction in (small, large)
+        f"{prediction.examples_per_second:,.0f} with {prediction.batch} per device" for prediction in (small, large)
     )
-    return [f"{tpu.accelerator.title} wants large batches, in multiples of 8: examples a second are {rates}."]
+    return [f"{tpu.accelerator.title} needs large batches, in multiples of 8. Examples per second: {rates}."]
 
 
 def _largest_host(work: Workload, prediction: Prediction) -> str:
@@ -465,7 +465,7 @@ def _largest_host(work: Workload, prediction: Prediction) -> str:
         return ""
     hosts = f"{accelerator.title} has hosts of {accelerator.cores} and of {accelerator.max_cores} cores"
     times = f"{duration(prediction.total)} on the smaller, {duration(alternative.total)} on the larger"
-    return f"{hosts}, and this training waits for its input: {times}."
+    return f"{hosts}. This training waits for its input: {times}."
 
 
 def _computing(work: Workload, prediction: Prediction) -> float:

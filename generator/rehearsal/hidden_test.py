@@ -238,7 +238,7 @@ class _Reader:
                 rows.setdefault(key, []).append(row)
         if not chosen_keys or (absent := chosen_keys.keys() - rows.keys()):
             reason = (
-                f"the sample has the id {quote_text(min(absent))}, which no example has."
+                f"the sample has the id {quote_text(min(absent))}, but no example has it."
                 if chosen_keys
                 else "it is empty."
             )
@@ -294,7 +294,7 @@ class _Reader:
         table, root = self.survey.table(path), self.folder.resolve()
         is_there = (self.folder / path).is_file() and (self.folder / path).resolve().is_relative_to(root)
         if table is None or not is_there:
-            raise NoTestSetError(reason=f"{quote_text(path)} is not there, or in an archive that is not called .zip.")
+            raise NoTestSetError(reason=f"{quote_text(path)} does not exist, or is in an archive that is not .zip.")
         if table.separator in _REGEX_SEPARATORS or len(set(table.column_names)) < len(table.columns):
             raise NoTestSetError(reason=f"{quote_text(path)} could not be written as it is.")
         return table
@@ -495,7 +495,7 @@ class HiddenTest:
 
 
 def larger(test: TestSet) -> TestSet | None:
-    """The test with nine copies of each example, under ids of their own."""
+    """The test with nine copies of each example, with new ids."""
     if not test.has_given_ids:
         return None
     return test.with_examples([*test.examples, *_copies(test, LARGER - 1)])
@@ -580,20 +580,20 @@ def of_none(test: TestSet) -> TestSet:
 
 
 VARIATIONS = (
-    HiddenTest("as it is", "The test as everybody sees it.", lambda test: test),
-    HiddenTest(f"{LARGER} times larger", f"{LARGER} times as many examples, under ids of their own.", larger),
-    HiddenTest("another order", "The rows of the test shuffled, and those of the sample in yet another order.",
+    HiddenTest("as it is", "The public test.", lambda test: test),
+    HiddenTest(f"{LARGER} times larger", f"{LARGER} times as many examples, with new ids.", larger),
+    HiddenTest("another order", "The rows of the test shuffled, and the rows of the sample shuffled differently.",
               in_another_order),
-    HiddenTest("unseen ids", "The same examples under ids that nobody has seen.", with_unseen_ids),
+    HiddenTest("unseen ids", "The same examples with new ids.", with_unseen_ids),
     HiddenTest("one row", "A test of a single example.", of_one),
-    HiddenTest("more columns", "A column more in front of the test table, and one at its end.", with_more_columns),
-    HiddenTest("missing values", "Every third cell of the test table empty, and all of one row.", with_missing_values,
+    HiddenTest("more columns", "One more column at the start and at the end of the test table.", with_more_columns),
+    HiddenTest("missing values", "Every third cell of the test table empty, and one empty row.", with_missing_values,
               keeps_answers=False, may_stop=True),
-    HiddenTest("a new category", "A value in every column of categories that training has never seen.",
+    HiddenTest("a new category", "A value that is not in the training data, in every column of categories.",
               with_a_new_category, keeps_answers=False, may_stop=True),
-    HiddenTest("a damaged file", "One file of the test that ends in the middle and cannot be decoded.",
+    HiddenTest("a damaged file", "One truncated file of the test, which cannot be decoded.",
               with_a_damaged_file, keeps_answers=False, may_stop=True),
-    HiddenTest("empty", "A test without a single row.", of_none, keeps_answers=False, may_stop=True),
+    HiddenTest("empty", "A test without rows.", of_none, keeps_answers=False, may_stop=True),
 )  # fmt: skip
 
 
@@ -684,8 +684,8 @@ def difference(test: TestSet, answers: Answers, reference_answers: Answers, *, a
     if len(different) <= (_MOST_DIFFERENT_TEXTS if are_texts else _MOST_DIFFERENT) * len(pairs):
         return ""
     return (
-        f"{len(different):,} of {len(pairs):,} rows have another answer than the same example in the test as it is: "
-        "it does not follow the example but its place or its id."
+        f"{len(different):,} of {len(pairs):,} rows have another answer than the same example in the public test. "
+        "The answer depends on the position or the id, not on the example."
     )
 
 
@@ -863,7 +863,7 @@ def require_room(data: Path, archives: Sequence[str], test: TestSet) -> None:
     size = sum((data / path).stat().st_size for path in paths if path in example_files or path not in test.test_files)
     if _COPIES * size > shutil.disk_usage(data).free // 2:
         amount = f"{_COPIES * size / 2**30:,.1f} GB"
-        raise NoTestSetError(reason=f"its archives, packed anew for each, would take {amount} of the disk.")
+        raise NoTestSetError(reason=f"its archives, packed again for each test, would take {amount} of the disk.")
 
 
 def pack_archives(folder: Path, archives: Iterable[str]) -> None:

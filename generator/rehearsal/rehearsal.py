@@ -122,9 +122,7 @@ def check_rehearsed(workspace: Workspace, pair: str, *, specimen: bool = False) 
     problem = _what_lacks(existing_pair(workspace, pair), read_json(workspace.output(pair) / RECORD), specimen=specimen)
     if problem:
         name = printable(pair)
-        raise RunError(
-            f"The pair {name} {problem}: run `tandem rehearse {name}` first, or push it without --rehearsed."
-        )
+        raise RunError(f"The pair {name} {problem}. Run `tandem rehearse {name}` first, or push without --rehearsed.")
 
 
 def _what_lacks(folder: PairFolder, record: JsonObject, *, specimen: bool) -> str:
@@ -134,11 +132,11 @@ def _what_lacks(folder: PairFolder, record: JsonObject, *, specimen: bool) -> st
     except TandemError:
         return "has a notebook, or metadata, that cannot be read"
     if not record:
-        return "has never been rehearsed here"
+        return "was never rehearsed in this workspace"
     if record.text("cells") != cells:
-        return "has been changed since its rehearsal"
+        return "was changed after its rehearsal"
     if record.flag("specimen") and not specimen:
-        return "was rehearsed on a specimen alone, which counts with --specimen"
+        return "was only rehearsed on synthetic data, which needs --specimen"
     return "" if record.flag("passed") else "did not pass its rehearsal"
 
 
@@ -197,7 +195,7 @@ def rehearse_pair(options: RehearsalOptions, listener: Listener) -> Rehearsal:
     result = Rehearsal(
         pair=pair.folder.name,
         title=pair.spec.competition.title,
-        data="a specimen, made-up data" if options.specimen else "the competition's own data",
+        data="a specimen (synthetic data)" if options.specimen else "the competition's own data",
         report=output / PAGE,
         is_code_competition=pair.spec.competition.is_code_competition,
         specimen=options.specimen,
@@ -240,7 +238,7 @@ class _Rehearsing:
             self._infer(train_session)
             return
         for variation in VARIATIONS:
-            reason = "There is no model: the training handed over none."
+            reason = "There is no model, because the training did not hand one over."
             self._tell(Trial(variation.name, variation.description, Verdict.SKIPPED, reason), self.result.hidden_test)
 
     def _tell(self, trial: Trial, part: list[Trial]) -> None:

@@ -147,8 +147,8 @@ class Rehearsal:
         if self.is_code_competition:
             return "Kaggle runs the inference notebook again, on a hidden test."
         return (
-            "Kaggle scores the submission file in this competition and does not run the notebook again: of the hidden "
-            "tests only the first can fail, the others give warnings."
+            "In this competition Kaggle scores the submission file, and does not run the notebook again. Only the "
+            "first hidden test can fail; the others only give warnings."
         )
 
     @property
@@ -160,7 +160,7 @@ class Rehearsal:
         if self.failed:
             return f"Not passed: {len(self.failed)} of {trial_count} trials would have failed on Kaggle{warnings}."
         if self._skipped_parts:
-            return f"Not passed: {' and '.join(self._skipped_parts)} could not be tried{warnings}."
+            return f"Not passed: {' and '.join(self._skipped_parts)} could not be tested{warnings}."
         return f"Passed: none of {trial_count} trials would have failed on Kaggle{warnings}."
 
     @property
@@ -188,18 +188,20 @@ def find_image(folder: Path | None) -> Path | None:
     python, version = environment / "bin" / "python", f"python{sys.version_info.major}.{sys.version_info.minor}"
     if python.is_file() and (environment / "lib" / version).is_dir():
         return python
-    problem = f"has another Python version than this one, {version}" if python.is_file() else "has no bin/python"
+    problem = f"does not have the Python version of this one, {version}" if python.is_file() else "has no bin/python"
     raise RunError(
-        f"{printable(str(environment))} {problem}: name a virtual environment with the packages of "
+        f"{printable(str(environment))} {problem}. Name a virtual environment with the packages of "
         "Kaggle's GPU image, or "
-        "leave --gpu-image out to infer with the versions that are here."
+        "omit --gpu-image to infer with the installed versions."
     )
 
 
 def image_in_words(python: Path | None) -> str:
     """The versions in words; None is the kit's own environment."""
     if python is None:
-        return "the package versions of this environment, as there is none with those of Kaggle's GPU image"
+        return (
+            "the package versions of this environment, because there is no environment with those of Kaggle's GPU image"
+        )
     return f"the package versions in {python.parent.parent.name}, those of Kaggle's GPU image"
 
 
@@ -240,10 +242,10 @@ def size_trial(trials: Sequence[Trial], session: SessionOrder, *, rows: int) -> 
         session: A session with the limits of those on Kaggle.
         rows: How many rows the real test is taken to have.
     """
-    name, description = "time and memory", f"What they would be for {rows:,} rows, from what they were for fewer."
+    name, description = "time and memory", f"The prediction for {rows:,} rows, from the measurements with fewer rows."
     passed_trials = [trial for trial in trials if trial.verdict is Verdict.PASSED and trial.rows and trial.seconds]
     if len({trial.rows for trial in passed_trials}) < 2:  # noqa: PLR2004 - a line
-        return Trial(name, description, Verdict.SKIPPED, "It takes two tests of different sizes that were answered.")
+        return Trial(name, description, Verdict.SKIPPED, "This needs two passed tests of different sizes.")
     sizes = [trial.rows for trial in passed_trials]
     time = line_through(sizes, [trial.seconds for trial in passed_trials])
     memory = line_through(sizes, [trial.peak_memory for trial in passed_trials])
@@ -575,11 +577,11 @@ def training_trials(framework: str, eight: FinishedSession, single_session: Fini
         peak_memory=eight.end.peak_memory,
     )
     if not eight.is_done:
-        kaggle = "The training would stop there, and cost the quota until then."
+        kaggle = "The training would stop there, and the quota until then would be lost."
         yield replace(ran, verdict=Verdict.FAILED, found=eight.stop.reason, when=eight.stop_point, on_kaggle=kaggle)
         return
     if framework == "torch" and not observations.devices:
-        finding = "PyTorch/XLA is not installed here, so that the notebook ran on the CPU as one device."
+        finding = "PyTorch/XLA is not installed here, so the notebook ran on the CPU as one device."
         yield replace(ran, verdict=Verdict.SKIPPED, found=finding)
     else:
         yield _devices_used(ran, observations)
@@ -600,7 +602,7 @@ def _handover(session: FinishedSession) -> HandOver | None:
 def _devices_used(ran: Trial, observations: Seen) -> Trial:
     steps = f", in {observations.steps} steps" if observations.steps else ""
     if observations.devices == DEVICES:
-        return replace(ran, found=f"All {DEVICES} were used{steps}.")
+        return replace(ran, found=f"All {DEVICES} devices were used{steps}.")
     kaggle = (
         f"{DEVICES - max(1, observations.devices)} of {DEVICES} cores of the TPU would idle for the whole training."
     )
@@ -611,11 +613,11 @@ def _devices_used(ran: Trial, observations: Seen) -> Trial:
 def _same_losses(framework: str, handover: HandOver | None, single_session: FinishedSession | None) -> Trial:
     trial = Trial("the loss", "The same with one device and the same global batch.", Verdict.SKIPPED)
     if single_session is None:
-        return replace(trial, found="The notebook has no parameter BATCH_SIZE to set the same global batch by.")
+        return replace(trial, found="The notebook has no parameter BATCH_SIZE, so the global batch cannot be the same.")
     trial = replace(trial, seconds=single_session.end.seconds, peak_memory=single_session.end.peak_memory)
     if not single_session.is_done:
         return replace(
-            trial, found=f"On one device it stopped {single_session.stop_point}: {single_session.stop.reason}"
+            trial, found=f"On one device the notebook stopped {single_session.stop_point}: {single_session.stop.reason}"
         )
     single_handover = _handover(single_session)
     losses = [
@@ -624,17 +626,17 @@ def _same_losses(framework: str, handover: HandOver | None, single_session: Fini
     ]
     pairs = list(zip_longest(*losses, fillvalue=math.nan))
     if not pairs:
-        return replace(trial, found="The hand-over says no losses to compare.")
+        return replace(trial, found="The hand-over has no losses to compare.")
     tolerance = _TOLERANCES.get(framework, _TOLERANCE)
     scale = (
         max(abs(single_loss) for _, single_loss in pairs) or 1.0
     )  # what is learned to the end says nothing by its digits
     apart = [abs(loss - single_loss) / scale for loss, single_loss in pairs]
     furthest = math.nan if any(map(math.isnan, apart)) else max(apart)
-    finding = f"{pairs[-1][0]:.6f} beside {pairs[-1][1]:.6f}; up to {furthest:.1g} apart, {tolerance:g} is allowed."
+    finding = f"{pairs[-1][0]:.6f} and {pairs[-1][1]:.6f}; difference at most {furthest:.1g}, tolerance {tolerance:g}."
     if furthest <= tolerance:  # NaN is not
         return replace(trial, verdict=Verdict.PASSED, found=finding)
-    kaggle = "The model would learn something else on the TPU than on the machine where it was tried out."
+    kaggle = "On the TPU the model would learn differently than on the machine where it was tested."
     return replace(trial, verdict=Verdict.FAILED, found=finding, when="in the first epochs", on_kaggle=kaggle)
 
 
@@ -646,7 +648,7 @@ def _compilations(observations: Seen) -> Trial:
         if "step" in name.lower() or "train" in name.lower()
     }
     if not steps:
-        return replace(trial, verdict=Verdict.SKIPPED, found="No compilation of a step was seen.")
+        return replace(trial, verdict=Verdict.SKIPPED, found="No compilation of a step was observed.")
     times = {name: "once" if count == 1 else f"{count} times" for name, count in sorted(steps.items())[:5]}
     summary = ", ".join(f"{name} {frequency}" for name, frequency in times.items())
     # A step of training is compiled for several shapes where its last batch is not full.
@@ -655,30 +657,34 @@ def _compilations(observations: Seen) -> Trial:
     if not again:
         return replace(trial, found=f"Compiled: {summary}.")
     shapes = max(observations.shapes[name] for name in again)
-    reason = f" for {shapes} shapes of its inputs: let every batch have the same" if shapes > 1 else ""
-    kaggle = "Each compilation takes a TPU from seconds to minutes in which nothing is trained."
+    reason = f" for {shapes} shapes of its inputs. Use the same shape in every batch" if shapes > 1 else ""
+    kaggle = "Each compilation takes seconds to minutes on a TPU, without training."
     return replace(
         trial,
         verdict=Verdict.FAILED,
         found=f"Compiled: {summary}{reason}.",
-        when="whenever a step has not been seen in that form",
+        when="at every new shape of a step",
         on_kaggle=kaggle,
     )
 
 
 def _whole(handover: HandOver | None, working: Path) -> Trial:
-    trial = Trial("the hand-over", "Every file that training promises, and its digest.", Verdict.FAILED)
-    kaggle = "Inference would have no model to load, after all the hours of training."
+    trial = Trial("the hand-over", "Every file in handoff.json, and its digest.", Verdict.FAILED)
+    kaggle = "After the complete training, inference would have no model to load."
     trial = replace(trial, when="at the end of the training", on_kaggle=kaggle)
     if handover is None or not handover.is_whole:
         return replace(trial, found="There is no handoff.json, or its digest is wrong.")
     wrong = [file.file for file in handover.files if _digest(working, file.file) != file.sha256]
     if wrong or not handover.files:
-        return replace(trial, found=f"Missing or not as promised: {', '.join(wrong[:5]) or 'no file is promised'}.")
+        return replace(
+            trial, found=f"Missing, or with a wrong digest: {', '.join(wrong[:5]) or 'handoff.json lists no file'}."
+        )
     if not handover.is_complete:
-        return replace(trial, found="Training stopped before its last epoch, for want of time.")
+        return replace(trial, found="Training reached its time limit before the last epoch.")
     files = "1 file" if len(handover.files) == 1 else f"{len(handover.files)} files"
-    return replace(trial, verdict=Verdict.PASSED, found=f"{files}, all there and as promised.", when="", on_kaggle="")
+    return replace(
+        trial, verdict=Verdict.PASSED, found=f"{files}, complete and with the right digest.", when="", on_kaggle=""
+    )
 
 
 def _digest(working: Path, name: str) -> str:
@@ -693,7 +699,7 @@ def _digest(working: Path, name: str) -> str:
 
 
 RERUN = {"KAGGLE_IS_COMPETITION_RERUN": "1"}
-_NOT_SO = "There is nothing in this test that could be different so."
+_NOT_SO = "This variation does not apply to this test."
 
 Listener = Callable[[Trial], None]
 
@@ -865,7 +871,7 @@ def _problem(wish: InferenceWish, session: FinishedSession, data: Path, *, rows:
                 sample, columns = data / task.sample_submission, sample_columns_of(task)
                 validate(submission, sample, columns=columns, tolerance=tolerance_of(task))
             elif (row_count := summarize(submission).rows) != rows and rows is not None:
-                return f"The submission has {row_count:,} rows, and the test {rows:,}."
+                return f"The submission has {row_count:,} rows, but the test has {rows:,}."
         except SubmissionError as error:
             return error.message.replace(f"{submission.parent}/", "").replace(f"{data}/", "")
     return ""
@@ -876,7 +882,7 @@ def _verdict(wish: InferenceWish, variation: HiddenTest, session: FinishedSessio
         variation.name,
         variation.description,
         Verdict.PASSED,
-        "A valid submission of the right rows.",
+        "A valid submission with the right rows.",
         seconds=session.end.seconds,
         peak_memory=session.end.peak_memory,
     )
@@ -904,5 +910,5 @@ def _on_kaggle(wish: InferenceWish, variation: HiddenTest, word: str) -> str:
     if not wish.pair.spec.competition.is_code_competition:
         return f"{word}: there would be no valid file to submit."
     if variation is VARIATIONS[0]:
-        return f"{word}, already when the version is saved, before anything is submitted."
-    return f"{word}, in the rerun and without the reason: the version before it is saved well."
+        return f"{word}, when the version is saved, before a submission."
+    return f"{word}, only in the rerun, and Kaggle does not show the reason."

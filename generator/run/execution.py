@@ -257,7 +257,7 @@ class CellError(RunError):
             f"{_listing(excerpt)}\n\n"
             f"{_exception(error)}\n\n"
             f"{_remedy(error)}"
-            f"The notebook as far as it got: {printable(str(saved_path))}"
+            f"The partly executed notebook: {printable(str(saved_path))}"
         )
 
 
@@ -268,7 +268,7 @@ class LateOutputError(RunError):
         super().__init__(
             f'{printable(notebook)} was stopped: cell "{printable(cell)}" ended, but its output did not arrive within '
             f"{seconds:g} s. Print less in it, or write the text to a file.\n"
-            f"The notebook as far as it got: {printable(str(saved_path))}"
+            f"The partly executed notebook: {printable(str(saved_path))}"
         )
 
 
@@ -279,8 +279,8 @@ class NotebookTimeoutError(RunError):
         doing = f'cell "{printable(cell)}" was running' if cell else "its kernel was starting"
         super().__init__(
             f"{printable(notebook)} was stopped after {seconds:g} s, while {doing}. "
-            f"Give it more time with --timeout, or less to do with --smoke.\n"
-            f"The notebook as far as it got: {printable(str(saved_path))}"
+            f"Set a longer time with --timeout, or run a smaller test with --smoke.\n"
+            f"The partly executed notebook: {printable(str(saved_path))}"
         )
 
 
@@ -320,11 +320,11 @@ def _remedy(error: RaisedError) -> str:
         return ""
     if missing[1] == "torchvision":
         return (
-            "timm needs torchvision: install the one that goes with your PyTorch, beside tandem, from the index that "
-            "PyTorch came from (pytorch.org/get-started).\n\n"
+            "timm needs torchvision. Install the version for your PyTorch, in tandem's environment, from the same "
+            "index as PyTorch (pytorch.org/get-started).\n\n"
         )
     extra = _FROM_EXTRAS.get(missing[1])
-    return f"Install it beside tandem: {install_command(extra)}\n\n" if extra else ""
+    return f"Install it in tandem's environment: {install_command(extra)}\n\n" if extra else ""
 
 
 # The events of a run, in the order in which a listener hears of them.
@@ -482,11 +482,11 @@ def read_notebook_parameters(notebook: Path) -> NotebookParameters:
         ParametersCellError: The cell holds more than plain values.
     """
     if not notebook.is_file():
-        raise RunError(f"{printable(str(notebook))} does not exist. Write the pair afresh with `tandem generate`.")
+        raise RunError(f"{printable(str(notebook))} does not exist. Write the pair again with `tandem generate`.")
     cells = load_notebook_v4(notebook).cells
     for position, cell in enumerate(cells, start=1):
         if not isinstance(cell.metadata.get("tags", []), list):  # papermill would fail at it
-            raise NotebookReadError(path=notebook, problem=f"the tags of cell {position} are no list")
+            raise NotebookReadError(path=notebook, problem=f"the tags of cell {position} are not a list")
     parameter_cells = [cell for cell in cells if has_tag(cell, PARAMETERS_TAG)]
     return NotebookParameters(defaults=read_parameters(parameter_cells[0].source) if parameter_cells else {})
 
@@ -529,7 +529,9 @@ def read_assignment(text: str, defaults: Mapping[str, Value]) -> tuple[str, Valu
     name, value = parse_assignment(text, defaults)
     if name in ROOTS:
         option = "--workspace" if name == "INPUT_ROOT" else "--output"
-        raise ParameterError(f"The run sets {name} itself: it is the mirror of Kaggle's folder. Use {option} instead.")
+        raise ParameterError(
+            f"{name} cannot be changed: the run sets it to its copy of Kaggle's folder. Use {option} instead."
+        )
     return name, value
 
 

@@ -27,24 +27,22 @@ class KernelMetadataError(RunError):
     """The metadata of a kernel cannot be used."""
 
     def __init__(self, *, path: Path, problem: str) -> None:
-        super().__init__(f"{printable(str(path))}: {problem}. Write it afresh with `tandem generate`.")
+        super().__init__(f"{printable(str(path))}: {problem}. Write it again with `tandem generate`.")
 
 
 class InputMissingError(RunError):
     """A kernel names a source that is not there."""
 
     def __init__(self, *, metadata: Path, kind: str, source: str, folder: Path) -> None:
-        remedy = (
-            ": `tandem data`, followed by the competition's name, downloads it" if kind in ("dataset", "model") else ""
-        )
+        remedy = ", or download it with `tandem data COMPETITION`" if kind in ("dataset", "model") else ""
         if kind == "model":
-            remedy += ". A pair of texts runs without it with --smoke, and trains from scratch after `tandem generate "
+            remedy += ". A pair for texts does not need it with --smoke. To train from scratch, use `tandem generate "
             remedy += "--set pretrained=''`"
-        data = f"`tandem data {printable(source)}` does that, and `tandem specimen` makes a miniature to rehearse on"
-        shortcut = f": {data}" if kind == "competition" else remedy
+        data = f"download them with `tandem data {printable(source)}`, or write synthetic data with `tandem specimen`"
+        shortcut = f", {data}" if kind == "competition" else remedy
         super().__init__(
-            f'{printable(str(metadata))} names the {kind} "{printable(source)}", which is not on this machine: '
-            f"there is no folder {printable(str(folder))}. Put its files there, as Kaggle would mount them{shortcut}."
+            f'{printable(str(metadata))} uses the {kind} "{printable(source)}", but '
+            f"{printable(str(folder))} does not exist. Put its files there with Kaggle's layout{shortcut}."
         )
 
 
@@ -63,8 +61,8 @@ class LinkedInputError(RunError):
     def __init__(self, *, path: Path, is_competition: bool) -> None:
         way = ", or name their folder with --data" if is_competition else ""
         super().__init__(
-            f"{printable(str(path))} is a link, or is reached through one, that `tandem generate --data` did not make "
-            f"here: it may have come with the workspace, and lead to anything of yours. Put the files there{way}."
+            f"{printable(str(path))} is a link, or is inside a linked folder, that `tandem generate --data` did not "
+            f"create. A link that came with the workspace can point to any of your files. Put the files there{way}."
         )
 
 
@@ -305,15 +303,15 @@ def fetch_weights(weights: PretrainedWeights, *, shows_progress: bool) -> Path:
     answer = JsonObject.parse(lines[-1] if lines else "")
     if missing := answer.text("missing"):
         raise RunError(
-            f"The weights of {weights.title} are fetched by {printable(missing)}, which is not installed beside "
-            f"{sys.executable}. Install what the framework needs: "
+            f"The weights of {weights.title} are downloaded with {printable(missing)}, which is not installed for "
+            f"{sys.executable}. Install it: "
             f"{install_command('torch' if weights.library == 'timm' else 'run')}"
         )
     if not (folder := answer.text("folder")):
         problem = answer.text("problem") or f"its process ended with status {process.returncode}"
         raise RunError(
-            f"The weights of {weights.title} cannot be fetched: {printable(problem).rstrip('.')}. Run the command "
-            "again where the internet can be reached, or name a file of weights in WEIGHTS, or train from scratch: "
+            f"The weights of {weights.title} cannot be downloaded: {printable(problem).rstrip('.')}. Run the command "
+            "again with an internet connection, name a file of weights with -P WEIGHTS=FILE, or train from scratch: "
             '-P WEIGHTS="".'
         )
     return Path(folder)

@@ -214,13 +214,13 @@ class KernelDiedError(RunError):
     ) -> None:
         super().__init__(
             f'The kernel of {notebook} died in cell "{cell}": {_cause(exit_status)}.{_quote_output(last_output)}\n'
-            f"The notebook as far as it got: {saved_path}"
+            f"The partly executed notebook: {saved_path}"
         )
 
 
 def _cause(exit_status: int | None) -> str:
     if exit_status is None:
-        return "its process is gone"
+        return "its process no longer exists"
     if exit_status >= 0:
         return f"its process ended with status {exit_status}"
     try:
@@ -228,12 +228,12 @@ def _cause(exit_status: int | None) -> str:
     except ValueError:
         name = f"signal {-exit_status}"
     if name == "SIGKILL":
-        return "its process was killed (SIGKILL), which is what the system does when memory runs out"
+        return "its process was killed (SIGKILL), usually because the memory was full"
     return f"its process was ended by {name}"
 
 
 def _quote_output(last_output: str) -> str:
-    return f" It said last:\n{last_output}" if last_output else ""
+    return f" Its last output:\n{last_output}" if last_output else ""
 
 
 def require_packages() -> None:
@@ -246,7 +246,7 @@ def require_packages() -> None:
     if missing:
         raise RunError(
             f"No Jupyter kernel can be started: {', '.join(missing)} {'is' if len(missing) == 1 else 'are'} not "
-            f"installed beside {sys.executable}. Install what a run needs: {install_command('run')}"
+            f"installed for {sys.executable}. Install the packages for runs: {install_command('run')}"
         )
 
 

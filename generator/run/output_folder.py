@@ -38,7 +38,7 @@ class AlreadyRunningError(OutputError):
     def __init__(self, *, folder: Path, process: str) -> None:
         super().__init__(
             f"Another run (process {printable(process) or 'unknown'}) is writing to {printable(str(folder))}. "
-            f"Wait for it to end, or give this one a folder of its own with --output."
+            f"Wait until it ends, or choose another folder for this run with --output."
         )
 
 
@@ -201,8 +201,8 @@ class OutputFolder:
         self.files.check(folder)
         if folder.is_dir() and any(folder.iterdir()) and folder.stat().st_ino not in self._read_inodes():
             raise OutputError(
-                f"{printable(str(folder))} holds files that no `tandem run` wrote there, and a run begins by emptying "
-                "it. Move them away, or choose another folder with --output."
+                f"{printable(str(folder))} has files that `tandem run` did not write, and a run deletes all files "
+                "there first. Move them away, or choose another folder with --output."
             )
 
     def _read_inodes(self) -> list[int]:

@@ -197,7 +197,7 @@ def run_pair(options: RunOptions, listener: Listener) -> RunResult:
     folder = options.output_folder(is_smoke=is_smoke)
     if storable(str(folder)) != str(folder):
         raise RunError(
-            f"{printable(str(folder))} has a name that is not UTF-8, which no notebook can be told: rename it, or "
+            f"{printable(str(folder))} has a name that is not UTF-8. Notebooks cannot use it. Rename it, or "
             "choose another folder with --output."
         )
     output = OutputFolder(folder, options.output or options.workspace.root.absolute())
@@ -304,8 +304,8 @@ class _PairRun:
         if not (handover.is_complete or accepts_incomplete):
             folder = printable(str(self.output.working(Role.TRAIN)))
             raise RunError(
-                f"Training stopped before its last epoch to stay within its time; its checkpoints are in {folder}. "
-                "Go on with --resume, or predict with what there is: --only infer -P ACCEPT_INCOMPLETE=true"
+                f"Training reached its time limit before the last epoch. Its checkpoints are in {folder}. "
+                "Continue with --resume, or predict with this model: --only infer -P ACCEPT_INCOMPLETE=true"
             )
         self._check_score()
 
@@ -313,8 +313,8 @@ class _PairRun:
         """Refuses a hand-over whose score is no number, except of a smoke run or a specimen, which measure nothing."""
         if self.result.is_measure and self.result.handover is not None and not self.result.handover.is_scored:
             raise RunError(
-                "The out-of-fold score is no number, so that nothing says what the model is worth: look at the losses "
-                f"in {printable(str(self.output.notebook(Role.TRAIN)))}; where they are no numbers either, train with "
+                "The out-of-fold score is NaN or infinite. Check the losses "
+                f"in {printable(str(self.output.notebook(Role.TRAIN)))}. If they are NaN too, train with "
                 "a lower LEARNING_RATE."
             )
 

@@ -41,9 +41,9 @@ _MEMORY = 2 * 2**30
 _MOST_FINDINGS = 200
 _MOST_KEPT, _MOST_WAITING = 256, 8
 _METADATA = "kernel-metadata.json"
-_PENDING = "This notebook is being checked: load the page again for what `tandem check` finds in it."
-_BUSY = "Too many notebooks are being checked: load the page again later for what `tandem check` finds in this one."
-_TOO_LONG = f"`tandem check` did not get to its end within {SECONDS:.0f} seconds and 2 GB of memory."
+_PENDING = "`tandem check` is checking this notebook. Reload the page for the findings."
+_BUSY = "`tandem check` is checking many notebooks. Reload the page later for the findings of this one."
+_TOO_LONG = f"`tandem check` did not finish within {SECONDS:.0f} seconds and 2 GB of memory."
 
 
 @dataclass(frozen=True)
@@ -297,8 +297,8 @@ class _Figures:
             return
         yield (
             f"The folds score {', '.join(f'{score:.4f}' for score in scores)}: a standard deviation of "
-            f"{stdev(scores):.4f}, and a standard error of {self._standard_error:.4f} of their mean. What another run "
-            f"gains or loses within that may be chance."
+            f"{stdev(scores):.4f}, and a standard error of {self._standard_error:.4f} of their mean. A smaller "
+            f"difference between two runs may be chance."
         )
 
     def beside_baselines(self) -> Iterator[str]:
@@ -335,7 +335,7 @@ class _Figures:
         yield f"The hidden test scores {abs(gap):.4f} {than} than the out-of-fold estimate."
         error = self._standard_error
         if error is not None and gap < -_CLEARLY * error:
-            yield "That is more than three standard errors: are there groups or times that folds should keep apart?"
+            yield "That is more than three standard errors. Check whether folds should separate groups or times."
 
     def advice(self) -> Iterator[str]:
         # The model is to blame only where its curves ask for nothing else.
@@ -343,26 +343,26 @@ class _Figures:
         yield from on_curves or self._on_baselines()
         if len(self.folds) == 1 and self._knob("N_FOLDS") == 1:
             yield (
-                f"One fold does not tell how much the score varies: -P N_FOLDS={_USUAL_FOLDS} does, in {_USUAL_FOLDS} "
-                f"times the time, and its models are averaged."
+                f"One fold does not show how much the score varies. Try -P N_FOLDS={_USUAL_FOLDS}: it takes "
+                f"{_USUAL_FOLDS} times as long, and inference averages its models."
             )
 
     def _on_baselines(self) -> Iterator[str]:
         constant, model = constant_baseline(self.result), model_baseline(self.result)
         if constant is not None and self._gain(self.score, constant.score) <= 0:
             yield (
-                "The model is no better than a constant. Look at the loss and at the worst mistakes: are the labels "
-                "those of these examples, is LEARNING_RATE far too high or too low?"
+                "The model is no better than a constant. Check the loss and the worst mistakes: do the labels "
+                "belong to these examples? Is LEARNING_RATE far too high or too low?"
             )
         elif model is not None and self._is_behind and model.name.startswith(COPY):
             yield (
-                f"Submitting {model.name} scores better: look at the rows where that is wrong, and learn only what "
-                f"changes there."
+                f"Submitting {model.name} scores better. Look at the rows where it is wrong, and train only on the "
+                f"difference."
             )
         elif model is not None and self._is_behind:
             yield (
-                f"A plain model does better: submit it as well, and find out what {model.name} has that this model "
-                f"lacks."
+                f"A baseline scores better: {model.name}. Submit it as well, and find out which of its features this "
+                f"model lacks."
             )
 
     @property
@@ -378,16 +378,16 @@ class _Figures:
         bests = self._best_epochs()
         falls = [1 - fold.losses[-1] / fold.losses[0] for fold in self.folds if fold.losses and fold.losses[0] > 0]
         if falls and mean(falls) < _LEARNT:
-            yield "The loss in training hardly falls: try a LEARNING_RATE ten times as high, then one ten times as low."
+            yield "The training loss hardly decreases. Try a LEARNING_RATE ten times as high, then ten times as low."
         elif max(bests) <= epochs * (_EARLY if len(bests) > 1 else _EARLY_OF_ONE_FOLD) and self._decline() > _CHANGE:
             yield (
-                f"After the best epochs the held-out score gets worse: try -P EPOCHS={max(bests)}, by whose end the "
-                f"learning rate has decayed, or more regularisation{self._regularisation()}."
+                f"The validation score gets worse after the best epochs. Try -P EPOCHS={max(bests)}, so that the "
+                f"learning rate decays by then, or more regularization{self._regularisation()}."
             )
         elif min(bests) > epochs * _LATE and self._is_still_learning():
             yield (
-                f"The best epochs are the last ones, and the models were still learning: "
-                f"try -P EPOCHS={ceil(1.5 * epochs)}."
+                f"The best epochs are the last ones, and the models were still improving. "
+                f"Try -P EPOCHS={ceil(1.5 * epochs)}."
             )
 
     def _is_still_learning(self) -> bool:
@@ -545,7 +545,9 @@ def _tiles(result: RunResult) -> Iterator[Tile]:
     if result.hidden_test is not None:
         yield Tile(f"Hidden-test {result.hidden_test.metric}", f"{result.hidden_test.value:.4f}", smoke)
     elif result.submission is not None:
-        validity = "valid against the sample submission" if result.submission.has_sample else "there is no sample of it"
+        validity = (
+            "valid against the sample submission" if result.submission.has_sample else "there is no sample submission"
+        )
         yield Tile("Submission", f"{result.submission.rows:,} rows", validity)
     if result.out_of_fold is not None:
         yield Tile(f"Out-of-fold {result.out_of_fold.metric}", f"{result.out_of_fold.value:.4f}", smoke)
@@ -566,15 +568,17 @@ def _tiles(result: RunResult) -> Iterator[Tile]:
 
 def _next_steps(result: RunResult) -> Iterator[str]:
     if result.failure is not None:
-        yield "The message above says what stopped the run; the notebooks below show how far it got."
+        yield "The error is above. The notebooks below show the cells that were executed."
         return
     if result.is_smoke:
-        yield f"Every cell runs. For scores that mean something: tandem run {result.pair}"
+        yield f"Every cell runs. For meaningful scores: tandem run {result.pair}"
     if result.handover is not None and not result.handover.is_complete:
-        yield f"The training stopped before its end: tandem run {result.pair} --resume goes on with it."
+        yield f"The training is incomplete. To continue it: tandem run {result.pair} --resume"
     yield from conclusions(result).advice
     if result.submission is not None:
-        validity = "passed every check against the sample" if result.submission.has_sample else "no sample to be like"
+        validity = (
+            "passed every check against the sample" if result.submission.has_sample else "no sample to compare with"
+        )
         yield f"The submission has {result.submission.rows:,} rows and {validity}: {result.submission.path}"
 
 

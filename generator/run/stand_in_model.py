@@ -44,11 +44,11 @@ def write_stand_in(handle: str, folder: Path, files: WorkspaceFiles) -> None:
         )
         if process.returncode:
             lines = process.stderr.decode(errors="replace").split("\n")
-            problem = next((line for line in reversed(lines) if line.strip()), "its process was ended")
+            problem = next((line for line in reversed(lines) if line.strip()), "its process was killed")
             raise RunError(
-                f"A small model in the place of {printable(handle)} cannot be written: "
-                f"{printable(problem[:_LONGEST_PROBLEM]).rstrip('.')}. Install the library that reads such models, or "
-                "generate again with --set pretrained='', which trains from scratch."
+                f"A small replacement for {printable(handle)} cannot be written: "
+                f"{printable(problem[:_LONGEST_PROBLEM]).rstrip('.')}. Install the library for such models, or "
+                "generate the pair again with --set pretrained='' to train from scratch."
             )
 
 

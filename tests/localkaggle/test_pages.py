@@ -208,7 +208,7 @@ def test_what_the_check_finds_stands_beside_its_cell_also_where_cells_had_no_ids
 def checked(pages: Browsing, address: str) -> Page:
     """A page once its notebook is executed and checked."""
     until = time.monotonic() + 30
-    while "load the page again" in (page := pages.get(address)).text or "Live log" in page.text:
+    while "Reload the page" in (page := pages.get(address)).text or "Live log" in page.text:
         assert time.monotonic() < until, page.text
     return page
 
