@@ -60,10 +60,8 @@ def test_findings_say_where_what_and_what_to_do(
         'mine/kernel-metadata.json: M003 error: Its id "ada/titanic-with-lightgbm" is not the slug that Kaggle makes '
         'of its title, "other".'
     )
-    assert lines[1] == (
-        '    Write "id": "ada/other", or the title that the id is the slug of; else the kernel is lost.'
-    )
-    assert lines[2].startswith("mine/notebook.ipynb:own-cell:2: N042 note: All of /kaggle/input is searched")
+    assert lines[1] == ('    Write "id": "ada/other", or a title whose slug is the id. Otherwise the kernel is lost.')
+    assert lines[2].startswith("mine/notebook.ipynb:own-cell:2: N042 note: The search covers all of /kaggle/input")
     assert lines[-1].startswith("1 error, 1 note in 2 notebooks.")
 
 
@@ -184,7 +182,7 @@ def test_sarif_has_what_its_schema_requires(tmp_path: Path, tandem: Tandem, monk
     (location,) = notebook["locations"]
     assert location["physicalLocation"]["artifactLocation"]["uri"] == "a%20b/notebook.ipynb"
     assert location["logicalLocations"][0]["name"] == "own-cell"
-    assert notebook["message"]["text"].startswith("Cell own-cell, line 2: All of")
+    assert notebook["message"]["text"].startswith("Cell own-cell, line 2: The search covers")
     assert metadata["level"] == "error"
 
 

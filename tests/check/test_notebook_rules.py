@@ -223,7 +223,7 @@ def test_a_script_that_a_magic_runs_and_a_package_are_not_pushed(tmp_path: Path)
     assert has("N027", "%run setup_data.py", folder=tmp_path)
     assert has("N027", "%run -i ./setup_data.py --fast", folder=tmp_path)
     assert not has("N027", "%run elsewhere.py", "import src", folder=tmp_path)
-    assert found.message.startswith("src/ lies beside the notebook")
+    assert found.message.startswith("A push does not include src/")
     assert "sys.path.append" in found.remedy
 
 

@@ -453,7 +453,10 @@ def test_a_push_says_what_is_doubtful_and_is_made(local: Served, tandem: Tandem,
 
     assert outcome.code == 0
     assert "Warning: " in outcome.err
-    assert "lightning is installed in whatever version is the newest. Pin it: lightning==VERSION. (N020)" in outcome.err
+    assert (
+        "lightning is installed without a version: the newest one at each run. Pin it: lightning==VERSION. (N020)"
+        in outcome.err
+    )
 
 
 @pytest.mark.slow

@@ -119,5 +119,5 @@ def test_a_code_competition_that_pair_toml_does_not_know_of_gets_nothing_with_th
     with edited(table.folder.metadata(Role.INFER)) as fields:
         fields["enable_internet"] = True
 
-    table.stops(errors.KernelUnfitError, match=r"has the internet switched on \(M025\)", verify=True)
+    table.stops(errors.KernelUnfitError, match=r"its internet is on \(M025\)", verify=True)
     assert table.counts == (0, 0)

@@ -176,7 +176,7 @@ def test_what_the_check_finds_stands_beside_its_cell(pages: Browsing) -> None:
     page = checked(pages, address)
     text = " ".join(page.text.split())
 
-    assert "N040 warning, line 1: /kaggle/input/<b>bold/x.csv is a path of the layout of old." in text
+    assert "N040 warning, line 1: /kaggle/input/<b>bold/x.csv is a path of the old layout." in text
     assert text.index("print") < text.index("N040 warning")
     assert {"warning"} <= {each.get("class") for each in page.elements("li")}
     assert not page.elements("b")[5:]

@@ -71,13 +71,13 @@ def slug_mismatch(kernel: KernelSource) -> Iterator[RuleProblem]:
         is_clear = ref.count("/") == 1 and owner and slug and _SHORTEST <= len(title) <= _LONGEST_TITLE
         fix = with_field("id", value=f"{owner}/{slug}") if is_clear else None
         field = f'"id": "{owner or "OWNER"}/{slug[:100]}"'
-        remedy = f"Write {field}, or the title that the id is the slug of; else the kernel is lost."
+        remedy = f"Write {field}, or a title whose slug is the id. Otherwise the kernel is lost."
         yield RuleProblem(kernel.in_metadata(), message, remedy, fix)
 
 
 @rule("M004", "code-file")
 def code_file(kernel: KernelSource) -> Iterator[RuleProblem]:
-    """code_file names no notebook, or no script, of the kernel's folder.
+    """code_file is not a notebook or script in the kernel's folder.
 
     It is the only file that is pushed: helper modules beside it stay behind, and a name that leads elsewhere could send
     a file that nobody meant.
@@ -91,7 +91,7 @@ def code_file(kernel: KernelSource) -> Iterator[RuleProblem]:
 
 @rule("M005", "language-or-type")
 def language_or_type(kernel: KernelSource) -> Iterator[RuleProblem]:
-    """The language or the kernel_type is none that Kaggle knows, or not that of the file.
+    """Kaggle does not have this language or kernel_type, or it does not match the file.
 
     The client takes python, r and rmarkdown, script and notebook; the type cannot be changed once the kernel exists.
 
@@ -117,7 +117,7 @@ def language_or_type(kernel: KernelSource) -> Iterator[RuleProblem]:
 
 @rule("M006", "field-type")
 def field_type(kernel: KernelSource) -> Iterator[RuleProblem]:
-    """A switch is neither true nor false, or sources or keywords are no list of texts.
+    """A switch is neither true nor false, or sources or keywords are not a list of texts.
 
     The client refuses other texts than "true" and "false", and iterates over a source that is a text letter by letter.
 
@@ -153,7 +153,7 @@ def number_of_a_pulled_kernel(kernel: KernelSource) -> Iterator[RuleProblem]:
     Source (2026-11-23): kernels_push in kaggle 2.2; Kaggle/kaggle-cli#1197.
     """
     if kernel.metadata is not None and kernel.metadata.get("id_no") is not None:
-        message = f"It has an id_no ({_abbreviate(kernel.metadata['id_no'])}), by which Kaggle goes before its id."
+        message = f"It has an id_no ({_abbreviate(kernel.metadata['id_no'])}). Kaggle uses it instead of its id."
         ref, title = kernel.metadata.text("id"), kernel.metadata.text("title")
         is_complete = ref.count("/") == 1 and ref.partition("/")[2] == slug_of(title)
         fix = without_field("id_no") if is_complete else None
@@ -175,7 +175,7 @@ _LENT = ("NvidiaL4", "NvidiaRtx", "NvidiaH100", "NvidiaTeslaL4")  # to participa
 
 @rule("M020", "machine-shape-retired", Severity.WARNING)
 def machine_shape_retired(kernel: KernelSource) -> Iterator[RuleProblem]:
-    """The machine shape is no longer lent.
+    """The machine shape is no longer available.
 
     Kaggle runs something else instead, without an error: a GPU T4 x2 for a P100, a TPU v5e-8 for a v3-8, a plain CPU
     for larger TPUs. What was tuned for the one may not fit the other.
@@ -186,15 +186,15 @@ def machine_shape_retired(kernel: KernelSource) -> Iterator[RuleProblem]:
     shape = kernel.metadata.text("machine_shape") if kernel.metadata is not None else ""
     if shape in catalog().replacements:
         instead = catalog().replacements[shape].machine_shape or "a CPU"
-        message = f"The machine shape {shape} is retired, and Kaggle runs {instead} instead."
+        message = f"The machine shape {shape} is retired. Kaggle runs {instead} instead."
         value = catalog().replacements[shape].machine_shape
-        remedy = f'Write "machine_shape": "{value}", which runs in any case, or another that is offered.'
+        remedy = f'Write "machine_shape": "{value}", which always runs, or another available one.'
         yield RuleProblem(kernel.in_metadata(), message, remedy, with_field("machine_shape", value=value))
 
 
 @rule("M021", "machine-shape-not-public", Severity.WARNING)
 def machine_shape_not_public(kernel: KernelSource) -> Iterator[RuleProblem]:
-    """The machine shape is not one that everybody can have.
+    """The machine shape is not available to everybody.
 
     Some are lent to participants of one competition (L4 x4, RTX Pro 6000), some to Kaggle's own people; for everybody
     else the server chooses something, and says nothing.
@@ -207,7 +207,7 @@ def machine_shape_not_public(kernel: KernelSource) -> Iterator[RuleProblem]:
         return  # the client does not say which competition lends which machine
     if shape not in (*_CATEGORIES, *catalog().accelerators, *catalog().replacements):
         choices = " or ".join(f'"{choice}"' for choice in catalog().accelerators if choice)
-        message = f'The machine shape "{shape[:80]}" is not one that everybody can have.'
+        message = f'The machine shape "{shape[:80]}" is not available to everybody.'
         correction = _shape_meant(shape)
         if correction is not None:
             fix = with_field("machine_shape", value=correction)
@@ -216,7 +216,7 @@ def machine_shape_not_public(kernel: KernelSource) -> Iterator[RuleProblem]:
         yield RuleProblem(
             kernel.in_metadata(),
             message,
-            f'Write "machine_shape": {choices}, unless a competition lends you the other.',
+            f'Write "machine_shape": {choices}, unless a competition gives you access to the other.',
         )
 
 
@@ -240,7 +240,7 @@ _TPU_IMAGE = re.compile(r"(?:^|/)python-tpuvm(?:[:@]|$)")
 
 @rule("M022", "image-pinned-on-tpu")
 def image_pinned_on_tpu(kernel: KernelSource) -> Iterator[RuleProblem]:
-    """A docker_image is pinned in a kernel that is to run on a TPU.
+    """A docker_image is pinned in a kernel for a TPU.
 
     A TPU session runs on a TPU VM, which has an image of its own; the pinned one wins, and the notebook runs on its CPU
     from beginning to end. `kaggle kernels pull -m` writes such a line. The TPU's image, python-tpuvm, may be pinned.
@@ -250,7 +250,7 @@ def image_pinned_on_tpu(kernel: KernelSource) -> Iterator[RuleProblem]:
     2026).
     """
     if (image := kernel.setting("docker_image")) and kernel.is_on_tpu and not _TPU_IMAGE.search(str(image)):
-        message = "It pins a docker_image, with which a TPU session runs without its TPU (Kaggle/kaggle-cli#1197)."
+        message = "It pins a docker_image. A TPU session then runs without its TPU (Kaggle/kaggle-cli#1197)."
         remedy = 'Remove the line "docker_image".'
         yield RuleProblem(kernel.in_metadata(), message, remedy, _without_image(kernel))
 
@@ -261,13 +261,13 @@ def image_pinned(kernel: KernelSource) -> Iterator[RuleProblem]:
 
     One that was pulled with somebody else's kernel may be private, which Kaggle answers with an empty 403; and it wins
     over the image of another accelerator as soon as one is chosen. `tandem push` never sends it.
-    Remove the line, unless the notebook needs that very image.
+    Remove the line, unless the notebook needs exactly this image.
 
     Source (2026-11-23): Kaggle/kaggle-cli#1197.
     """
     if kernel.setting("docker_image") and not kernel.is_on_tpu:
-        message = "It pins a docker_image, which may be private or that of another accelerator."
-        remedy = 'Remove the line "docker_image", unless the notebook needs that very image.'
+        message = "It pins a docker_image, which may be private or for another accelerator."
+        remedy = 'Remove the line "docker_image", unless the notebook needs exactly this image.'
         yield RuleProblem(kernel.in_metadata(), message, remedy, _without_image(kernel))
 
 
@@ -279,7 +279,7 @@ def _without_image(kernel: KernelSource) -> Fix:
 
 @rule("M024", "accelerators-disagree", Severity.WARNING)
 def accelerators_disagree(kernel: KernelSource) -> Iterator[RuleProblem]:
-    """machine_shape, enable_gpu and enable_tpu ask for different accelerators.
+    """machine_shape, enable_gpu and enable_tpu request different accelerators.
 
     The two switches are deprecated, and machine_shape decides where it is given; who reads the file believes the other.
     Without machine_shape a GPU is whichever the server picks.
@@ -311,12 +311,12 @@ def accelerators_disagree(kernel: KernelSource) -> Iterator[RuleProblem]:
     ]
     wrong = " and ".join(f'"{name}": false' for name, kind in kinds.items() if accelerator.kind is not kind)
     fix = fixes[0] if len(fixes) == 1 else fixes[0] & fixes[1]
-    yield RuleProblem(kernel.in_metadata(), message, f"Write {wrong}: the machine_shape decides.", fix)
+    yield RuleProblem(kernel.in_metadata(), message, f"Write {wrong}. machine_shape has priority.", fix)
 
 
 @rule("M025", "internet-in-code-competition")
 def internet_in_code_competition(kernel: KernelSource) -> Iterator[RuleProblem]:
-    """The inference of a code competition has the internet switched on.
+    """The inference notebook of a code competition has the internet switched on.
 
     Such a competition refuses the submission, after the whole session. The client switches it on where nothing is said,
     whatever its documentation says.
@@ -328,7 +328,7 @@ def internet_in_code_competition(kernel: KernelSource) -> Iterator[RuleProblem]:
     if kernel.metadata is None or not kernel.needs_internet_off or is_training:
         return
     if str(kernel.setting("enable_internet")).lower() != "false":
-        message = "This is the inference of a code competition, and has the internet switched on."
+        message = "This is the inference notebook of a code competition, but its internet is on."
         fix = with_field("enable_internet", value=False)
         yield RuleProblem(kernel.in_metadata(), message, 'Write "enable_internet": false.', fix)
 
@@ -344,14 +344,14 @@ def internet_not_said(kernel: KernelSource) -> Iterator[RuleProblem]:
     Source (2026-11-23): kernels_push in kaggle 2.2.
     """
     if kernel.metadata is not None and kernel.metadata.get("enable_internet") is None and not kernel.needs_internet_off:
-        message = "It does not say enable_internet, which Kaggle's client then switches on."
-        remedy = 'Write "enable_internet": true, which it is now, or false.'
+        message = "It has no enable_internet. Kaggle's client then switches the internet on."
+        remedy = 'Write "enable_internet": true, the current value, or false.'
         yield RuleProblem(kernel.in_metadata(), message, remedy, with_field("enable_internet", value=True))
 
 
 @rule("M027", "submission-from-tpu", Severity.WARNING)
 def submission_from_tpu(kernel: KernelSource) -> Iterator[RuleProblem]:
-    """The inference of a code competition asks for a TPU.
+    """The inference notebook of a code competition requests a TPU.
 
     Most of these competitions accept CPU and GPU notebooks only: "TPUs will not be available for making submissions".
     Train on the TPU, hand over the weights, and infer on a GPU; that is what a pair is for.
@@ -379,7 +379,7 @@ _VERSIONED = re.compile(r"([^/]*/){4}\d+")
 
 @rule("M040", "source-prefix")
 def source_prefix(kernel: KernelSource) -> Iterator[RuleProblem]:
-    """A source begins with `datasets/`, `c/`, `code/` or `models/`, as its address does.
+    """A source starts with `datasets/`, `c/`, `code/` or `models/`, like its address.
 
     Kaggle's own `kernels pull -m` writes them so, and does not attach them on the way back: /kaggle/input is empty.
     Take the prefix off.
@@ -391,13 +391,13 @@ def source_prefix(kernel: KernelSource) -> Iterator[RuleProblem]:
             if prefix := _prefix(ref, prefixes):
                 rest = ref.removeprefix(prefix)
                 fix = with_field(name, at, value=rest) if re.fullmatch(_SOURCES[name][2], rest) else None
-                message = f'"{ref[:100]}" in {name} begins with "{prefix}", and would not be attached.'
+                message = f'"{ref[:100]}" in {name} starts with "{prefix}". Kaggle would not attach it.'
                 yield RuleProblem(kernel.in_metadata(), message, f'Write "{rest[:100]}".', fix)
 
 
 @rule("M041", "source-form")
 def source_form(kernel: KernelSource) -> Iterator[RuleProblem]:
-    """A source is not of the form that its list takes.
+    """A source does not have the form of its list.
 
     OWNER/DATASET, OWNER/KERNEL (whose slug has 5 characters or more), the slug of a competition, and
     OWNER/MODEL/FRAMEWORK/VARIATION/VERSION. The client refuses some of the others; the rest the server leaves out, with
@@ -409,9 +409,7 @@ def source_form(kernel: KernelSource) -> Iterator[RuleProblem]:
         for ref in kernel.refs(name):
             if ref and not re.fullmatch(pattern, ref) and not _prefix(ref, prefixes):
                 message = f'"{ref[:100]}" in {name} is not {form}.'
-                yield RuleProblem(
-                    kernel.in_metadata(), message, f"Write {form}, as it stands in the address of its page."
-                )
+                yield RuleProblem(kernel.in_metadata(), message, f"Write {form}, as in the address of its page.")
 
 
 @rule("M042", "model-without-version")
@@ -429,13 +427,13 @@ def model_without_version(kernel: KernelSource) -> Iterator[RuleProblem]:
         if re.fullmatch(pattern, ref) and not _prefix(ref, prefixes) and not _VERSIONED.fullmatch(ref):
             message = f'"{ref[:100]}" in {_MODELS} has no version.'
             parts = "/".join(ref.split("/")[:4])[:100]
-            remedy = f'Write "{parts}/1", with the number of the version that its page shows.'
+            remedy = f'Write "{parts}/1", with the version number on its page.'
             yield RuleProblem(kernel.in_metadata(), message, remedy)
 
 
 @rule("M043", "nothing-handed-over", Severity.WARNING)
 def nothing_handed_over(kernel: KernelSource) -> Iterator[RuleProblem]:
-    """The inference kernel of a pair has nothing attached beside its competition.
+    """The inference kernel of a pair has only its competition attached.
 
     What training saved reaches it as a kernel's output, a dataset or a model; kagglehub cannot attach one in a session
     that nobody sits at.
@@ -445,7 +443,7 @@ def nothing_handed_over(kernel: KernelSource) -> Iterator[RuleProblem]:
     """
     sources = [*kernel.refs("kernel_sources"), *kernel.refs("dataset_sources"), *kernel.refs("model_sources")]
     if kernel.purpose is Purpose.INFERENCE and kernel.metadata is not None and not sources:
-        message = "Nothing is attached that training could have handed over."
+        message = "No output of a training is attached."
         training = kernel.trained_by.metadata if kernel.trained_by is not None else None
         ref = training.text("id") if training is not None else ""
         field = f'"kernel_sources": ["{ref or "OWNER/TRAINING-KERNEL"}"]'

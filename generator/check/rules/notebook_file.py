@@ -30,11 +30,11 @@ _SECRET_NAME = re.compile(r"(?i)(?:^|_)(?:api_?key|kaggle_key|token|secret|passw
 _SECRET_VALUE = re.compile(
     r"(?=\S*\d)(?=\S*[A-Za-z])(?:[A-Za-z0-9+/=_.-]*[A-Za-z0-9]{20,}[A-Za-z0-9+/=_.-]*|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})"
 )
-_LOGIN = 'Write huggingface_hub.login(token=UserSecretsClient().get_secret("HF_TOKEN")); public models need none.'
+_LOGIN = 'Write huggingface_hub.login(token=UserSecretsClient().get_secret("HF_TOKEN")); public models need no token.'
 # What waits, and what to write in its place.
 _WAITING = {
-    "input": ("input()", "Write the value itself in the place of input(…)."),
-    "getpass.getpass": ("getpass()", 'Write UserSecretsClient().get_secret("NAME"), of kaggle_secrets.'),
+    "input": ("input()", "Replace input(…) with the value."),
+    "getpass.getpass": ("getpass()", 'Use UserSecretsClient().get_secret("NAME") from kaggle_secrets.'),
     "breakpoint": ("breakpoint()", "Remove this line."),
     "pdb.set_trace": ("pdb", "Remove this line."),
     "huggingface_hub.notebook_login": ("notebook_login()", _LOGIN),
@@ -72,7 +72,7 @@ def no_kernelspec(kernel: KernelSource) -> Iterator[RuleProblem]:
     Source (2026-11-27): Kaggle/kaggle-cli#689; papermill 2.7, tried.
     """
     if kernel.notebook and not kernel.notebook.section("metadata").section("kernelspec").get("name"):
-        message = "It names no kernel (metadata.kernelspec.name), without which Kaggle cannot run it."
+        message = "It has no kernel name (metadata.kernelspec.name). Kaggle cannot run it without one."
         remedy = f'Add to its metadata: "kernelspec": {json.dumps(_KERNELSPEC)}.'
         language = kernel.notebook.section("metadata").section("language_info").text("name")
         is_python = "python" in (language, "" if kernel.metadata is None else kernel.metadata.text("language"))
@@ -98,7 +98,7 @@ def cell_is_no_python(kernel: KernelSource) -> Iterator[RuleProblem]:
             yield RuleProblem(
                 place,
                 f"This cell is not Python: {cell.syntax_error.msg}.",
-                "Mend the syntax of this line; a cell of commands begins with %%bash.",
+                "Fix the syntax of this line. A cell of commands starts with %%bash.",
             )
 
 
@@ -116,7 +116,7 @@ def notebook_too_large(kernel: KernelSource) -> Iterator[RuleProblem]:
         cells = [{**cell, "outputs": []} for cell in kernel.notebook.sections("cells")]
         size = len(json.dumps({**kernel.notebook, "cells": cells}, ensure_ascii=False)) if cells else len(kernel.text)
         if size > _LARGEST:
-            message = f"It has {size / 1e6:,.1f} MB without its outputs, and Kaggle has refused more than 1 MB."
+            message = f"It has {size / 1e6:,.1f} MB without its outputs. Kaggle refused notebooks of more than 1 MB."
             remedy = "Put long texts, tables and images into a dataset, and read them from /kaggle/input."
             yield RuleProblem(kernel.in_notebook(), message, remedy)
 
@@ -136,13 +136,13 @@ def half_a_character(kernel: KernelSource) -> Iterator[RuleProblem]:
         return
     places = [place for place, source in _sources(kernel) if storable(source) != source]
     for place in places or [kernel.in_notebook()]:
-        message = "A text in it has half of a surrogate pair, which no other program can read."
+        message = "A text in it has half of a surrogate pair. Other programs cannot read it."
         yield RuleProblem(place, message, "Delete that character, and type it again.")
 
 
 @rule("N006", "editor-block", Severity.WARNING)
 def editor_block(kernel: KernelSource) -> Iterator[RuleProblem]:
-    """metadata.kaggle, the block of Kaggle's editor, is left over from a pull or a download.
+    """metadata.kaggle, the block of Kaggle's editor, remains from a pull or a download.
 
     It names an image, an accelerator and inputs of its own. The API does not read them, but whoever forks or imports
     the notebook gets them; together with a pinned docker_image they cost a TPU session its TPU.
@@ -151,7 +151,7 @@ def editor_block(kernel: KernelSource) -> Iterator[RuleProblem]:
     Source (2026-11-23): the maintainers in Kaggle/kaggle-cli#1197; #821.
     """
     if kernel.notebook.section("metadata").get("kaggle") is not None:
-        message = "It has a block metadata.kaggle, with an image and an accelerator of its own."
+        message = "It has a block metadata.kaggle with its own image and accelerator."
         remedy = 'Remove "kaggle" from the metadata of the notebook, which Kaggle\'s editor left there.'
         # Without kernel-metadata.json it is all that says what the notebook needs.
         fix = Fix((FieldChange(("metadata", "kaggle"), REMOVED, in_notebook=True),)) if kernel.metadata else None
@@ -173,7 +173,7 @@ def committed_outputs(kernel: KernelSource) -> Iterator[RuleProblem]:
         subject = f"{len(places)} cells have" if len(places) > 1 else "A cell has"
         yield RuleProblem(
             places[0],
-            f"{subject} outputs, this one first.",
+            f"{subject} outputs; this is the first.",
             f"Clear them: jupyter nbconvert --clear-output --inplace {kernel.code.path.name}",
         )
 
@@ -202,7 +202,7 @@ def secret(kernel: KernelSource) -> Iterator[RuleProblem]:
 
 @rule("N009", "waits-for-somebody")
 def waits_for_somebody(kernel: KernelSource) -> Iterator[RuleProblem]:
-    """The notebook waits for somebody who sits at it.
+    """The notebook waits for the input of a user.
 
     Nobody does in a session that was pushed or submitted: input(), getpass() and pdb end it with
     StdinNotImplementedError. A login that only shows a button is a warning.
@@ -218,7 +218,7 @@ def waits_for_somebody(kernel: KernelSource) -> Iterator[RuleProblem]:
         is_fallback = any(isinstance(ancestor, ast.ExceptHandler) for ancestor in kernel.code.ancestors(node))
         if not is_fallback and not kernel.code.is_bound(name) and name not in own_functions:
             prompt, remedy = _WAITING[name]
-            message = f"{prompt} waits for somebody, and nobody sits at a session on Kaggle."
+            message = f"{prompt} waits for a user, but a session on Kaggle has none."
             severity = Severity.WARNING if name in _GOES_ON else None
             yield RuleProblem(kernel.code.place(node), message, remedy, severity=severity)
 
@@ -237,12 +237,12 @@ def ignore_without_reason(kernel: KernelSource) -> Iterator[RuleProblem]:
             place = CodeLocation(kernel.code.path, comment.cell, comment.line)
             missing = "the reason" if comment.rules else "the rule"
             remedy = "Write `# tandem: ignore[RULE] the reason`."
-            yield RuleProblem(place, f"This ignores nothing, since {missing} is missing.", remedy)
+            yield RuleProblem(place, f"This comment has no effect, because {missing} is missing.", remedy)
 
 
 @rule("N011", "secret-of-the-editor", Severity.NOTE)
 def secret_of_the_editor(kernel: KernelSource) -> Iterator[RuleProblem]:
-    """The notebook reads a secret of Kaggle's, and is pushed by the API.
+    """The notebook reads a Kaggle secret, but the API pushes it.
 
     The API cannot attach secrets, and a push takes away those that were attached in the editor: the cell fails with
     "No user secrets exist for kernel", however often it worked there.
@@ -255,17 +255,17 @@ def secret_of_the_editor(kernel: KernelSource) -> Iterator[RuleProblem]:
         if is_asked and not any(
             isinstance(ancestor, ast.Try | ast.If) for ancestor in kernel.code.ancestors(call.node)
         ):
-            message = "A push takes away the secrets that were attached in the editor."
+            message = "A push detaches the secrets that were attached in the editor."
             yield RuleProblem(
                 kernel.code.place(call.node),
                 message,
-                "Read it in a `try`, with `except Exception: key = None`, and go on without it.",
+                "Read it in a `try`, with `except Exception: key = None`, and continue without it.",
             )
 
 
 @rule("N015", "code-not-analysed", Severity.NOTE)
 def code_not_analysed(kernel: KernelSource) -> Iterator[RuleProblem]:
-    """A notebook has more code than is analysed: 100,000 words and signs, some 350 kB.
+    """A notebook has more code than the limit of the analysis: 100,000 tokens, about 350 kB.
 
     The smaller cells come first, and then the first statements of the larger ones. Of the rest only texts and commands
     are looked at: secrets, `!pip install`. The rules for TPUs, and those of what is missing, find nothing in such a
@@ -281,7 +281,7 @@ def code_not_analysed(kernel: KernelSource) -> Iterator[RuleProblem]:
         summary = "This cell is" if len(left_out) == 1 else f"{len(left_out):,} cells, this one first, are"
         beyond = f"{', the first' if left_out[1:] else ''} beyond line {first.lines_analysed:,}"
         summary += f" not analysed{beyond if first.lines_analysed else ''} ({size:,} characters)"
-        message = f"{summary}: the code has more than {MOST_TOKENS:,} words and signs."
+        message = f"{summary}: the code has more than {MOST_TOKENS:,} tokens."
         yield RuleProblem(kernel.code.place(first), message, "Put data and libraries into a dataset.")
 
 
@@ -388,7 +388,7 @@ class _Use:
 
 @rule("N030", "undefined-name")
 def undefined_name(kernel: KernelSource) -> Iterator[RuleProblem]:
-    """A cell uses a name that nothing has defined by then: a NameError, often in the last cell, after all training.
+    """A cell uses a name before its definition: a NameError, often in the last cell, after all training.
 
     A session runs the cells from top to bottom, once. In the editor the name was there from a cell that was deleted,
     renamed or run in another order. Only what every run reaches is an error; N031 is for the rest.
@@ -403,7 +403,7 @@ def undefined_name(kernel: KernelSource) -> Iterator[RuleProblem]:
 
 @rule("N031", "undefined-name-in-a-branch", Severity.WARNING)
 def undefined_name_in_a_branch(kernel: KernelSource) -> Iterator[RuleProblem]:
-    """A function or a branch uses a name that nothing defines.
+    """A function or a branch uses an undefined name.
 
     It is a NameError as soon as the function is called, or the branch taken.
     Define or import it, or hand it in as an argument.
@@ -419,16 +419,16 @@ def _problem(kernel: KernelSource, use: _Use) -> RuleProblem:
     code = kernel.code
     place = code.place(use.node)
     if use.name == "__file__":
-        message = "A notebook has no __file__; this is a NameError."
+        message = "A notebook has no __file__. This raises a NameError."
         return RuleProblem(place, message, 'Write the folder: Path("/kaggle/working").')
     later = [binding for binding in _bindings(code, use.name) if code.function(binding) is None]
     if later and use.is_certain:
         cell_label = code.cell(later[0]).name
         cell_label = cell_label if cell_label.startswith("cell ") else f"cell {cell_label}"
-        message = f"`{use.name}` is used here before {cell_label} defines it, which is a NameError."
+        message = f"`{use.name}` is used here before {cell_label} defines it. This raises a NameError."
         remedy = f"Move {cell_label} above this one."
         if code.cell(later[0]) is code.cell(use.node):
-            message, remedy = f"`{use.name}` is used before it is defined, which is a NameError.", "Define it above."
+            message, remedy = f"`{use.name}` is used before it is defined. This raises a NameError.", "Define it above."
         return RuleProblem(place, message, remedy)
     suggestion = _IMPORTS.get(use.name) or (f"import {use.name}" if use.name in _MODULES else "")
     names = _names(code)
@@ -436,8 +436,8 @@ def _problem(kernel: KernelSource, use: _Use) -> RuleProblem:
     close = difflib.get_close_matches(use.name, names, 1, 0.8) if is_short else []
     remedy = f"Add `{suggestion}` above." if suggestion else f"Define `{use.name}` above."
     if close and not suggestion:
-        remedy = f"Define it above; or is `{close[0]}` meant?"
-    return RuleProblem(place, f"Nothing defines `{use.name}`, which is a NameError.", remedy)
+        remedy = f"Define it above, or use `{close[0]}`."
+    return RuleProblem(place, f"`{use.name}` is not defined. This raises a NameError.", remedy)
 
 
 @lru_cache(maxsize=2)
@@ -603,7 +603,7 @@ _OF_A_PAIR = "PAIR_ID"
 
 @rule("N070", "knob-out-of-range")
 def knob_out_of_range(kernel: KernelSource) -> Iterator[RuleProblem]:
-    """A knob of a pair's notebook is set to a number that it cannot be.
+    """A parameter of a pair's notebook is set to a number out of its range.
 
     The session waits for its accelerator, and then fails late, as with N_FOLDS = 0 after the training, or not at all.
     Set it to a number in its range; docs/knobs.md says what each knob means.
@@ -619,8 +619,8 @@ def knob_out_of_range(kernel: KernelSource) -> Iterator[RuleProblem]:
             # 0.0 has the rate of the backbone looked up.
             expected = setting.with_default(0.0).range if name == "LEARNING_RATE" else setting.range
             if number is not None and number not in expected:
-                message = f"{name} is {number:g}, and must be {expected}."
-                yield RuleProblem(kernel.code.place(cell, node), message, f"Set {name} to a number that is {expected}.")
+                message = f"{name} is {number:g}, but it must be {expected}."
+                yield RuleProblem(kernel.code.place(cell, node), message, f"Set {name} to {expected}.")
 
 
 def _number(node: ast.expr) -> float | None:

@@ -64,7 +64,7 @@ _MAKES_FRAMES = ("pandas.DataFrame", "pandas.read_", "pandas.Series", "pandas.co
 _APPEND = Removed("pandas.DataFrame.append", "2.0", "pandas.concat([a, b])")
 _LABELS_AND_AXIS = 2  # arguments of DataFrame.drop
 _LONGEST_NAME = 200  # of a file
-_NOT_PUSHED = "{} lies beside the notebook, and is not pushed with it."
+_NOT_PUSHED = "A push does not include {}, a file beside the notebook."
 _DATASET = "/kaggle/input/datasets/OWNER/DATASET"
 _COLAB_TEXTS = ("COLAB_TPU_ADDR", "COLAB_GPU", "COLAB_BACKEND_VERSION")
 _OF_MODELS = {"eval", "train", "parameters", "named_parameters", "state_dict", "load_state_dict", "modules", "children"}
@@ -74,7 +74,7 @@ _TPU_PACKAGES = {"jax", "jaxlib", "libtpu", "libtpu_nightly", "torch", "torch_xl
 
 @rule("N024", "module-not-in-image", Severity.WARNING)
 def module_not_in_image(kernel: KernelSource) -> Iterator[RuleProblem]:
-    """A module is imported that Kaggle's image does not have, and that nothing installs.
+    """A module is imported that Kaggle's image does not have, and the notebook does not install it.
 
     The cell ends with ModuleNotFoundError unless an attached dataset or utility script brings the module. The image of
     a TPU is much smaller than that of a GPU: no LightGBM, XGBoost, wandb or datasets.
@@ -126,7 +126,7 @@ def renamed_name(kernel: KernelSource) -> Iterator[RuleProblem]:
 
 @rule("N027", "file-is-not-pushed")
 def file_is_not_pushed(kernel: KernelSource) -> Iterator[RuleProblem]:
-    """The notebook imports, runs or reads a file that lies beside it.
+    """The notebook imports, runs or reads a file beside it, which is not pushed.
 
     A push sends the notebook and nothing else: on Kaggle it is ModuleNotFoundError, or "No such file".
     Write the module by `%%writefile NAME.py` in a cell, attach it as a dataset or utility script, or put its code into
@@ -141,14 +141,14 @@ def file_is_not_pushed(kernel: KernelSource) -> Iterator[RuleProblem]:
         for name in sorted({module.partition(".")[0] for module in names}):
             file = _module_beside(kernel, name)
             if file and not is_guarded(code, node):
-                in_cell = f"Write it in a cell that begins with %%writefile {file}, or attach it as a utility script."
+                in_cell = f"Write it in a cell that starts with %%writefile {file}, or attach it as a utility script."
                 in_dataset = f'Attach {file} as a dataset, and write sys.path.append("{_DATASET}") above.'
                 remedy = in_dataset if file.endswith("/") else in_cell
                 yield RuleProblem(code.place(node), _NOT_PUSHED.format(file), remedy)
     for command in shell_commands(code):
         for script in _scripts(command.text):
             if _lies_beside(kernel, script):
-                remedy = f"Write it in a cell that begins with %%writefile {script}, or attach it as a dataset."
+                remedy = f"Write it in a cell that starts with %%writefile {script}, or attach it as a dataset."
                 yield RuleProblem(command.place, _NOT_PUSHED.format(script), remedy)
     for call, name in _read_files(code):
         if _lies_beside(kernel, name) and not is_guarded(code, call.node):
@@ -158,7 +158,7 @@ def file_is_not_pushed(kernel: KernelSource) -> Iterator[RuleProblem]:
 
 @rule("N028", "two-frameworks-on-a-tpu", Severity.WARNING)
 def two_frameworks_on_a_tpu(kernel: KernelSource) -> Iterator[RuleProblem]:
-    """JAX and PyTorch/XLA take the TPU in the same process, or one of them is installed in another version.
+    """JAX and PyTorch/XLA use the TPU in the same process, or one of them is installed in another version.
 
     One runtime owns the chips: the second finds none ("TPU is already in use", "Mismatched PJRT plugin"). A pinned jax,
     jaxlib or libtpu no longer fits the libtpu that the image forces for PyTorch/XLA.
@@ -169,20 +169,20 @@ def two_frameworks_on_a_tpu(kernel: KernelSource) -> Iterator[RuleProblem]:
     code = kernel.code
     if not kernel.is_on_tpu:
         return
-    remedy = "Keep one of the two; for both, run one in a program of its own before the other."
+    remedy = "Keep one of the two; for both, first run one of them in a separate program."
     jax_uses = [call for call in code.calls if call.name.startswith("jax.") and call.name != "jax.config.update"]
     xla_uses = [call for call in code.calls if call.name.startswith("torch_xla.")]
     if jax_uses and xla_uses and not any(code.text(call.argument(1)) == "cpu" for call in jax_uses):
         second = max((jax_uses[0], xla_uses[0]), key=lambda call: code.order(call.node))
-        message = "JAX and PyTorch/XLA take the same TPU, and the second finds it in use."
+        message = "JAX and PyTorch/XLA use the same TPU, but only the first can open it."
         yield RuleProblem(code.place(second.node), message, remedy)
     for command in shell_commands(code):
         for name, version in _find_pins(command.text):
             image = version_in_image(kernel, name.partition("_cpu")[0].replace("jaxlib", "jax"))
             if name in _TPU_PACKAGES and not (image and version.startswith(image)):
-                message = f"{name}=={version} takes the place of the image's, which fits its libtpu."
+                message = f"{name}=={version} replaces the image's version, which matches its libtpu."
                 yield RuleProblem(
-                    command.place, message, f"Leave {name} as the image has it, and check jax.devices() after."
+                    command.place, message, f"Keep the image's {name}, or check jax.devices() afterwards."
                 )
 
 
@@ -206,7 +206,7 @@ def whole_model_refused(kernel: KernelSource) -> Iterator[RuleProblem]:
     for call in loads:
         is_default = call.keyword("weights_only") is None and not call.is_open
         if is_default and not is_guarded(code, call.node) and _is_used_as_model(code, call.node):
-            message = "This file has a whole model, which torch.load refuses since PyTorch 2.6."
+            message = "This file has a whole model. torch.load refuses it since PyTorch 2.6."
             remedy = "Write torch.load(path, weights_only=False); better save and load model.state_dict()."
             yield RuleProblem(code.place(call.node), message, remedy)
 
@@ -239,18 +239,18 @@ def command_line_in_a_notebook(kernel: KernelSource) -> Iterator[RuleProblem]:
         parser = code.call(code.resolve(call.receiver)) if call.receiver is not None else None
         is_parser = parser is not None and parser.last in {"ArgumentParser", "HfArgumentParser"}
         if call.last in _COMMAND_LINES and is_bare and is_parser and not argv:
-            message = "There is no command line here: parse_args() reads that of the kernel, and ends it."
+            message = "A notebook has no command line: parse_args() reads that of the kernel, and ends the kernel."
             yield RuleProblem(code.place(call.node), message, "Write parse_args([]), or put the values into constants.")
         is_loop = call.name == "asyncio.run" or call.last == "run_until_complete"
         if is_loop and not has_nest_asyncio:
-            message = f"`{call.last}` fails in a notebook, whose kernel runs an event loop already."
+            message = f"`{call.last}` fails in a notebook, because its kernel already runs an event loop."
             inner = ast.unparse(call.node.args[0]) if call.node.args else "main()"
             yield RuleProblem(code.place(call.node), message, f"Write `await {inner[:60]}`.")
 
 
 @rule("N013", "login-prompt", Severity.WARNING)
 def login_prompt(kernel: KernelSource) -> Iterator[RuleProblem]:
-    """A login asks for a key, and nobody sits at a session that was pushed.
+    """A login asks for a key, but a pushed session has no user.
 
     It fails with "not a tty" or EOFError, or waits until the session's time is over, unless the key is in the
     environment. Secrets of Kaggle are not attached by a push.
@@ -270,25 +270,25 @@ def login_prompt(kernel: KernelSource) -> Iterator[RuleProblem]:
         has_key = has_key or code.text(call.keyword("anonymous")) in {"must", "allow"}
         is_offline = call.name.startswith("wandb") and any(text in texts for text in ("offline", "disabled"))
         if not has_key and not is_offline and not (variable and _sets(texts, variable)):
-            message = f"{call.name}() asks for a key, and nobody sits at a session on Kaggle."
+            message = f"{call.name}() asks for a key, but a session on Kaggle has no user."
             if remedy:
                 yield RuleProblem(code.place(call.node), message, f"Write {remedy}.")
             else:  # it shows a button and goes on, by the key that the session has
-                remedy = "Leave it out: a session on Kaggle is logged in."
+                remedy = "Remove it: a session on Kaggle is logged in."
                 yield RuleProblem(code.place(call.node), message, remedy, severity=Severity.NOTE)
     for command in shell_commands(code):
         if _LOGIN_COMMANDS.match(command.text.strip()):
-            message = "This asks for a key, and nobody sits at a session on Kaggle."
+            message = "This asks for a key, but a session on Kaggle has no user."
             yield RuleProblem(
                 command.place,
                 message,
-                "Leave it out, or set the key before: os.environ[NAME] = UserSecretsClient().get_secret(NAME).",
+                "Remove it, or set the key before: os.environ[NAME] = UserSecretsClient().get_secret(NAME).",
             )
 
 
 @rule("N014", "only-in-colab", Severity.WARNING)
 def only_in_colab(kernel: KernelSource) -> Iterator[RuleProblem]:
-    """The notebook uses what only Colab has: its drive, its user data, its TPU's address.
+    """The notebook uses features of Colab: its drive, its user data, its TPU address.
 
     On Kaggle the import or the call fails, and the environment variable is not there.
     Read attached data below /kaggle/input, secrets by `kaggle_secrets`; or ask first where the notebook runs
@@ -297,16 +297,16 @@ def only_in_colab(kernel: KernelSource) -> Iterator[RuleProblem]:
     Source (2026-11-27): googlecolab/colabtools; Kaggle/docker-python.
     """
     code = kernel.code
-    remedy = 'Ask first: if "KAGGLE_KERNEL_RUN_TYPE" not in os.environ: …'
+    remedy = 'Check first: if "KAGGLE_KERNEL_RUN_TYPE" not in os.environ: …'
     for node, names in code.import_statements:
         if any(name.startswith("google.colab") for name in names) and not is_guarded(code, node, any_if=True):
-            message = "google.colab works in Colab only."
+            message = "google.colab works only in Colab."
             yield RuleProblem(code.place(node), message, remedy)
     for node in code.nodes(ast.Subscript):
         name = code.text(node.slice) if isinstance(node.slice, ast.expr) else None
         is_read = code.name(node.value) == "os.environ" and isinstance(node.ctx, ast.Load)
         if name in _COLAB_TEXTS and is_read and not is_guarded(code, node, any_if=True):
-            yield RuleProblem(code.place(node), f"{name} is set in Colab only, so that this is a KeyError.", remedy)
+            yield RuleProblem(code.place(node), f"{name} exists only in Colab. This raises a KeyError.", remedy)
 
 
 @rule("N047", "bucket-of-old", Severity.WARNING)
@@ -323,7 +323,7 @@ def bucket_of_old(kernel: KernelSource) -> Iterator[RuleProblem]:
     code = kernel.code
     for call in code.calls:
         if call.last == "get_gcs_path" and not is_guarded(code, call.node):
-            message = "get_gcs_path() gives no path that sessions of the new layout have."
+            message = "get_gcs_path() returns a path that sessions with the new layout do not have."
             remedy = 'Write Path("/kaggle/input/competitions/SLUG"), or datasets/OWNER/SLUG.'
             yield RuleProblem(code.place(call.node), message, remedy)
 
@@ -366,11 +366,11 @@ class _Removals:
         if is_there or is_own or is_guarded(self._code, node):
             return
         place = self._code.place(node)
-        message = f"{entry.name} is gone since {entry.library} {entry.version}."
+        message = f"{entry.name} was removed in {entry.library} {entry.version}."
         prefix, is_nothing, reason = entry.instead.partition("nothing")
         remedy = f"Write {entry.instead}{'…' if entry.instead.endswith('=') else ''}."
         if is_nothing and not prefix:
-            remedy = f"Leave it out{reason}."
+            remedy = f"Remove it{reason}."
         use = RuleProblem(place, message, remedy, fix), certain and entry.is_gone(self._kernel)
         self._uses.setdefault((place.cell, place.line, entry.name), use)
 
@@ -659,7 +659,7 @@ _NO_NETWORK = "Attach it as a dataset or a model, and read it from /kaggle/input
 
 @rule("N020", "install-is-not-pinned", Severity.WARNING)
 def install_is_not_pinned(kernel: KernelSource) -> Iterator[RuleProblem]:
-    """A package is installed in whatever version is the newest on the day of the run.
+    """A package is installed without a version: the newest one on the day of the run.
 
     The notebook that trained last week is another one today, and a new version may take along a new NumPy, JAX or
     libtpu, after which the TPU is not found.
@@ -671,7 +671,7 @@ def install_is_not_pinned(kernel: KernelSource) -> Iterator[RuleProblem]:
     for place, arguments, _ in _installs(kernel.code):
         loose = [name for name in _filter_packages(kernel, arguments) if _is_loose(name)]
         if loose and "--no-index" not in arguments:
-            message = f"{', '.join(loose[:3])} is installed in whatever version is the newest."
+            message = f"{', '.join(loose[:3])} is installed without a version: the newest one at each run."
             name = _PLAIN.match(loose[0])
             requirement = f"{loose[0]}@COMMIT" if name is None or "git+" in loose[0] else f"{name[0]}==VERSION"
             yield RuleProblem(place, message, f"Pin it: {requirement}.")
@@ -679,7 +679,7 @@ def install_is_not_pinned(kernel: KernelSource) -> Iterator[RuleProblem]:
 
 @rule("N021", "install-needs-internet")
 def install_needs_internet(kernel: KernelSource) -> Iterator[RuleProblem]:
-    """A package is installed from an index, and the notebook runs without the internet.
+    """A package is installed from an index, but the notebook runs without internet.
 
     pip retries for minutes, and the session ends there. In a code competition the rerun with the hidden data has no
     network either, whatever the editor had. A warning where the image has the package, in an older version.
@@ -691,7 +691,7 @@ def install_needs_internet(kernel: KernelSource) -> Iterator[RuleProblem]:
     for place, arguments, may_be_left_out in _installs(kernel.code):
         asks_nobody = _asks_nobody(kernel, arguments)
         if kernel.has_no_internet and not asks_nobody and not may_be_left_out:
-            message = "pip asks an index on the internet here, which this notebook runs without."
+            message = "pip needs an index on the internet, but this notebook runs without internet."
             packages = _packages(arguments)
             names = " ".join(packages[:3]) or "NAME"
             remedy = f"Attach a dataset with the wheels: pip install --no-index --find-links /kaggle/input/… {names}"
@@ -704,7 +704,7 @@ def install_needs_internet(kernel: KernelSource) -> Iterator[RuleProblem]:
 
 @rule("N022", "needs-internet")
 def needs_internet(kernel: KernelSource) -> Iterator[RuleProblem]:
-    """The notebook downloads something, and runs without the internet.
+    """The notebook downloads files, but runs without internet.
 
     Commands (wget, git clone, apt-get), requests, hubs of models and data sets by name, and the pretrained weights that
     `weights="imagenet"` or `pretrained=True` stand for: all of them end the session. What is tried, or done only below
@@ -718,7 +718,7 @@ def needs_internet(kernel: KernelSource) -> Iterator[RuleProblem]:
     for command in shell_commands(kernel.code):
         for words in () if command.is_optional else command.words:
             if program := _fetching(words):
-                message = f"{program} needs the internet, which this notebook runs without."
+                message = f"{program} needs the internet, but this notebook runs without it."
                 yield RuleProblem(command.place, message, _NO_NETWORK)
     for call in kernel.code.calls:
         node, name = call.node, call.name
@@ -726,14 +726,14 @@ def needs_internet(kernel: KernelSource) -> Iterator[RuleProblem]:
         if not download or _is_offline(kernel.code, name) or not is_called(kernel.code, node):
             continue
         if not is_optional(kernel.code, node) and not is_elsewhere(kernel.code, node):
-            message = f"{download} needs the internet, which this notebook runs without."
+            message = f"{download} needs the internet, but this notebook runs without it."
             severity = Severity.WARNING if may_be_passed_by(kernel.code, node) else None
             yield RuleProblem(kernel.code.place(node), message, _remedy(download, name), severity=severity)
 
 
 @rule("N023", "kagglehub-without-internet", Severity.WARNING)
 def kagglehub_without_internet(kernel: KernelSource) -> Iterator[RuleProblem]:
-    """An input is fetched by kagglehub, in a notebook that runs without the internet.
+    """An input is downloaded with kagglehub in a notebook that runs without internet.
 
     In a session that nobody sits at it cannot attach anything new ("New Models cannot be attached in non-interactive
     sessions"), waits without end for a mount that never comes, and its competition_download has failed in the rerun
@@ -746,7 +746,7 @@ def kagglehub_without_internet(kernel: KernelSource) -> Iterator[RuleProblem]:
         node, name = call.node, call.name
         is_fetched = name.startswith("kagglehub.") and name.endswith(("_download", "load_dataset"))
         if is_fetched and not _is_attached(kernel, call):
-            message = f"{name} can attach nothing in a session that nobody sits at."
+            message = f"{name} cannot attach an input in a session without a user."
             source = next((source for word, source in _ATTACHED.items() if word in call.last), "competition_sources")
             remedy = f'Add it to "{source}" of kernel-metadata.json, and read its path below /kaggle/input.'
             yield RuleProblem(kernel.code.place(node), message, remedy)

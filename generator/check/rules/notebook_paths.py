@@ -44,7 +44,7 @@ _KNOWN_ROOTS = ("/", "/kaggle", _INPUT)
 
 @rule("N040", "flat-input-path", Severity.WARNING)
 def flat_input_path(kernel: KernelSource) -> Iterator[RuleProblem]:
-    """An input is read at /kaggle/input/NAME, the layout of old.
+    """An input is read at /kaggle/input/NAME, the old layout.
 
     Since 2026 inputs are mounted by kind: /kaggle/input/competitions/SLUG, datasets/OWNER/SLUG, notebooks/OWNER/SLUG,
     models/OWNER/MODEL/FRAMEWORK/VARIATION/VERSION. Some sessions still have the old layout, so that a notebook that
@@ -65,10 +65,10 @@ def flat_input_path(kernel: KernelSource) -> Iterator[RuleProblem]:
             mount = _mount(kernel, _parts(path)[0])
             new = f"{_INPUT}/{mount}" if mount else f"{_INPUT}/competitions/SLUG (datasets/OWNER/SLUG, …)"
             fix = _insert_mount(node, path, mount) if mount else None
-            remedy = f"Read {new} first, and this path where that does not exist."
+            remedy = f"Read {new} first, and this path if it does not exist."
             if mount:
                 remedy = f'Write "{new}" if os.path.exists("{new}") else "{_INPUT}/{_parts(path)[0]}" for the folder.'
-            yield RuleProblem(kernel.code.place(node), f"{display_path} is a path of the layout of old.", remedy, fix)
+            yield RuleProblem(kernel.code.place(node), f"{display_path} is a path of the old layout.", remedy, fix)
     commands = [(cell, line, path) for cell, line, command in kernel.code.commands() for path in _in_command(command)]
     nested_names |= {_name(path) for _, _, path in commands if _is_nested(path)}
     for cell, line, path in commands:
@@ -76,7 +76,7 @@ def flat_input_path(kernel: KernelSource) -> Iterator[RuleProblem]:
             mount = _mount(kernel, _parts(path)[0])
             new = f"{_INPUT}/{mount}" if mount else f"{_INPUT}/competitions/SLUG (datasets/OWNER/SLUG, …)"
             place = kernel.code.place(cell, line)
-            yield RuleProblem(place, f"{_format_path(path)} is a path of the layout of old.", f"Write {new}.")
+            yield RuleProblem(place, f"{_format_path(path)} is a path of the old layout.", f"Write {new}.")
     globs = _globs(kernel.code)
     if (
         nested_names
@@ -88,9 +88,7 @@ def flat_input_path(kernel: KernelSource) -> Iterator[RuleProblem]:
         if _is_of_old(kernel, pattern) and not is_guarded(kernel.code, node, any_if=True):
             _, _, rest = pattern.partition("*/")
             remedy = f'Write "{_INPUT}/*/*/{rest}" for a competition, "{_INPUT}/*/*/*/{rest}" for a dataset.'
-            yield RuleProblem(
-                kernel.code.place(node), f"{_format_path(pattern)} is a path of the layout of old.", remedy
-            )
+            yield RuleProblem(kernel.code.place(node), f"{_format_path(pattern)} is a path of the old layout.", remedy)
 
 
 @rule("N041", "hard-coded-input-path", Severity.NOTE)
@@ -107,13 +105,13 @@ def hard_coded_input_path(kernel: KernelSource) -> Iterator[RuleProblem]:
     flat = {_name(path) for _, path in paths if not _is_nested(path)}
     for node, path in paths:
         if _is_nested(path) and _name(path) not in flat and not _is_fallback(kernel.code, node, is_nested=False):
-            remedy = f"Try {_INPUT}/{_name(path).replace(UNKNOWN, '…')} as well, where this does not exist."
-            yield RuleProblem(kernel.code.place(node), f"{_format_path(path)} is where some sessions have it.", remedy)
+            remedy = f"Try {_INPUT}/{_name(path).replace(UNKNOWN, '…')} if this path does not exist."
+            yield RuleProblem(kernel.code.place(node), f"{_format_path(path)} exists only in some sessions.", remedy)
 
 
 @rule("N042", "unbounded-search", Severity.NOTE)
 def unbounded_search(kernel: KernelSource) -> Iterator[RuleProblem]:
-    """All of /kaggle/input is searched, however much is in it.
+    """A search covers all of /kaggle/input, without a limit.
 
     A competition of images has a hundred thousand files and more, on a network disk: os.walk, rglob and glob("**")
     take minutes for them, in every run, and print as many lines as there are files.
@@ -129,14 +127,14 @@ def unbounded_search(kernel: KernelSource) -> Iterator[RuleProblem]:
         around = list(kernel.code.ancestors(node))
         is_fallback = any(isinstance(ancestor, ast.If | ast.IfExp | ast.ExceptHandler) for ancestor in around)
         if not is_fallback and not _is_pruned(kernel.code, node):
-            message = f"All of {root} is searched here, however much is in it."
-            remedy = f'Say how deep: glob.glob("{_INPUT}/*/*/*.csv"), with the ending of your files.'
+            message = f"The search covers all of {root}, which can have very many files."
+            remedy = f'Limit the depth: glob.glob("{_INPUT}/*/*/*.csv"), with the ending of your files.'
             yield RuleProblem(kernel.code.place(node), message, remedy)
 
 
 @rule("N043", "write-into-input")
 def write_into_input(kernel: KernelSource) -> Iterator[RuleProblem]:
-    """Something is written below /kaggle/input, which is read-only.
+    """A file is written below /kaggle/input, which is read-only.
 
     The session ends with "Read-only file system".
     Write to /kaggle/working, which is kept as the notebook's output, or to /kaggle/temp, which is not.
@@ -166,7 +164,7 @@ def write_into_input(kernel: KernelSource) -> Iterator[RuleProblem]:
 
 @rule("N044", "write-outside", Severity.WARNING)
 def write_outside(kernel: KernelSource) -> Iterator[RuleProblem]:
-    """Something is written outside of /kaggle/working.
+    """A file is written outside of /kaggle/working.
 
     Nothing else is kept when a session ends: neither the submission nor the weights would be in the output. A folder
     that is zipped or copied afterwards is fine.
@@ -203,7 +201,7 @@ def path_of_the_author(kernel: KernelSource) -> Iterator[RuleProblem]:
     for node in kernel.code.nodes(ast.Constant):
         text = node.value if isinstance(node.value, str) else ""
         if _AUTHORS.match(text) and not text.startswith(mounts) and not _is_pattern(kernel.code, node, text):
-            message = f"{_format_path(text)} is a path of its author's machine."
+            message = f"{_format_path(text)} is a path on the author's machine."
             name = _format_path(re.split(r"[\\/]", text.rstrip("\\/"))[-1])
             remedy = f'Attach the data, and write "{_INPUT}/datasets/OWNER/NAME/{name}".'
             yield RuleProblem(kernel.code.place(node), message, remedy)

@@ -56,7 +56,7 @@ _KERAS_ON_TWO = "Build and compile the model within tf.distribute.MirroredStrate
 
 @rule("N080", "loop-without-end", Severity.WARNING)
 def loop_without_end(kernel: KernelSource) -> Iterator[RuleProblem]:
-    """A loop never ends, or the notebook sleeps: `while True` without a way out, a sleep of more than ten minutes.
+    """A loop never ends, or the notebook sleeps: `while True` without an exit, a sleep of more than ten minutes.
 
     A `for` over `itertools.count()`, `itertools.cycle()` or a dataset that is repeated without a count is such a loop,
     and a server that serves forever blocks as one.
@@ -71,9 +71,9 @@ def loop_without_end(kernel: KernelSource) -> Iterator[RuleProblem]:
     for loop in code.nodes(ast.While):
         is_endless = _is_always(code, loop.test, truth=True) and not code.script  # a server
         if is_endless and not _leaves(code, loop) and _is_called(code, loop) and not _asks_where(code, loop):
-            message = "Nothing ends this loop, so that the session runs until its time is over."
+            message = "This loop never ends. The session runs until its time limit."
             yield RuleProblem(
-                code.place(loop), message, "Leave it by `break` after a count or a time, or remove the cell."
+                code.place(loop), message, "Leave it with `break` after a count or a time, or remove the cell."
             )
     for for_loop in code.nodes(ast.For):
         is_endless = _is_endless_iterator(code, for_loop.iter) and not code.script
@@ -83,13 +83,13 @@ def loop_without_end(kernel: KernelSource) -> Iterator[RuleProblem]:
             and _is_called(code, for_loop)
             and not _asks_where(code, for_loop)
         ):
-            message = "Nothing ends this loop, so that the session runs until its time is over."
-            remedy = "Leave it by `break` after a count or a time, or loop over range(STEPS) and take next(…)."
+            message = "This loop never ends. The session runs until its time limit."
+            remedy = "Leave it with `break` after a count or a time, or loop over range(STEPS) and take next(…)."
             yield RuleProblem(code.place(for_loop), message, remedy)
     for call in code.calls:
         is_server = call.last == "serve_forever" and not code.script and call.receiver is not None
         if is_server and _is_called(code, call.node) and not _asks_where(code, call.node):
-            message = "This serves forever, so that the session runs until its time is over."
+            message = "This serves forever. The session runs until its time limit."
             remedy = "Start it in a thread: threading.Thread(target=server.serve_forever, daemon=True).start()."
             yield RuleProblem(code.place(call.node), message, remedy)
         seconds = code.number(call.argument(0)) if call.name in {"time.sleep", "asyncio.sleep"} else None
@@ -101,7 +101,7 @@ def loop_without_end(kernel: KernelSource) -> Iterator[RuleProblem]:
 
 @rule("N081", "dataset-without-end", Severity.WARNING)
 def dataset_without_end(kernel: KernelSource) -> Iterator[RuleProblem]:
-    """A dataset that is repeated without a count goes into `fit`, `evaluate` or `predict` without a number of steps.
+    """A dataset with an endless `repeat()` is passed to `fit`, `evaluate` or `predict` without a number of steps.
 
     A generator whose `while True` yields batches is such a dataset.
 
@@ -121,23 +121,23 @@ def dataset_without_end(kernel: KernelSource) -> Iterator[RuleProblem]:
             is_missing = steps is None or (isinstance(steps, ast.Constant) and steps.value is None)
             dataset = call.argument(0, "x", "data", "dataset", "generator")
             if is_missing and dataset is not None and _is_endless(code, dataset):
-                message = f"This dataset is repeated without end, and `{call.last}` is not told where an epoch ends."
-                remedy = f"Add {keyword}=NUMBER_OF_EXAMPLES // BATCH_SIZE, or take .repeat() away."
+                message = f"This dataset repeats without end, and `{call.last}` has no number of steps per epoch."
+                remedy = f"Add {keyword}=NUMBER_OF_EXAMPLES // BATCH_SIZE, or remove .repeat()."
                 yield RuleProblem(code.place(call.node), message, remedy)
         if call.last == "fit" and call.receiver is not None and not call.is_open:
             held_out = call.keyword("validation_data")
             if held_out is not None and call.keyword("validation_steps") is None and _is_endless(code, held_out):
-                message = "The validation data are repeated without end, and `fit` is not told where they end."
+                message = "The validation data repeat without end, and `fit` has no number of validation steps."
                 yield RuleProblem(
                     code.place(call.node),
                     message,
-                    "Add validation_steps=NUMBER_OF_EXAMPLES // BATCH_SIZE, or take .repeat() away.",
+                    "Add validation_steps=NUMBER_OF_EXAMPLES // BATCH_SIZE, or remove .repeat().",
                 )
 
 
 @rule("N090", "tpu-code-without-a-tpu", Severity.WARNING)
 def tpu_code_without_a_tpu(kernel: KernelSource) -> Iterator[RuleProblem]:
-    """The code is for a TPU, and the metadata ask for a CPU or a GPU.
+    """The code is for a TPU, but the metadata request a CPU or a GPU.
 
     The connection fails, or the code falls back to the CPU and takes hours for minutes.
     Set `"machine_shape": "TpuV5E8"` in kernel-metadata.json (and enable_tpu, with enable_gpu false).
@@ -149,14 +149,14 @@ def tpu_code_without_a_tpu(kernel: KernelSource) -> Iterator[RuleProblem]:
         return
     for node in _tpu_uses(code):
         machine = "a GPU" if kernel.accelerator is AcceleratorKind.GPU else "no accelerator"
-        message = f"This is for a TPU, and kernel-metadata.json asks for {machine}."
+        message = f"This is for a TPU, but kernel-metadata.json requests {machine}."
         yield RuleProblem(code.place(node), message, 'Set "machine_shape": "TpuV5E8" in kernel-metadata.json.')
         return
 
 
 @rule("N091", "gpu-code-without-a-gpu", Severity.WARNING)
 def gpu_code_without_a_gpu(kernel: KernelSource) -> Iterator[RuleProblem]:
-    """The code computes on an NVIDIA GPU, and the metadata ask for a TPU or for no accelerator.
+    """The code computes on an NVIDIA GPU, but the metadata request a TPU or no accelerator.
 
     `.cuda()`, RAPIDS and CuPy fail there; what asks `torch.cuda.is_available()` trains on the CPU, silently, for hours.
     Set `"machine_shape": "NvidiaTeslaT4"` and `"enable_gpu": true` in kernel-metadata.json; on a TPU take JAX or
@@ -174,7 +174,7 @@ def gpu_code_without_a_gpu(kernel: KernelSource) -> Iterator[RuleProblem]:
     for node, names in code.import_statements:
         heads = {name.partition(".")[0] for name in names}
         if heads & libraries and not heads & pip and not is_guarded(code, node):
-            message = f"{sorted(heads & libraries)[0]} needs a GPU, and kernel-metadata.json asks for {machine}."
+            message = f"{sorted(heads & libraries)[0]} needs a GPU, but kernel-metadata.json requests {machine}."
             yield RuleProblem(code.place(node), message, remedy)
             return
     for call in code.calls:
@@ -187,7 +187,7 @@ def gpu_code_without_a_gpu(kernel: KernelSource) -> Iterator[RuleProblem]:
         is_cuda = call.last == "cuda" and call.receiver is not None and not call.name.startswith("torch.cuda")
         is_moved = call.last == "to" and (code.text(call.argument(0, "device")) or "").startswith("cuda")
         if (is_set or is_cuda or is_moved) and not is_guarded(code, call.node, any_if=True):
-            message = f"This computes on a GPU, and kernel-metadata.json asks for {machine}."
+            message = f"This computes on a GPU, but kernel-metadata.json requests {machine}."
             yield RuleProblem(code.place(call.node), message, remedy)
             return
     # What asks first goes on by the CPU: for training that is a session lost, for a few predictions it is not.
@@ -195,14 +195,14 @@ def gpu_code_without_a_gpu(kernel: KernelSource) -> Iterator[RuleProblem]:
         return
     for call in code.calls:
         if call.name == "torch.device" and "cuda" in ast.dump(call.node):
-            message = f"Without a GPU this is the CPU, silently, and kernel-metadata.json asks for {machine}."
+            message = f"Without a GPU this silently uses the CPU, and kernel-metadata.json requests {machine}."
             yield RuleProblem(code.place(call.node), message, remedy)
             return
 
 
 @rule("N092", "backend-set-too-late", Severity.WARNING)
 def backend_set_too_late(kernel: KernelSource) -> Iterator[RuleProblem]:
-    """`KERAS_BACKEND` is set after Keras was imported, which reads it once, at its import.
+    """`KERAS_BACKEND` is set after the import of Keras, which reads it only at its import.
 
     The notebook goes on with TensorFlow, which has no TPU in Kaggle's image: it trains on the CPU.
     Set `os.environ["KERAS_BACKEND"]` in the first cell, above every import of Keras and of what imports it.
@@ -224,14 +224,14 @@ def backend_set_too_late(kernel: KernelSource) -> Iterator[RuleProblem]:
     early = [node for node, _ in settings if code.order(node) < first]
     for node, value in settings:
         if not early and code.order(node) > first and code.text(value) != "tensorflow":
-            message = "Keras was imported before, and has chosen TensorFlow by then."
+            message = "Keras was imported before this line, and already uses TensorFlow."
             remedy = 'Move os.environ["KERAS_BACKEND"] = … above every import of Keras.'
             yield RuleProblem(code.place(node), message, remedy)
             return
     for cell, line, command in code.commands():
         is_set = command.removeprefix("env ").replace(" ", "").startswith("KERAS_BACKEND=")
         if is_set and not early and (code.cells.index(cell), line) > first and not command.endswith("tensorflow"):
-            message = "Keras was imported before, and has chosen TensorFlow by then."
+            message = "Keras was imported before this line, and already uses TensorFlow."
             yield RuleProblem(
                 code.place(cell, line), message, "Set KERAS_BACKEND in the first cell, above the imports."
             )
@@ -240,7 +240,7 @@ def backend_set_too_late(kernel: KernelSource) -> Iterator[RuleProblem]:
 
 @rule("N093", "tpu-is-not-used", Severity.WARNING)
 def tpu_is_not_used(kernel: KernelSource) -> Iterator[RuleProblem]:
-    """The metadata ask for a TPU, and the code trains with something that does not use it.
+    """The metadata request a TPU, but the training does not use it.
 
     TensorFlow and Keras on TensorFlow find no TPU in Kaggle's image, PyTorch needs torch_xla, and trees run on the CPU:
     20 hours of TPU a week go to a CPU.
@@ -265,8 +265,8 @@ def tpu_is_not_used(kernel: KernelSource) -> Iterator[RuleProblem]:
         is_torch = _trains_torch(code, call)
         if (is_keras and is_keras_fit(code, call)) or is_torch:
             framework = "PyTorch without torch_xla" if is_torch and not is_keras else "Keras on TensorFlow"
-            message = f"{framework} does not use the TPU that kernel-metadata.json asks for: this trains on the CPU."
-            remedy = 'Write os.environ["KERAS_BACKEND"] = "jax" above the imports, or ask for a GPU in the metadata.'
+            message = f"{framework} does not use the TPU of kernel-metadata.json. This trains on the CPU."
+            remedy = 'Write os.environ["KERAS_BACKEND"] = "jax" above the imports, or request a GPU in the metadata.'
             if is_torch and not is_keras:
                 remedy = (
                     'Write device = torch_xla.device(), or "machine_shape": "NvidiaTeslaT4" in kernel-metadata.json.'
@@ -277,7 +277,7 @@ def tpu_is_not_used(kernel: KernelSource) -> Iterator[RuleProblem]:
 
 @rule("N094", "one-gpu-of-two", Severity.NOTE)
 def one_gpu_of_two(kernel: KernelSource) -> Iterator[RuleProblem]:
-    """The session has two T4, and the training uses the first.
+    """The session has two T4 GPUs, but the training uses only the first.
 
     The quota counts the session, not the cards: the second one is free.
     Wrap the model (`torch.nn.DataParallel(model)`), start a process for each (`accelerate.notebook_launcher(train,
@@ -303,7 +303,7 @@ def one_gpu_of_two(kernel: KernelSource) -> Iterator[RuleProblem]:
         is_torch = is_on_gpu and call.last == "backward" and _trains_torch(code, call)
         is_keras = not has_strategy and is_long_keras_fit(code, call)
         if is_torch or is_keras:
-            message = "This trains on one of the session's two T4."
+            message = "This trains on only one of the session's two T4 GPUs."
             way = "Write model = torch.nn.DataParallel(model)" if is_torch else _KERAS_ON_TWO
             yield RuleProblem(code.place(call.node), message, f"{way}, or train a fold on each.")
             return

@@ -39,7 +39,7 @@ _OWN_STEPS = {"train_step", "test_step", "compute_metrics", "get_metrics_result"
 
 @rule("N033", "format-that-keras-refuses")
 def format_that_keras_refuses(kernel: KernelSource) -> Iterator[RuleProblem]:
-    """A model or its weights are saved under a name that Keras 3 refuses.
+    """A model or its weights are saved with a file name that Keras 3 refuses.
 
     ValueError, after all the training: `model.save` takes names that end in .keras or .h5, `save_weights` and a
     checkpoint of weights alone .weights.h5, a checkpoint of the model .keras. A folder (SavedModel) is written by
@@ -95,18 +95,18 @@ def watched_name_does_not_exist(kernel: KernelSource) -> Iterator[RuleProblem]:
             continue
         base = metric.removeprefix("val_")
         if metric.startswith("val_") and not validates:
-            message = f"{metric} is watched, and no fit has validation data."
+            message = f"A callback monitors {metric}, but no fit has validation data."
             yield RuleProblem(code.place(call.node), message, 'Write monitor="loss", or give fit validation_data=….')
         elif names is not None and base != "loss" and base not in names and not base.endswith("_loss"):
             choices = ", ".join(sorted({"loss", *names}))
-            message = f"{metric} is watched, and compile has no metric of that name ({choices})."
+            message = f"A callback monitors {metric}, but compile has no metric of that name ({choices})."
             close = f"val_{sorted(names)[0]}" if names else "val_loss"
             yield RuleProblem(code.place(call.node), message, f'Write monitor="{close}".')
 
 
 @rule("N035", "nothing-is-saved", Severity.NOTE)
 def nothing_is_saved(kernel: KernelSource) -> Iterator[RuleProblem]:
-    """A model is trained, and the notebook writes nothing at all.
+    """A model is trained, but the notebook writes no file.
 
     When the session ends, what it trained is gone: /kaggle/working has no weights, no predictions and no scores.
     Save the weights (`model.save_weights("model.weights.h5")`, `torch.save(model.state_dict(), "model.pt")`), or the
@@ -131,7 +131,7 @@ def nothing_is_saved(kernel: KernelSource) -> Iterator[RuleProblem]:
         return
     fits = [call for call in code.calls if _is_long_training(code, call) and not is_guarded(code, call.node)]
     for call in fits[:1]:
-        message = "This trains, and nothing of it is saved when the session ends."
+        message = "This trains a model, but the notebook does not save it."
         remedy = 'Save the weights after it, e.g. model.save_weights("model.weights.h5").'
         if call.last == "backward":
             remedy = 'Save the weights after it: torch.save(model.state_dict(), "model.pt").'
@@ -140,7 +140,7 @@ def nothing_is_saved(kernel: KernelSource) -> Iterator[RuleProblem]:
 
 @rule("N036", "one-optimizer-for-several-models", Severity.WARNING)
 def one_optimizer_for_several_models(kernel: KernelSource) -> Iterator[RuleProblem]:
-    """An optimizer that was made once is given to the model of every fold, or to several models.
+    """The models of several folds, or several models, share one optimizer.
 
     Keras 3 builds an optimizer for the variables of its first model: the second one ends with "The optimizer cannot
     recognize variable". In PyTorch it goes on training the first model.
@@ -166,14 +166,14 @@ def one_optimizer_for_several_models(kernel: KernelSource) -> Iterator[RuleProbl
             continue
         loop = _model_loop(code, call)
         if loop is not None and not _is_within(code, optimizer_call.node, loop):
-            message = "The models of all folds share this optimizer, which Keras 3 refuses from the second one on."
+            message = "The models of all folds share this optimizer. Keras 3 raises an error at the second one."
             remedy = f"Make it here: compile(optimizer={ast.unparse(optimizer_call.node)[:60]}, …)."
             yield RuleProblem(code.place(call.node), message, remedy)
             continue
         model = None if is_guarded(code, call.node, any_if=True) else _model_trained(code, call)
         other_models = models_by_optimizer[optimizer_call.node, code.function(call.node)]
         if model is not None and other_models and model not in other_models and _has_own_weights(code, model):
-            message = "This optimizer is another model's already, and Keras 3 refuses it when this one is trained."
+            message = "Another model already uses this optimizer. Keras 3 raises an error when this one is trained."
             remedy = f"Make one for each: compile(optimizer={ast.unparse(optimizer_call.node)[:60]}, …)."
             yield RuleProblem(code.place(call.node), message, remedy)
         if model is not None:
@@ -182,7 +182,7 @@ def one_optimizer_for_several_models(kernel: KernelSource) -> Iterator[RuleProbl
 
 @rule("N037", "softmax-over-one-unit", Severity.WARNING)
 def softmax_over_one_unit(kernel: KernelSource) -> Iterator[RuleProblem]:
-    """The last layer has one unit and a softmax, which is 1 whatever comes in.
+    """The last layer has one unit and a softmax, whose output is always 1.
 
     Nothing fails: the loss stays where it is, and every prediction is the same class.
     Take `activation="sigmoid"` with one unit, or two units with the softmax.
@@ -211,13 +211,13 @@ def softmax_over_one_unit(kernel: KernelSource) -> Iterator[RuleProblem]:
         for before, after in pairwise(layers):
             if before is not None and after is not None and _has_one_unit(code, before) and _is_softmax(code, after):
                 message = "A softmax over one unit is always 1."
-                remedy = 'Write torch.nn.Sigmoid() or activation="sigmoid", for which one unit is right.'
+                remedy = 'Write torch.nn.Sigmoid() or activation="sigmoid", which work with one unit.'
                 yield RuleProblem(code.place(after.node), message, remedy)
 
 
 @rule("N038", "split-after-shuffle", Severity.WARNING)
 def split_after_shuffle(kernel: KernelSource) -> Iterator[RuleProblem]:
-    """A dataset is shuffled, and then split by `take` and `skip`.
+    """A dataset is shuffled, and then split with `take` and `skip`.
 
     `shuffle` draws a new order each time that the dataset is read: each epoch of `take` sees other examples than those
     that `skip` left out, so that training and validation overlap and the score is too good.
@@ -232,7 +232,7 @@ def split_after_shuffle(kernel: KernelSource) -> Iterator[RuleProblem]:
     for call in code.calls:
         shuffle = _shuffle_of(code, call.receiver) if call.last == "skip" else None
         if shuffle is not None and shuffle in taken_shuffles:
-            message = "This dataset is shuffled anew each time it is read, so that what take and skip give overlaps."
+            message = "This dataset is shuffled again at each pass, so the parts from take and skip overlap."
             remedy = "Split before the shuffle, or write shuffle(…, reshuffle_each_iteration=False)."
             yield RuleProblem(code.place(call.node), message, remedy)
 
@@ -480,7 +480,7 @@ _PICKLE_LOADS = {"pickle.load", "joblib.load", "dill.load", "cloudpickle.load", 
 
 @rule("N060", "submission-name")
 def submission_name(kernel: KernelSource) -> Iterator[RuleProblem]:
-    """The submission is written under another name than the competition takes.
+    """The submission does not have the file name that the competition expects.
 
     A code competition looks for that one file in the output of the rerun; without it the submission ends as "Submission
     CSV Not Found", and is counted.
@@ -501,16 +501,16 @@ def submission_name(kernel: KernelSource) -> Iterator[RuleProblem]:
         if UNKNOWN in path or not (is_meant or name.lower() in accepted_names):
             continue
         if name in accepted_names:
-            message = f"The submission is written to {write.path}, and Kaggle looks for {takes} in /kaggle/working."
+            message = f"The submission is written to {write.path}, but Kaggle expects {takes} in /kaggle/working."
         else:
-            message = f"The submission is called {name}, and the competition takes {takes}."
+            message = f"The submission has the name {name}, but the competition expects {takes}."
         remedy = f'Write it to "/kaggle/working/{accepted_names[0]}".'
         yield RuleProblem(kernel.code.place(write.node), message, remedy)
 
 
 @rule("N066", "no-submission", Severity.WARNING)
 def no_submission(kernel: KernelSource) -> Iterator[RuleProblem]:
-    """The inference of a code competition writes no file at all.
+    """The inference notebook of a code competition writes no file.
 
     The rerun ends as "Submission CSV Not Found", and is counted.
     Write the predictions for every row of the sample: `submission.to_csv("submission.csv", index=False)`.
@@ -526,7 +526,7 @@ def no_submission(kernel: KernelSource) -> Iterator[RuleProblem]:
     by_helper = any(call.last in _WRITERS or "subm" in call.name.lower() for call in code.calls)
     if may_write or by_helper or _may_be_written_otherwise(kernel, accepted_names, []):
         return
-    message = f"Nothing here writes a file, and the competition takes {' or '.join(accepted_names[:2])}."
+    message = f"The notebook writes no file, but the competition expects {' or '.join(accepted_names[:2])}."
     yield RuleProblem(
         code.place(code.cells[-1]), message, f'Write it: submission.to_csv("{accepted_names[0]}", index=False).'
     )
@@ -538,16 +538,14 @@ def keras_file_handed_over(kernel: KernelSource) -> Iterator[RuleProblem]:
 
     The TPU image has the newer Keras: every .keras file of Keras 3.15 that was tried fails to load in 3.13, with
     "unexpected keyword argument" for each initializer. Weights load.
-    Save weights (`model.save_weights("fold0.weights.h5")`), and build the model by the same code in both notebooks.
+    Save weights (`model.save_weights("fold0.weights.h5")`), and build the model with the same code in both notebooks.
 
     Source (2026-11-20): measured with Keras 3.10 to 3.15.
     """
     for write in writes(kernel.code) if _trains_on_tpu(kernel) else ():
         if write.path and write.path.endswith((".keras", ".h5", ".hdf5")) and not _is_weights(kernel, write):
-            message = f"{_name(write.path)} is a whole model, which the GPU image's older Keras does not load."
-            remedy = (
-                'Write model.save_weights("model.weights.h5"), and build the model by the same code in both notebooks.'
-            )
+            message = f"{_name(write.path)} is a whole model. The older Keras of the GPU image cannot load it."
+            remedy = 'Write model.save_weights("model.weights.h5"), and build the same model in both notebooks.'
             yield RuleProblem(kernel.code.place(write.node), message, remedy)
     own_files = {_name(write.path) for write in writes(kernel.code) if write.path}
     for call in kernel.code.calls:
@@ -555,8 +553,8 @@ def keras_file_handed_over(kernel: KernelSource) -> Iterator[RuleProblem]:
         path = kernel.code.text(node.args[0]) if node.args else None
         is_whole = name in _KERAS_LOADS and path is not None and path.endswith(".keras")
         if is_whole and path and _name(path) not in own_files and kernel.has_no_internet:
-            message = f"{_name(path)} is a whole model, which loads only in the Keras that saved it, or a newer one."
-            remedy = 'Build the model here, and write model.load_weights("….weights.h5") with what training saved.'
+            message = f"{_name(path)} is a whole model. Only the same Keras version or a newer one can load it."
+            remedy = 'Build the model here, and load the weights: model.load_weights("….weights.h5").'
             yield RuleProblem(kernel.code.place(node), message, remedy)
 
 
@@ -575,14 +573,16 @@ def pickle_handed_over(kernel: KernelSource) -> Iterator[RuleProblem]:
         is_dump = (name in _PICKLE_DUMPS or name.endswith(".to_pickle")) and _trains_on_tpu(kernel)
         is_load = name in _PICKLE_LOADS and kernel.purpose is Purpose.INFERENCE
         if is_dump or is_load:
-            message = "A pickle is bound to the versions of the image that wrote it."
-            remedy = "Write numpy.savez for arrays, save_weights or safetensors for weights, json.dump for the rest."
+            message = "A pickle needs the package versions of the image that wrote it."
+            remedy = (
+                "Write numpy.savez for arrays, save_weights or safetensors for weights, json.dump for other values."
+            )
             yield RuleProblem(kernel.code.place(node), message, remedy)
 
 
 @rule("N063", "bfloat16-on-t4", Severity.WARNING)
 def bfloat16_on_t4(kernel: KernelSource) -> Iterator[RuleProblem]:
-    """A kernel on a T4 computes in bfloat16, which a T4 does not have.
+    """A kernel on a T4 computes in bfloat16, which a T4 does not support.
 
     It is emulated, several times slower than float32; the policy comes along with code that was made for a TPU, and
     with every model that was saved under it.
@@ -602,17 +602,17 @@ def bfloat16_on_t4(kernel: KernelSource) -> Iterator[RuleProblem]:
         is_policy = is_policy and any("bfloat16" in (kernel.code.text(argument) or "") for argument in arguments)
         is_torch = is_torch or (call.last == "bfloat16" and not arguments and "torch" in kernel.code.modules)
         if is_torch or is_policy or _asks_for_bfloat16(kernel, call):
-            message = "A T4 has no bfloat16, and emulates it slowly."
+            message = "A T4 has no bfloat16. The emulation is slow."
             yield RuleProblem(
                 kernel.code.place(node),
                 message,
-                'Write "mixed_float16" in Keras, torch.float16 or fp16=True in PyTorch; or leave it out for float32.',
+                'Write "mixed_float16" in Keras, torch.float16 or fp16=True in PyTorch; or remove it to use float32.',
             )
 
 
 @rule("N065", "submissions-of-other-kernels", Severity.WARNING)
 def submissions_of_other_kernels(kernel: KernelSource) -> Iterator[RuleProblem]:
-    """A submission is made of files that other kernels wrote, in a notebook that runs without the internet.
+    """A submission is made of files from other kernels, in a notebook that runs without internet.
 
     In a code competition the notebook runs again on the hidden test. The files that are attached still have the rows
     of the visible one: ids are missing, or the score is that of made-up rows.
@@ -627,11 +627,11 @@ def submissions_of_other_kernels(kernel: KernelSource) -> Iterator[RuleProblem]:
             continue
         path = next(filter(_is_submission_of_another, _paths_read(kernel.code, call)), None)
         if path is not None:
-            message = f"{_name(path)} has the rows of the visible test, and a code competition runs on the hidden one."
+            message = f"{_name(path)} has the rows of the public test, but a code competition runs on the hidden test."
             yield RuleProblem(
                 kernel.code.place(call.node),
                 message,
-                "Attach that kernel's weights by kernel_sources, and predict the rows of the hidden test here.",
+                "Attach that kernel's weights with kernel_sources, and predict the rows of the hidden test here.",
             )
 
 
@@ -658,7 +658,7 @@ def _paths_read(code: NotebookCode, call: CodeCall) -> Iterator[str]:
 
 @rule("N067", "submission-of-a-fixed-length", Severity.WARNING)
 def submission_of_a_fixed_length(kernel: KernelSource) -> Iterator[RuleProblem]:
-    """The number of rows of a code competition's submission stands in the code.
+    """The number of rows of a code competition's submission is a constant in the code.
 
     The notebook runs again on the hidden test, which mostly has more rows than the visible one: the submission has the
     wrong number of rows, or pandas stops ("Length of values does not match length of index").
@@ -677,17 +677,17 @@ def submission_of_a_fixed_length(kernel: KernelSource) -> Iterator[RuleProblem]:
     for column in dict.fromkeys(columns):
         fixed_length = None if is_guarded(code, column, any_if=True) else _fixed_length(code, column)
         if fixed_length is not None:
-            message = f"The submission has {fixed_length[1]:g} rows here, and the hidden test may have another number."
+            message = f"The submission has {fixed_length[1]:g} rows, but the hidden test may have another number."
             yield RuleProblem(
                 code.place(fixed_length[0]),
                 message,
-                f"Write len(test), of the table that is read, for {fixed_length[1]:g}.",
+                f"Replace {fixed_length[1]:g} with the length of the table, such as len(test).",
             )
 
 
 @rule("N064", "shared-cell-differs")
 def shared_cell_differs(kernel: KernelSource) -> Iterator[RuleProblem]:
-    """A cell that both notebooks of a pair must have alike is another one in inference.
+    """A cell that must be the same in both notebooks of a pair differs.
 
     What begins with "# The same in both notebooks." reads the data or builds the model: inference would not compute
     what was trained, or stop at the weights, after the training. `run` and `push` refuse such a pair.
@@ -703,10 +703,10 @@ def shared_cell_differs(kernel: KernelSource) -> Iterator[RuleProblem]:
     for name in differing(notebook_texts):
         place = kernel.code.place(cells[name]) if name in cells else kernel.in_notebook()
         message = (
-            f'The cell "{name}" differs between {training.code.path} and {kernel.code.path}, so that inference would '
-            "not compute what was trained."
+            f'The cell "{name}" differs between {training.code.path} and {kernel.code.path}, so inference would '
+            "not match the training."
         )
-        yield RuleProblem(place, message, "Copy the text that you mean into the other notebook.")
+        yield RuleProblem(place, message, "Copy the correct cell into the other notebook.")
 
 
 def _names_taken(kernel: KernelSource) -> tuple[str, ...]:

@@ -27,7 +27,7 @@ _CALLBACKS = {"jax.debug.print", "jax.debug.callback", "jax.pure_callback", "jax
 
 @tpu_rule("T030", "value-of-traced", Severity.ERROR, on_any_device=True)
 def value_of_traced(tpu: TpuCode) -> Iterator[RuleProblem]:
-    """A compiled function asks for the value of an array that it has only as a symbol.
+    """A compiled function uses the value of an array, which is unknown during compilation.
 
     `.numpy()`, `.item()`, `float(x)` and functions of NumPy need numbers; while a function is compiled there are none,
     and it stops (ConcretizationTypeError, TracerArrayConversionError, "'SymbolicTensor' object has no attribute
@@ -42,11 +42,11 @@ def value_of_traced(tpu: TpuCode) -> Iterator[RuleProblem]:
         numpy = call.name.startswith("numpy.") and not call.name.startswith(tuple(_NUMPY_SAFE))
         if reads or casts or (numpy and any(map(tpu.traces.is_traced, call.node.args))):
             expression = f".{call.last}()" if reads else f"{'np.' if numpy else ''}{call.last}()"
-            message = f"`{expression}` needs a number, and a compiled function has only a symbol."
+            message = f"`{expression}` needs a number, but a compiled function has only a traced array."
             yield RuleProblem(
                 tpu.code.place(call.node),
                 message,
-                "Return the array, and read it outside of the function; within write jnp or tf instead of np.",
+                "Return the array, and read it outside of the function. Inside, use jnp or tf instead of np.",
             )
 
 
@@ -64,7 +64,7 @@ def branch_on_traced(tpu: TpuCode) -> Iterator[RuleProblem]:
     decisions += [*code.nodes(ast.IfExp), *code.nodes(ast.Assert)]
     for node in decisions:
         if ExecutionMode.TRACED | ExecutionMode.JAX in tpu.compilation.kind(node) and _asks_for_value(tpu, node.test):
-            message = "Python decides here on the value of an array, which is not known while the function is compiled."
+            message = "This Python condition needs the value of an array, which is unknown during compilation."
             yield RuleProblem(
                 tpu.code.place(node), message, "Write jnp.where(condition, a, b), or jax.lax.cond(condition, f, g, x)."
             )
@@ -86,21 +86,21 @@ def side_effect_in_compiled(tpu: TpuCode) -> Iterator[RuleProblem]:
         )
         if call.name == "print" and is_traced:
             yield RuleProblem(
-                tpu.code.place(call.node), "This prints a symbol, once, while the step is compiled.", remedy
+                tpu.code.place(call.node), "This prints a traced array, only once, during compilation.", remedy
             )
         elif call.last in {"append", "extend"} and is_traced and _is_outside(tpu, call):
-            message = "This list outside gets one symbol, while the step is compiled, and no code."
+            message = "This outer list gets one traced array during compilation, and no values."
             yield RuleProblem(tpu.code.place(call.node), message, remedy)
     outer: list[ast.Global | ast.Nonlocal] = [*tpu.code.nodes(ast.Global), *tpu.code.nodes(ast.Nonlocal)]
     for node in outer:
         if ExecutionMode.TRACED in tpu.compilation.kind(node):
-            message = f"`{node.names[0]}` changes once, while the step is compiled, and not in every step."
+            message = f"`{node.names[0]}` changes once, during compilation, and not in every step."
             yield RuleProblem(tpu.code.place(node), message, remedy)
 
 
 @tpu_rule("T033", "frozen-chance", Severity.WARNING, on_any_device=True)
 def frozen_chance(tpu: TpuCode) -> Iterator[RuleProblem]:
-    """A compiled function draws with NumPy's or Python's random numbers, or looks at the clock.
+    """A compiled function draws random numbers with NumPy or Python, or reads the clock.
 
     That happens once, while it is traced: every step then has the same "random" number or the same time, and nothing
     says so. Draw with `jax.random` and a key that changes, with `tf.random.stateless_uniform`, or on the host.
@@ -109,14 +109,14 @@ def frozen_chance(tpu: TpuCode) -> Iterator[RuleProblem]:
     """
     for call in tpu.traces.calls(kind=ExecutionMode.TRACED):
         if call.name.startswith(_SAMPLES) and call.name.partition(".")[0] in tpu.code.modules:
-            message = f"`{call.last}` draws once, while the step is compiled: every step has the same number."
+            message = f"`{call.last}` draws once, during compilation. Every step has the same number."
             yield RuleProblem(
                 tpu.code.place(call.node),
                 message,
-                "Hand a key in: jax.random.uniform(key, shape); in TensorFlow tf.random.stateless_uniform.",
+                "Pass a key: jax.random.uniform(key, shape); in TensorFlow tf.random.stateless_uniform.",
             )
         elif call.name in _CLOCKS:
-            message = "The clock is read once, while the step is compiled."
+            message = "The clock is read once, during compilation."
             yield RuleProblem(tpu.code.place(call.node), message, "Measure outside of the compiled function.")
 
 
@@ -135,15 +135,15 @@ def constant_key(tpu: TpuCode) -> Iterator[RuleProblem]:
         parent = tpu.code.call(tpu.code.parent(call.node))
         is_folded = parent is not None and parent.last == "fold_in"
         if is_step and not is_folded and tpu.devices.number(call.argument(0, "seed")) is not None:
-            message = "Every step draws the same numbers, since its key is a constant."
+            message = "Every step draws the same numbers, because its key is a constant."
             yield RuleProblem(
                 tpu.code.place(call.node),
                 message,
-                "Hand the key in, and write key, step_key = jax.random.split(key) before each step.",
+                "Pass the key, and write key, step_key = jax.random.split(key) before each step.",
             )
     for call, key in _calls_with_one_key(tpu):
-        message = f"Every step draws the same numbers, since each is given the same `{key}`."
-        remedy = f"Write {key}, step_key = jax.random.split({key}) before the step, and give it step_key."
+        message = f"Every step draws the same numbers, because it gets the same `{key}`."
+        remedy = f"Write {key}, step_key = jax.random.split({key}) before the step, and pass step_key."
         yield RuleProblem(tpu.code.place(call.node), message, remedy)
 
 
@@ -160,9 +160,9 @@ def host_op_in_step(tpu: TpuCode) -> Iterator[RuleProblem]:
     host_ops |= {"tensorflow.compat.v1.py_func", "tensorflow.io.write_file"}
     for call in tpu.device_calls(ExecutionMode.TENSORFLOW):
         if call.name in host_ops or call.name.startswith("tensorflow.summary."):
-            message = f"The TPU's compiler refuses `{call.last}`, which runs on the host."
+            message = f"The TPU's compiler refuses `{call.last}`, because it runs on the host."
             yield RuleProblem(
-                tpu.code.place(call.node), message, "Move it into the function of dataset.map, or behind the step."
+                tpu.code.place(call.node), message, "Move it into the function of dataset.map, or after the step."
             )
 
 
@@ -183,13 +183,15 @@ def host_callback(tpu: TpuCode) -> Iterator[RuleProblem]:
         if is_callback and not is_switched:
             message = f"Every step waits for Python on the host (`{call.last}`)."
             yield RuleProblem(
-                tpu.code.place(call.node), message, "Return the value, and print it behind the step, once in a hundred."
+                tpu.code.place(call.node),
+                message,
+                "Return the value, and print it after the step, every hundred steps.",
             )
 
 
 @tpu_rule("T037", "compiled-in-loop", Severity.WARNING, on_any_device=True)
 def compiled_in_loop(tpu: TpuCode) -> Iterator[RuleProblem]:
-    """A function is made and compiled in every pass of a loop.
+    """A function is created and compiled in every iteration of a loop.
 
     Compiled programs are kept by the function that they are of: a lambda, a `partial` or a function that is defined in
     the loop is a new one each time, and a compilation takes a minute. Make it once before the loop, and hand in what
@@ -200,8 +202,8 @@ def compiled_in_loop(tpu: TpuCode) -> Iterator[RuleProblem]:
     compilers = {
         "jax.jit", "jax.pmap", "flax.nnx.jit", "flax.nnx.pmap", "tensorflow.function", "equinox.filter_jit",
     }  # fmt: skip
-    remedy = "Make it before the loop, and hand in what changes as an argument."
-    message = "This is compiled anew in every pass of the loop."
+    remedy = "Create it before the loop, and pass the changing values as arguments."
+    message = "This is compiled again in every iteration of the loop."
     for call in tpu.code.calls:
         if call.name in compilers and call.node.args:
             argument = call.node.args[0]
@@ -238,18 +240,18 @@ def number_that_compiles_anew(tpu: TpuCode) -> Iterator[RuleProblem]:
         for name in (
             parameter for parameter in sorted(static & changing) if not _is_given_constants(tpu, function, parameter)
         ):
-            message = f"`{name}` is static, so that each of its values compiles the function anew."
+            message = f"`{name}` is static. Each of its values compiles the function again."
             yield RuleProblem(
                 tpu.code.place(function),
                 message,
-                f"Take `{name}` out of static_argnames, and hand in jnp.asarray({name}).",
+                f"Remove `{name}` from static_argnames, and pass jnp.asarray({name}).",
             )
     for call, name, number in _static_numbers(tpu):
         if name not in changing:
-            message = f"`{name}` is static, and each value of `{number}` compiles the step anew."
-            remedy = f"Take `{name}` out of the static arguments, and hand in jnp.asarray({number})."
+            message = f"`{name}` is static. Each value of `{number}` compiles the step again."
+            remedy = f"Remove `{name}` from the static arguments, and pass jnp.asarray({number})."
             if any(_is_slice_bound(function, name) for function in tpu.compilation.resolve_functions(call.node.func)):
-                remedy += " Slice by jax.lax.dynamic_slice_in_dim(x, start, size)."
+                remedy += " Slice with jax.lax.dynamic_slice_in_dim(x, start, size)."
             yield RuleProblem(tpu.code.place(call.node), message, remedy)
     for call in tpu.code.calls:
         if any(
@@ -258,8 +260,8 @@ def number_that_compiles_anew(tpu: TpuCode) -> Iterator[RuleProblem]:
             for argument in [*call.node.args, *(keyword.value for keyword in call.node.keywords)]:
                 if _counts(tpu, call, argument):
                     number = ast.unparse(argument)
-                    message = f"`{number}` is a Python number: each of its values compiles the function anew."
-                    yield RuleProblem(tpu.code.place(call.node), message, f"Hand in tf.constant({number}).")
+                    message = f"`{number}` is a Python number. Each of its values compiles the function again."
+                    yield RuleProblem(tpu.code.place(call.node), message, f"Pass tf.constant({number}).")
 
 
 def _calls_with_one_key(tpu: TpuCode) -> Iterator[tuple[CodeCall, str]]:
@@ -495,7 +497,7 @@ _DYNAMIC_TORCH = {"nonzero", "masked_select", "unique", "unique_consecutive", "a
 
 @tpu_rule("T020", "batch-not-in-eights", Severity.WARNING)
 def batch_not_in_eights(tpu: TpuCode) -> Iterator[RuleProblem]:
-    """The training batch of a core is no multiple of 8.
+    """The training batch of a core is not a multiple of 8.
 
     The compiler lays arrays out in tiles of 8 by 128 and pads what does not fill them: a batch of 10 costs as much as
     one of 16. A global batch that eight devices do not divide is refused by sharding, and uneven elsewhere. Take 8, 16
@@ -521,7 +523,7 @@ def batch_not_in_eights(tpu: TpuCode) -> Iterator[RuleProblem]:
         a_core = number / DEVICES if is_global and scales else number
         if a_core % _TILE:
             whose = "of a core" if scales or not is_global else "of all cores"
-            message = f"The training batch {whose} is {a_core:g}, which is no multiple of {_TILE}."
+            message = f"The training batch {whose} is {a_core:g}, not a multiple of {_TILE}."
             yield RuleProblem(
                 tpu.code.place(node),
                 message,
@@ -531,7 +533,7 @@ def batch_not_in_eights(tpu: TpuCode) -> Iterator[RuleProblem]:
 
 @tpu_rule("T021", "features-not-in-eights", Severity.NOTE)
 def features_not_in_eights(tpu: TpuCode) -> Iterator[RuleProblem]:
-    """A hidden layer has a number of units that is no multiple of 8.
+    """The number of units of a hidden layer is not a multiple of 8.
 
     The matrix unit works on 128 features at a time and the compiler pads up to that: 300 units cost what 384 do. Where
     the number is yours to choose, take a multiple of 128, or at least of 8.
@@ -554,7 +556,7 @@ def features_not_in_eights(tpu: TpuCode) -> Iterator[RuleProblem]:
 
 @tpu_rule("T022", "data-dependent-shape", Severity.ERROR, on_any_device=True)
 def data_dependent_shape(tpu: TpuCode) -> Iterator[RuleProblem]:
-    """A function that JAX compiles makes an array whose shape depends on values.
+    """A function that JAX compiles creates an array whose shape depends on values.
 
     While the function is traced there are no values: `jnp.nonzero`, `jnp.unique`, one-armed `jnp.where` and `x[mask]`
     raise NonConcreteBooleanIndexError or ConcretizationTypeError. Give them `size=`, or compute on everything and mask
@@ -569,18 +571,18 @@ def data_dependent_shape(tpu: TpuCode) -> Iterator[RuleProblem]:
         if not is_sized or not is_numpy or call.keyword("size") is not None:
             continue
         if any(tpu.traces.is_traced(argument) for argument in call.node.args):
-            message = f"The shape of what `{call.last}` gives depends on values, which are not known while compiling."
-            yield RuleProblem(tpu.code.place(call.node), message, "Give it size=, or mask with jnp.where(mask, x, y).")
+            message = (
+                f"The shape of the result of `{call.last}` depends on values, which are unknown during compilation."
+            )
+            yield RuleProblem(tpu.code.place(call.node), message, "Add size=, or mask with jnp.where(mask, x, y).")
     for node in _find_mask_indexing(tpu, ExecutionMode.TRACED | ExecutionMode.JAX):
-        message = "An array is indexed by a mask, so that the shape of the result is not known while compiling."
-        yield RuleProblem(
-            tpu.code.place(node), message, "Compute on everything, and choose with jnp.where(mask, x, y)."
-        )
+        message = "An array is indexed with a mask. The shape of the result is unknown during compilation."
+        yield RuleProblem(tpu.code.place(node), message, "Compute all values, and select with jnp.where(mask, x, y).")
 
 
 @tpu_rule("T023", "dynamic-shape", Severity.WARNING)
 def dynamic_shape(tpu: TpuCode) -> Iterator[RuleProblem]:
-    """The TPU's step makes a tensor whose shape depends on values.
+    """The TPU's step creates a tensor whose shape depends on values.
 
     In TensorFlow the compiler takes `boolean_mask`, `unique`, one-armed `where`, `dynamic_partition` and non-max
     suppression with a bound on the shape: slow, and it may compile anew. In PyTorch/XLA `nonzero`, `masked_select`,
@@ -589,21 +591,23 @@ def dynamic_shape(tpu: TpuCode) -> Iterator[RuleProblem]:
 
     Source (2026-11-23): 145 steps given to Google's TPU compiler, see docs/adr/0017; PyTorch/XLA, "Recompilation".
     """
-    remedy = "Keep the whole tensor and weigh by the mask: tf.where(mask, x, 0), (x * mask).sum() / mask.sum()"
+    remedy = "Keep the whole tensor, and multiply by the mask: tf.where(mask, x, 0), (x * mask).sum() / mask.sum()"
     for call in tpu.device_calls(ExecutionMode.TENSORFLOW):
         is_one_armed = call.name in {"tensorflow.where", "tensorflow.compat.v1.where"} and _arguments(call.node) == 1
         if call.name in _DYNAMIC_TENSORFLOW or is_one_armed:
-            message = f"The shape of what `{call.last}` gives depends on values: slow, and it may compile anew."
+            message = (
+                f"The shape of the result of `{call.last}` depends on values. This is slow, and may compile again."
+            )
             yield RuleProblem(tpu.code.place(call.node), message, remedy)
     if not tpu.platform.torch:
         return
     for call in tpu.device_calls(ExecutionMode.TORCH):
         is_one_armed = call.name == "torch.where" and _arguments(call.node) == 1
         if (call.last in _DYNAMIC_TORCH and not call.name.startswith(("numpy.", "pandas."))) or is_one_armed:
-            message = f"The shape of what `{call.last}` gives depends on values, so that each count compiles anew."
+            message = f"The shape of the result of `{call.last}` depends on values. Each new shape compiles again."
             yield RuleProblem(tpu.code.place(call.node), message, remedy)
     for node in _find_mask_indexing(tpu, ExecutionMode.TORCH):
-        message = "A tensor is indexed by a mask, so that each count of true values compiles anew."
+        message = "A tensor is indexed with a mask. Each number of true values compiles again."
         yield RuleProblem(tpu.code.place(node), message, remedy)
 
 
@@ -714,7 +718,7 @@ def half_precision(tpu: TpuCode) -> Iterator[RuleProblem]:
         if (is_policy or is_scaler) and is_known and not tpu.code.is_conditional(call.node):
             remedy = 'Write "mixed_bfloat16".'
             if is_scaler:
-                remedy = 'Leave the scaler out, and compute in torch.autocast("xla", dtype=torch.bfloat16).'
+                remedy = 'Remove the scaler, and compute in torch.autocast("xla", dtype=torch.bfloat16).'
             yield RuleProblem(tpu.code.place(call.node), "A TPU computes in bfloat16, not in float16.", remedy)
 
 

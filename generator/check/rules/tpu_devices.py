@@ -34,7 +34,7 @@ _RESTARTS = {"initialize_tpu_system", "clear_session", "reset", "clear_caches", 
 
 @tpu_rule("T001", "hidden-missing-tpu", Severity.WARNING)
 def hidden_missing_tpu(tpu: TpuCode) -> Iterator[RuleProblem]:
-    """A session without its TPU goes unnoticed, since an `except` falls back to the default strategy or device.
+    """A session without its TPU is not noticed, because an `except` falls back to the default strategy or device.
 
     The helper dates from the time when one notebook served every accelerator. On Kaggle a pushed TPU notebook can land
     on a CPU without an error, and then trains for nine hours what takes minutes. Let the connection fail, or check what
@@ -52,7 +52,7 @@ def hidden_missing_tpu(tpu: TpuCode) -> Iterator[RuleProblem]:
         for handler in attempt.handlers:
             ends = _stops(tpu, handler) or _connects_after(tpu, attempt) or _is_checked_after(tpu, attempt)
             if not ends:
-                message = "Without a TPU the notebook goes on by itself on whatever is there."
+                message = "Without a TPU the notebook silently continues on another device."
                 remedy = "Write `raise` here, or before the training: assert strategy.num_replicas_in_sync == 8"
                 if "tpu" in backends:
                     remedy = 'Write `raise` here, or before the training: assert jax.default_backend() == "tpu"'
@@ -74,7 +74,7 @@ def tensorflow_sees_no_tpu(tpu: TpuCode) -> Iterator[RuleProblem]:
     resolver = "TPUClusterResolver"
     connects = [call for call in tpu.code.calls if call.last == resolver or call.name.endswith(f"{resolver}.connect")]
     for call in connects[:1]:
-        message = "TensorFlow of Kaggle's TPU image finds no TPU."
+        message = "TensorFlow in Kaggle's TPU image has no TPU support."
         remedy = 'Train with Keras on JAX: os.environ["KERAS_BACKEND"] = "jax" above the first import.'
         yield RuleProblem(tpu.code.place(call.node), message, remedy)
 
@@ -100,7 +100,7 @@ def model_outside_scope(tpu: TpuCode) -> Iterator[RuleProblem]:
         if constructors and not any(_is_in_scope(tpu, call) for call in constructors):
             for call in [call for call in constructors if call.node not in reported_nodes]:
                 reported_nodes.add(call.node)
-                message = "This model is built outside of the strategy's scope, and trained."
+                message = "This model is trained, but it was built outside of the strategy's scope."
                 yield RuleProblem(
                     tpu.code.place(call.node), message, "Move it and compile into `with strategy.scope():`."
                 )
@@ -108,7 +108,7 @@ def model_outside_scope(tpu: TpuCode) -> Iterator[RuleProblem]:
 
 @tpu_rule("T004", "distribution-after-model", Severity.WARNING)
 def distribution_after_model(tpu: TpuCode) -> Iterator[RuleProblem]:
-    """A model is built before `keras.distribution.set_distribution` says that there are several devices.
+    """A model is built before `keras.distribution.set_distribution` sets the devices.
 
     Its variables are on the first device then. Set the distribution first, right after Keras is imported.
 
@@ -120,7 +120,7 @@ def distribution_after_model(tpu: TpuCode) -> Iterator[RuleProblem]:
     first = min(tpu.code.order(call.node) for call in settings)
     for call in tpu.code.calls:
         if _is_at_top(tpu, call) and tpu.code.order(call.node) < first and builds_model(tpu, call):
-            message = "This model is built before the distribution is set, so that it is on one device."
+            message = "This model is built before the distribution is set, so it is on one device."
             yield RuleProblem(
                 tpu.code.place(call.node),
                 message,
@@ -162,7 +162,7 @@ def one_device_of_eight(tpu: TpuCode) -> Iterator[RuleProblem]:
 
 @tpu_rule("T006", "fold-without-restart", Severity.WARNING)
 def fold_without_restart(tpu: TpuCode) -> Iterator[RuleProblem]:
-    """A loop over folds builds a model in each, and never frees what the fold before left on the TPU.
+    """A loop over folds builds a model in each, and never frees the previous one on the TPU.
 
     Models, optimizers and compiled programs of all folds stay in the TPU's memory: five folds in one session have run
     out of it in the third. Connect and initialise the TPU again before each fold
@@ -177,7 +177,7 @@ def fold_without_restart(tpu: TpuCode) -> Iterator[RuleProblem]:
             calls = tpu.runs_in(loop)
             ends = {call.last for call in calls}
             if "fit" in ends and any(makes_keras_model(tpu, call) for call in calls) and not ends & _RESTARTS:
-                message = "Each fold builds a model, and what the fold before left stays in the TPU's memory."
+                message = "Each fold builds a model, but the previous fold's model stays in the TPU's memory."
                 remedy = "Write keras.backend.clear_session() as the first line of the loop."
                 yield RuleProblem(tpu.code.place(loop), message, remedy)
 
@@ -366,7 +366,7 @@ _PROGRAMS = {"python", "python3", "accelerate", "torchrun", "deepspeed"}
 
 @tpu_rule("T007", "second-process", Severity.WARNING)
 def second_process(tpu: TpuCode) -> Iterator[RuleProblem]:
-    """The notebook holds the TPU and starts another Python program, or copies of itself.
+    """The notebook uses the TPU, and starts another Python program or copies of itself.
 
     One process owns the TPU: a script that imports JAX or torch_xla finds it in use and fails, or trains on the CPU
     without a word. A forked copy of a process with JAX in it can hang. Run the script before the notebook itself asks
@@ -381,18 +381,18 @@ def second_process(tpu: TpuCode) -> Iterator[RuleProblem]:
     for number, cell in enumerate(cells):
         for line, command in cell.commands.items():
             if (number, line) > tpu_start and _runs_python(command.split()):
-                message = "The notebook holds the TPU already, so that this program cannot have it."
+                message = "The notebook already uses the TPU, so this program cannot open it."
                 place = tpu.code.place(cell, line)
-                yield RuleProblem(place, message, "Run it before the notebook asks for devices, or import it.")
+                yield RuleProblem(place, message, "Run it before the notebook opens the devices, or import it.")
     for call in tpu.code.calls:
         if tpu.code.function(call.node) is not None or tpu.code.order(call.node) < tpu_start:
             continue
         if call.name in _STARTS and _runs_python(_words(tpu, call)):
-            message = "The notebook holds the TPU already, so that this program cannot have it."
-            yield RuleProblem(tpu.code.place(call.node), message, "Run it before the notebook asks for devices.")
+            message = "The notebook already uses the TPU, so this program cannot open it."
+            yield RuleProblem(tpu.code.place(call.node), message, "Run it before the notebook opens the devices.")
         elif call.name in _POOLS and tpu.platform.jax and not _is_spawned(tpu, call):
-            message = "This forks a process in which JAX has the TPU: its copies can hang."
-            remedy = 'Take threads, or multiprocessing.get_context("spawn").'
+            message = "This forks a process in which JAX uses the TPU. The child processes can hang."
+            remedy = 'Use threads, or multiprocessing.get_context("spawn").'
             yield RuleProblem(tpu.code.place(call.node), message, remedy)
 
 
@@ -443,7 +443,7 @@ _CACHES = ("jax_compilation_cache_dir", "JAX_COMPILATION_CACHE_DIR", "compilatio
 
 @tpu_rule("T060", "learning-rate-not-scaled", Severity.NOTE)
 def learning_rate_not_scaled(tpu: TpuCode) -> Iterator[RuleProblem]:
-    """The batch grows with the number of devices, and the learning rate does not.
+    """The batch grows with the number of devices, but the learning rate does not.
 
     Eight devices take eight times fewer steps an epoch; with the learning rate of one they learn too slowly. Multiply
     it by the number of replicas (linear scaling), with a warm-up over the first epochs. A rate that was tuned on the
@@ -461,14 +461,14 @@ def learning_rate_not_scaled(tpu: TpuCode) -> Iterator[RuleProblem]:
         if call.last.lower() in _OPTIMIZERS and call.name.startswith(_OPTIMIZER_MODULES):
             rate = call.argument(0, "learning_rate", "lr")
             if rate is not None and tpu.devices.number(rate) is not None and not tpu.devices.decide(rate):
-                message = "The batch grows with the number of devices, and the learning rate does not."
+                message = "The batch grows with the number of devices, but the learning rate does not."
                 remedy = f"Write {ast.unparse(rate)[:40]} * strategy.num_replicas_in_sync, with a warm-up."
                 yield RuleProblem(tpu.code.place(call.node), message, remedy)
 
 
 @tpu_rule("T061", "one-step-per-call", Severity.NOTE)
 def one_step_per_call(tpu: TpuCode) -> Iterator[RuleProblem]:
-    """Keras on TensorFlow goes back to Python after every step (`steps_per_execution` is 1).
+    """Keras on TensorFlow returns to Python after every step (`steps_per_execution` is 1).
 
     Small steps take less time on a TPU than the way there and back. `compile(..., steps_per_execution=32)` runs as many
     steps in one call; callbacks see every 32nd batch. Keras on JAX gains nothing by it, since it loops in Python.
@@ -482,13 +482,13 @@ def one_step_per_call(tpu: TpuCode) -> Iterator[RuleProblem]:
         is_compile = call.last == "compile" and call.receiver is not None and call.keyword("loss", "optimizer")
         setting = call.keyword("steps_per_execution", "experimental_steps_per_execution")
         if is_compile and not call.is_open and (setting is None or tpu.devices.number(setting) == 1):
-            message = "Keras goes back to Python after every step."
+            message = "Keras returns to Python after every step."
             yield RuleProblem(tpu.code.place(call.node), message, "Add steps_per_execution=32 to compile.")
 
 
 @tpu_rule("T063", "gradients-not-averaged", Severity.WARNING, on_any_device=True)
 def gradients_not_averaged(tpu: TpuCode) -> Iterator[RuleProblem]:
-    """Each device takes its own gradient's step, so that eight models are trained on an eighth of the data each.
+    """Each device uses only its own gradients, so eight models are trained, each on an eighth of the data.
 
     Nothing fails: one of the eight is saved, and scores less. In a function of `jax.pmap` average the gradients with
     `jax.lax.pmean(gradients, axis_name="batch")`; in processes of PyTorch/XLA step with
@@ -502,7 +502,7 @@ def gradients_not_averaged(tpu: TpuCode) -> Iterator[RuleProblem]:
             tpu, function
         )
         if steps and not ends & _AVERAGES:
-            message = "Each device steps by its own gradients, so that eight different models are trained."
+            message = "Each device uses only its own gradients, so eight different models are trained."
             remedy = 'Write gradients = jax.lax.pmean(gradients, axis_name="batch"), with that axis_name in pmap.'
             yield RuleProblem(tpu.code.place(function), message, remedy)
     averaging = {"optimizer_step", "reduce_gradients", "all_reduce", "DistributedDataParallel"}
@@ -510,11 +510,11 @@ def gradients_not_averaged(tpu: TpuCode) -> Iterator[RuleProblem]:
         return
     for call in tpu.code.calls:
         if call.last == "step" and _is_optimizer(tpu, call) and tpu.code.function(call.node) is not None:
-            message = "Each process steps by its own gradients, so that eight different models are trained."
+            message = "Each process uses only its own gradients, so eight different models are trained."
             yield RuleProblem(
                 tpu.code.place(call.node),
                 message,
-                "Write xm.optimizer_step(optimizer) in the place of optimizer.step().",
+                "Write xm.optimizer_step(optimizer) instead of optimizer.step().",
             )
 
 
@@ -573,7 +573,7 @@ _DEEPEST_CALL = 3  # of a function that asks for a device
 
 @tpu_rule("T062", "step-without-end", Severity.WARNING)
 def step_without_end(tpu: TpuCode) -> Iterator[RuleProblem]:
-    """Nothing tells PyTorch/XLA where a training step ends.
+    """The end of a training step is not marked for PyTorch/XLA.
 
     Operations are recorded until a step is marked: without a mark the graph grows from step to step, is compiled anew
     for each length, and the memory runs out. Call `torch_xla.sync()` (or `xm.mark_step()`) after each step, step with
@@ -590,7 +590,7 @@ def step_without_end(tpu: TpuCode) -> Iterator[RuleProblem]:
         return
     backward = [call for call in tpu.code.calls if call.last == "backward" and any(tpu.loops(call.node))]
     for call in (steps or backward)[:1]:
-        message = "Nothing marks the end of a step, so that the recorded graph grows from step to step."
+        message = "The end of a step is not marked, so the recorded graph grows with every step."
         remedy = "Call torch_xla.sync() after each step, or xm.optimizer_step(optimizer, barrier=True)."
         yield RuleProblem(tpu.code.place(call.node), message, remedy)
 
@@ -622,7 +622,7 @@ def item_in_step(tpu: TpuCode) -> Iterator[RuleProblem]:
             yield RuleProblem(
                 tpu.code.place(node),
                 message,
-                "Write losses.append(loss) in the loop, and float(jnp.mean(jnp.stack(losses))) once an epoch.",
+                "Write losses.append(loss) in the loop, and float(jnp.mean(jnp.stack(losses))) once per epoch.",
             )
     if not tpu.platform.torch:
         return
@@ -635,7 +635,7 @@ def item_in_step(tpu: TpuCode) -> Iterator[RuleProblem]:
             yield RuleProblem(
                 tpu.code.place(call.node),
                 message,
-                "Write total += loss.detach() in the loop, and total.item() once an epoch.",
+                "Write total += loss.detach() in the loop, and total.item() once per epoch.",
             )
 
 
@@ -658,7 +658,7 @@ def xla_tensors_saved(tpu: TpuCode) -> Iterator[RuleProblem]:
             else []
         )
         if states and not _is_on_cpu(tpu, call, states[0]):
-            message = "These tensors are on the TPU, and their file can be read only with torch_xla."
+            message = "These tensors are on the TPU. Their file can only be read with torch_xla."
             yield RuleProblem(
                 tpu.code.place(call.node),
                 message,
@@ -668,7 +668,7 @@ def xla_tensors_saved(tpu: TpuCode) -> Iterator[RuleProblem]:
 
 @tpu_rule("T008", "device-before-spawn", Severity.ERROR)
 def device_before_spawn(tpu: TpuCode) -> Iterator[RuleProblem]:
-    """The notebook takes an XLA device before it starts a process for each core.
+    """The notebook opens an XLA device before it starts a process for each core.
 
     The runtime is then this process's own, and the start fails: "Runtime is already initialized. Do not use the XLA
     device before calling xmp.spawn". Ask for the device in the function that is started.
@@ -682,10 +682,8 @@ def device_before_spawn(tpu: TpuCode) -> Iterator[RuleProblem]:
     first = min(tpu.code.order(call.node) for call in starts)
     for call in tpu.code.calls_inside(None):
         if tpu.code.order(call.node) < first and (call.name in XLA_DEVICES or _takes_device(tpu, call)):
-            message = "This takes the TPU for the notebook's own process, so that starting eight others fails."
-            yield RuleProblem(
-                tpu.code.place(call.node), message, "Move torch_xla.device() into the function that is started."
-            )
+            message = "This opens the TPU in the notebook's own process, so starting eight others fails."
+            yield RuleProblem(tpu.code.place(call.node), message, "Move torch_xla.device() into the started function.")
 
 
 def _takes_device(tpu: TpuCode, call: CodeCall, depth: int = 0) -> bool:
@@ -713,7 +711,7 @@ def _is_always_done(tpu: TpuCode, call: CodeCall, function: FunctionNode) -> boo
 
 @tpu_rule("T066", "number-of-processes", Severity.WARNING)
 def number_of_processes(tpu: TpuCode) -> Iterator[RuleProblem]:
-    """Processes are started in a number of one's own choice, such as `nprocs=8`.
+    """Processes are started with a fixed number, such as `nprocs=8`.
 
     PyTorch/XLA 2 with PJRT starts one for each core by itself, and takes 1 or None: "Unsupported nprocs (8). Please use
     nprocs=1 or None (default)". Leave the argument out.
@@ -723,13 +721,13 @@ def number_of_processes(tpu: TpuCode) -> Iterator[RuleProblem]:
     for call in tpu.spawn_calls():
         number = tpu.devices.number(call.argument(2, "nprocs")) if call.last == "spawn" else None
         if number not in (None, 1) and not is_guarded(tpu.code, call.node, any_if=True):
-            message = f"torch_xla of today refuses to start {number:g} processes: 1, or None for one on each core."
-            yield RuleProblem(tpu.code.place(call.node), message, "Leave nprocs out.")
+            message = f"torch_xla cannot start {number:g} processes, only 1, or one per core with None."
+            yield RuleProblem(tpu.code.place(call.node), message, "Remove nprocs.")
 
 
 @tpu_rule("T068", "function-of-a-notebook-spawned", Severity.ERROR)
 def function_of_a_notebook_spawned(tpu: TpuCode) -> Iterator[RuleProblem]:
-    """A function of the notebook is started in new processes, which do not have it.
+    """A function of the notebook is started in new processes, which cannot import it.
 
     `xmp.spawn` and `torch_xla.launch` start their processes by "spawn" unless they are told otherwise. Each imports the
     function from where it was defined, and the cells of a notebook cannot be imported: "Can't get attribute '_mp_fn' on
@@ -746,14 +744,14 @@ def function_of_a_notebook_spawned(tpu: TpuCode) -> Iterator[RuleProblem]:
         is_new = method is None or tpu.code.text(method) in ("spawn", "forkserver")
         is_one = is_launch and call.argument(3, "debug_single_process") is not None
         if is_new and not is_one and not call.is_open and tpu.compilation.resolve_functions(call.argument(0, "fn")):
-            message = "The new processes import this function, which a notebook's cells do not let them."
+            message = "The new processes must import this function, which is impossible for a notebook's cell."
             remedy = f'Write {ast.unparse(call.node.func)}(…, start_method="fork").'
             yield RuleProblem(tpu.code.place(call.node), message, remedy)
 
 
 @tpu_rule("T069", "slice-that-moves", Severity.WARNING)
 def slice_that_moves(tpu: TpuCode) -> Iterator[RuleProblem]:
-    """The training loop slices a tensor on the TPU by bounds that change with each step.
+    """The training loop slices a tensor on the TPU with bounds that change in each step.
 
     PyTorch/XLA records the bounds as constants: each step is another graph and is compiled, which takes longer than the
     step. Slice on the host and move the batch, or select rows by a tensor of their numbers.
@@ -767,8 +765,8 @@ def slice_that_moves(tpu: TpuCode) -> Iterator[RuleProblem]:
         for node in ast.walk(loop):
             if isinstance(node, ast.Subscript) and _is_on_tpu(tpu, node.value) and _moves(tpu, node, loop):
                 name = ast.unparse(node.value)
-                message = f"`{name}` is on the TPU, and each slice of other bounds is compiled as another graph."
-                remedy = f"Leave {name} on the host, and write {ast.unparse(node)}.to(device)."
+                message = f"`{name}` is on the TPU. Each slice with other bounds is compiled again."
+                remedy = f"Keep {name} on the host, and write {ast.unparse(node)}.to(device)."
                 yield RuleProblem(tpu.code.place(node), message, remedy)
 
 

@@ -27,7 +27,7 @@ _OF_ARRAYS = ("numpy.", "jax.", "keras.")
 _ON_KERAS_FIT = {"epochs", "validation_data", "validation_split", "callbacks", "steps_per_epoch", "initial_epoch"}
 _IN_TRAINING = f"Train on .batch(batch_size, drop_remainder=True), with a batch_size that is a multiple of {DEVICES}."
 _PADDED = f'repeat the last row: np.pad(x, [(0, -len(x) % {DEVICES}), *[(0, 0)] * (x.ndim - 1)], mode="edge")'
-_ELSEWHERE = f"Take a batch_size that is a multiple of {DEVICES}, and {_PADDED}; "
+_ELSEWHERE = f"Use a batch_size that is a multiple of {DEVICES}, and {_PADDED}; "
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class _Fed:
 
 @tpu_rule("T025", "indivisible-batch", Severity.ERROR)
 def indivisible_batch(tpu: TpuCode) -> Iterator[RuleProblem]:
-    """Keras on JAX splits a batch over eight devices that do not divide it.
+    """Keras on JAX splits a batch that is not a multiple of the eight devices.
 
     With `keras.distribution.DataParallel` every batch is sharded along its first axis: one of 100 rows, or a last one
     of 26, ends in `IndivisibleError`. In `predict`, `evaluate` and validation that comes after the training.
@@ -79,13 +79,13 @@ def indivisible_batch(tpu: TpuCode) -> Iterator[RuleProblem]:
     for feed in _find_feeds(tpu):
         if feed.remainder:
             label = feed.label[0].upper() + feed.label[1:]
-            message = f"{label} has a batch of {feed.remainder:g} rows, which {DEVICES} devices do not divide."
+            message = f"{label} has a batch of {feed.remainder:g} rows, which is not a multiple of {DEVICES} devices."
             yield RuleProblem(tpu.code.place(feed.call.node), message, feed.remedy)
 
 
 @tpu_rule("T026", "last-batch-may-not-divide", Severity.WARNING)
 def last_batch_may_not_divide(tpu: TpuCode) -> Iterator[RuleProblem]:
-    """Keras on JAX splits a last batch over eight devices, which divide it by chance only.
+    """Keras on JAX splits a last batch that may not be a multiple of the eight devices.
 
     With `keras.distribution.DataParallel` every batch is sharded along its first axis. Where the number of rows is no
     multiple of 8, the last batch of a dataset that keeps it ends in `IndivisibleError`; in `predict` that comes after
@@ -95,7 +95,7 @@ def last_batch_may_not_divide(tpu: TpuCode) -> Iterator[RuleProblem]:
     """
     for feed in _find_feeds(tpu):
         if feed.is_dataset and feed.remainder is None and not feed.is_whole:
-            message = f"The last batch of {feed.label} fails unless {DEVICES} divides the number of rows."
+            message = f"The last batch of {feed.label} fails if the number of rows is not a multiple of {DEVICES}."
             yield RuleProblem(tpu.code.place(feed.call.node), message, feed.remedy)
 
 
@@ -305,12 +305,12 @@ def _resolve_bound(tpu: TpuCode, node: ast.expr, rows: float | None) -> float | 
 _READS = {"imread", "open", "load", "imdecode", "read_image", "decode_image", "read_dicom", "dcmread", "encode_plus"}
 _DECODES = ("tensorflow.io.decode_", "tensorflow.image.decode_", "tensorflow.io.read_file", "tensorflow.io.parse_")
 _MOST_USES = 200  # of the names of a dataset; one with more may go anywhere
-_RAGGED = "compiles the step once more, or fails in a loop of one's own"
+_RAGGED = "compiles the step again, or fails in a custom loop"
 
 
 @tpu_rule("T010", "ragged-last-batch", Severity.WARNING)
 def ragged_last_batch(tpu: TpuCode) -> Iterator[RuleProblem]:
-    """The last batch of an epoch of training has fewer examples than the others.
+    """The last training batch of an epoch has fewer examples than the others.
 
     A TPU runs programs of constant shapes. Keras compiles the whole step once more for the odd batch, which takes as
     long as the first time; a hand-written loop fails, or compiles again in each epoch. Drop it
@@ -337,7 +337,7 @@ def ragged_last_batch(tpu: TpuCode) -> Iterator[RuleProblem]:
         for call in training_loaders(tpu):
             drops = call.argument(8, "drop_last")
             if drops is None or is_false(drops):
-                message = "The last training batch has another size, for which the step is compiled once more."
+                message = "The last training batch has another size, so the step is compiled again."
                 fix = with_argument(call.node, "drop_last=True")
                 yield RuleProblem(tpu.code.place(call.node), message, "Add drop_last=True.", fix)
     if tpu.platform.jax:
@@ -350,7 +350,7 @@ def ragged_last_batch(tpu: TpuCode) -> Iterator[RuleProblem]:
 
 @tpu_rule("T011", "serial-input", Severity.WARNING)
 def serial_input(tpu: TpuCode) -> Iterator[RuleProblem]:
-    """Examples are read and decoded one after another, on one of the host's 96 cores.
+    """Examples are read and decoded one by one, on one of the host's 96 cores.
 
     A TPU takes thousands of images a second, a core of the host decodes and augments some hundred: the accelerator
     waits. Give `map` its `num_parallel_calls=tf.data.AUTOTUNE`, a `DataLoader` its `num_workers`.
@@ -366,7 +366,7 @@ def serial_input(tpu: TpuCode) -> Iterator[RuleProblem]:
             )
             is_serial = is_pipeline and call.argument(1, "num_parallel_calls") is None and not call.is_open
             if is_serial and any(_decodes(tpu, function) for function in functions):
-                message = "The examples are decoded one after another."
+                message = "The examples are decoded one by one."
                 argument = f"num_parallel_calls={_autotune(tpu)}"
                 fix = with_argument(call.node, argument)
                 yield RuleProblem(tpu.code.place(call.node), message, f"Add {argument}.", fix)
@@ -374,13 +374,13 @@ def serial_input(tpu: TpuCode) -> Iterator[RuleProblem]:
         for call in training_loaders(tpu):
             workers = call.argument(5, "num_workers")
             if (workers is None or tpu.devices.number(workers) == 0) and _reads_files(tpu, call.argument(0, "dataset")):
-                message = "This loader has no workers, so that the TPU waits for each example to be read."
+                message = "This loader has no workers, so the TPU waits for each example."
                 yield RuleProblem(tpu.code.place(call.node), message, "Add num_workers=8.")
 
 
 @tpu_rule("T012", "same-examples-on-every-core", Severity.WARNING)
 def same_examples_on_every_core(tpu: TpuCode) -> Iterator[RuleProblem]:
-    """Each of eight processes goes through all examples, since its loader has no distributed sampler.
+    """Each of eight processes trains on all examples, because its loader has no distributed sampler.
 
     An epoch then takes eight times as long as it should. Give the loader
     `DistributedSampler(dataset, num_replicas=xr.world_size(), rank=xr.global_ordinal(), shuffle=True)`.
@@ -391,7 +391,7 @@ def same_examples_on_every_core(tpu: TpuCode) -> Iterator[RuleProblem]:
         return
     for call in training_loaders(tpu):
         if is_true(call.argument(2, "shuffle")):
-            message = "Every process of the eight trains on all examples."
+            message = "Each of the eight processes trains on all examples."
             yield RuleProblem(
                 tpu.code.place(call.node),
                 message,
@@ -401,7 +401,7 @@ def same_examples_on_every_core(tpu: TpuCode) -> Iterator[RuleProblem]:
 
 @tpu_rule("T013", "varying-lengths", Severity.WARNING)
 def varying_lengths(tpu: TpuCode) -> Iterator[RuleProblem]:
-    """Texts are padded to the longest of their batch, so that batches have many shapes.
+    """Texts are padded to the longest of their batch, so batches have many shapes.
 
     Every new length compiles the step anew, for a minute or more; what pays on a GPU does not on a TPU. Pad to one
     length (`padding="max_length"`, `padded_shapes=…`), or to few ones.
@@ -417,7 +417,7 @@ def varying_lengths(tpu: TpuCode) -> Iterator[RuleProblem]:
         else:
             is_dynamic = _is_in_collation(tpu, call) and _pads_to_longest(tpu, call)
         if is_dynamic and not call.is_open:
-            message = "Batches are padded to their longest text, and each new length compiles the step anew."
+            message = "Batches are padded to their longest text. Each new length compiles the step again."
             yield RuleProblem(tpu.code.place(call.node), message, _padding(call))
 
 
@@ -478,8 +478,10 @@ def _ragged_arrays(tpu: TpuCode) -> Iterator[RuleProblem]:
     for feed in fed_arrays(tpu):
         if feed.is_training and feed.batch and feed.rows and feed.rows > feed.batch and feed.rows % feed.batch:
             rest = feed.rows % feed.batch
-            message = f"The last training batch has {rest:g} rows and the others {feed.batch:g}: a step compiled twice."
-            remedy = f"Train on {feed.rows - rest:g} rows, or take another batch_size."
+            message = (
+                f"The last training batch has {rest:g} rows, the others {feed.batch:g}, so the step is compiled twice."
+            )
+            remedy = f"Train on {feed.rows - rest:g} rows, or use another batch_size."
             yield RuleProblem(tpu.code.place(feed.call.node), message, remedy)
 
 
@@ -579,7 +581,7 @@ _CONCATENATES = {"concat", "concatenate", "cat", "hstack", "vstack", "append"}
 
 @tpu_rule("T040", "string-op-in-step", Severity.ERROR)
 def string_op_in_step(tpu: TpuCode) -> Iterator[RuleProblem]:
-    """The TPU's step reads files, decodes, or works on strings.
+    """The TPU's step reads files, decodes data, or uses strings.
 
     A TPU has numbers only; the compiler refuses everything else. Decode and tokenize in the input pipeline
     (`dataset.map`), which runs on the host.
@@ -588,7 +590,7 @@ def string_op_in_step(tpu: TpuCode) -> Iterator[RuleProblem]:
     """
     for call in tpu.device_calls(ExecutionMode.TENSORFLOW):
         if call.name.startswith(_STRINGS):
-            message = f"The TPU's compiler refuses `{call.last}`, which works on strings or files."
+            message = f"The TPU's compiler refuses `{call.last}`, because it uses strings or files."
             yield RuleProblem(
                 tpu.code.place(call.node), message, "Move it into the function of dataset.map, which runs on the host."
             )
@@ -596,7 +598,7 @@ def string_op_in_step(tpu: TpuCode) -> Iterator[RuleProblem]:
 
 @tpu_rule("T041", "lookup-layer-in-model", Severity.ERROR)
 def lookup_layer_in_model(tpu: TpuCode) -> Iterator[RuleProblem]:
-    """The model has a layer that looks up or hashes what goes in.
+    """The model has a lookup or hashing layer.
 
     `TextVectorization`, `StringLookup`, `IntegerLookup` and `Hashing` use tables and strings, which the TPU's compiler
     refuses, and which Keras on JAX cannot trace. Apply the layer in `dataset.map`; for inference put it before the
@@ -615,7 +617,7 @@ def lookup_layer_in_model(tpu: TpuCode) -> Iterator[RuleProblem]:
 
 @tpu_rule("T042", "augmentation-in-model", Severity.ERROR)
 def augmentation_in_model(tpu: TpuCode) -> Iterator[RuleProblem]:
-    """The model has an augmentation layer that a TPU refuses, or takes long for.
+    """The model has an augmentation layer that a TPU does not support, or that is slow on it.
 
     Rotation, zoom, translation, shear, perspective and what draws one of them (`RandAugment`, `AugMix`) fetch each
     pixel from another place. TensorFlow has no TPU kernel for that (ImageProjectiveTransformV3). Keras on JAX makes
@@ -629,12 +631,12 @@ def augmentation_in_model(tpu: TpuCode) -> Iterator[RuleProblem]:
     is_jax = tpu.platform.keras_jax
     for call in tpu.layers.find_layers(_TRANSFORMS) if tpu.platform.tensorflow or is_jax else ():
         if not is_jax:
-            message, severity = f"TensorFlow has no {call.last} for a TPU.", None
+            message, severity = f"TensorFlow does not support {call.last} on a TPU.", None
         elif call.last in _GATHERING:
-            message = f"{call.last} fetches each pixel by itself, in every step of the TPU."
+            message = f"{call.last} reads each pixel separately, in every step of the TPU."
             severity = Severity.WARNING
         elif call.last == "RandomCrop":
-            message, severity = "JAX cannot compile RandomCrop, whose place is known at run time only.", None
+            message, severity = "JAX cannot compile RandomCrop, because its position is only known at run time.", None
         else:
             continue
         remedy = "Apply it before: dataset.map(lambda x, y: (layer(x), y), num_parallel_calls=tf.data.AUTOTUNE)."
@@ -643,7 +645,7 @@ def augmentation_in_model(tpu: TpuCode) -> Iterator[RuleProblem]:
 
 @tpu_rule("T043", "refused-op", Severity.ERROR)
 def refused_op(tpu: TpuCode) -> Iterator[RuleProblem]:
-    """The TPU's step has an operation that its compiler lacks.
+    """The TPU's step has an operation that its compiler does not support.
 
     All of these run on a GPU: `crop_and_resize`, `random_jpeg_quality`, `random.gamma`, `segment_sum` (the unsorted one
     is fine), `lu`, `eig`, `max_pool_with_argmax`, `histogram_fixed_width`, `edit_distance`. Compute it in the input
@@ -663,7 +665,7 @@ def refused_op(tpu: TpuCode) -> Iterator[RuleProblem]:
 
 @tpu_rule("T044", "resize-method", Severity.ERROR)
 def resize_method(tpu: TpuCode) -> Iterator[RuleProblem]:
-    """The TPU's step resizes images by the bicubic or area method.
+    """The TPU's step resizes images with the bicubic or area method.
 
     The compiler has the bilinear and the nearest one. Take bilinear, or resize in the input pipeline.
 
@@ -679,7 +681,7 @@ def resize_method(tpu: TpuCode) -> Iterator[RuleProblem]:
 
 @tpu_rule("T045", "falls-back-to-host", Severity.WARNING)
 def falls_back_to_host(tpu: TpuCode) -> Iterator[RuleProblem]:
-    """The model calls an operation that PyTorch/XLA has only on the host.
+    """The model calls an operation that PyTorch/XLA runs only on the host.
 
     `grid_sample`, `median` and `histc` are not lowered: the step is cut in two, the tensor fetched, computed on a CPU
     core and sent back, in every step. The counters `aten::…` of `torch_xla.debug.metrics` show it.
@@ -698,7 +700,7 @@ def falls_back_to_host(tpu: TpuCode) -> Iterator[RuleProblem]:
 
 @tpu_rule("T046", "max-pooling", Severity.NOTE)
 def max_pooling(tpu: TpuCode) -> Iterator[RuleProblem]:
-    """The model pools by the maximum.
+    """The model uses max pooling.
 
     Its gradient has to find where the maximum was, which a TPU does slowly and with more traffic than the mean needs.
     Where accuracy allows it take average pooling, or a convolution with a stride.
@@ -711,7 +713,7 @@ def max_pooling(tpu: TpuCode) -> Iterator[RuleProblem]:
     ]
     pool_calls += [call for call in tpu.device_calls(ExecutionMode.JAX) if call.name == "flax.linen.max_pool"]
     for call in pool_calls[:1]:
-        message = "The model pools by the maximum, whose gradient is slow on a TPU."
+        message = "The model uses max pooling, whose gradient is slow on a TPU."
         yield RuleProblem(
             tpu.code.place(call.node),
             message,
@@ -738,11 +740,11 @@ def concatenation_in_loop(tpu: TpuCode) -> Iterator[RuleProblem]:
         kind = tpu.compilation.kind(call.node)
         is_step = ExecutionMode.DEVICE in kind and ExecutionMode.TORCH not in kind
         if is_array and grows and is_step and any(tpu.loops(call.node)):
-            message = "A tensor grows by concatenation in a loop, and is copied in every pass."
+            message = "A tensor grows by concatenation in a loop, and is copied in every iteration."
             yield RuleProblem(
                 tpu.code.place(call.node),
                 message,
-                f"Append the pieces to a list in the loop, and write {call.last}(pieces) once after it.",
+                f"Append the parts to a list in the loop, and call {call.last}(parts) once after it.",
             )
 
 
@@ -758,7 +760,7 @@ def stateful_chance(tpu: TpuCode) -> Iterator[RuleProblem]:
     for call in tpu.device_calls(ExecutionMode.TENSORFLOW):
         head, _, last = call.name.rpartition(".")
         if (head == "tensorflow.random" and last in _STATEFUL) or (head == "tensorflow.image" and last in _IMAGE):
-            message = f"No seed reaches the numbers that `{last}` draws on a TPU."
+            message = f"On a TPU, seeds have no effect on `{last}`."
             yield RuleProblem(
                 tpu.code.place(call.node), message, f"Write tf.{head[11:]}.stateless_{last}(…, seed=(1, step))."
             )
