@@ -78,7 +78,7 @@ def test_what_would_go_wrong_is_said_before_a_machine_is_rented(
 def test_without_a_receipt_there_is_nothing_to_stop(pairs: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     for verb in ("status", "stop"):
         assert main(["colab", verb, "tiny", *pairs]) == 1
-    assert "tiny was never trained on Colab from here" in " ".join(capsys.readouterr().err.split())
+    assert "tiny was never trained on Colab from this workspace" in " ".join(capsys.readouterr().err.split())
 
 
 def test_every_machine_knows_its_own_device_and_no_other() -> None:
@@ -124,8 +124,8 @@ def test_a_command_whose_time_is_over_is_interrupted_so_that_it_can_save_and_the
         ({"name": "link", "type": tarfile.SYMTYPE, "linkname": "/etc/passwd"}, "link is neither file nor folder"),
         ({"name": "device", "type": tarfile.CHRTYPE}, "device is neither file nor folder"),
         ({"name": "large", "size": 2**50}, "larger than there is room for"),
-        ({"name": "a/" * 101 + "b"}, "no place below their folder"),
-        ({"name": "/etc/passwd"}, "no place below their folder"),
+        ({"name": "a/" * 101 + "b"}, "outside of their folder"),
+        ({"name": "/etc/passwd"}, "outside of their folder"),
     ],
 )
 def test_results_that_are_more_than_files_and_folders_within_bounds_are_not_unpacked(
@@ -183,7 +183,7 @@ def test_results_that_no_archive_can_be_are_refused_in_a_sentence(tmp_path: Path
     (tmp_path / "results.tar.gz").write_bytes(content)
     (tmp_path / "results").mkdir()
 
-    with pytest.raises(TransferError, match=r"^the results could not be carried: .+\. Run it again\.$"):
+    with pytest.raises(TransferError, match=r"^the results could not be transferred: .+\. Run the command again\.$"):
         unpack_results(tmp_path / "results.tar.gz", tmp_path / "results")
 
     assert len(list((tmp_path / "results").iterdir())) <= 1
@@ -250,7 +250,7 @@ def test_a_process_that_a_command_left_with_its_output_is_not_waited_for(tmp_pat
 @pytest.mark.parametrize("lines", [["true"], ["echo '\033[2J{}'"], ["yes '[x] m'"], ["seq 3000"]])
 def test_sessions_that_are_not_understood_do_not_mean_that_a_machine_is_gone(tmp_path: Path, lines: list[str]) -> None:
     lines = [f"{lines[0]} | head -5000" if "yes" in lines[0] else lines[0]]
-    with pytest.raises(ColabError, match="does not tell what is rented") as raised:
+    with pytest.raises(ColabError, match="does not list the rented machines") as raised:
         program(tmp_path, *lines).sessions()
 
     assert str(raised.value).isprintable()

@@ -147,7 +147,7 @@ def test_a_notebook_that_came_back_in_half_is_a_failure_and_the_results_are_fetc
     program = install(tmp_path / "google", saves_half=True)
     assert colab("run", tmp_path, program, "--machine", "T4") == 1
 
-    assert "what came back of it cannot be read" in capsys.readouterr().err
+    assert "the result cannot be read" in capsys.readouterr().err
     assert (tmp_path / "output" / "tiny" / "train" / "checkpoints").is_dir()
     assert rented(tmp_path / "google") == []
 
@@ -189,7 +189,7 @@ def test_a_token_of_kaggle_is_in_a_file_of_the_machine_and_nowhere_else(
     (workspace / "google" / "content" / "input" / "competitions").mkdir(parents=True)
     data.rename(workspace / "google" / "content" / "input" / "competitions" / "tiny")
     assert colab("run", workspace, program, "--machine", "T4") == 1
-    assert "there is no token of Kaggle" in capfd.readouterr().err
+    assert "there is no Kaggle token" in capfd.readouterr().err
     assert not (workspace / "google" / "calls.txt").exists()
 
     tell = {"read": 'import os; print(open(os.environ["KAGGLE_API_TOKEN"]).read())'}
@@ -282,11 +282,11 @@ def test_ctrl_c_says_what_it_waits_for_and_a_second_one_leaves_with_the_record_o
         if hangs == "stop":
             until(lambda: "trains" in log.read_text())
             driver.send_signal(signal.SIGINT)
-            until(lambda: "giving the machine back, which takes up to 12 minutes" in log.read_text())
+            until(lambda: "releasing the machine, which takes up to 12 minutes" in log.read_text())
         until(lambda: len(rented(tmp_path / "google")) == 1)
         until(lambda: f"\n{hangs} -s " in (tmp_path / "google" / "calls.txt").read_text())
         driver.send_signal(signal.SIGINT)
-        until(lambda: "Ctrl-C again leaves it" in log.read_text())
+        until(lambda: "Ctrl-C again exits at once" in log.read_text())
         for _ in range(2):  # what passes Ctrl-C on sends it twice at once
             driver.send_signal(signal.SIGINT)
             driver.send_signal(signal.SIGHUP)
@@ -337,7 +337,7 @@ def test_a_machine_that_may_be_left_is_said_and_no_other_is_rented(
 
     if "stop_fails" in behaviour:
         assert colab("run", workspace, program, "--machine", "T4") == 1
-        assert "`tandem colab stop tiny` gives it back" in capsys.readouterr().err
+        assert "To release it: `tandem colab stop tiny`" in capsys.readouterr().err
         assert colab("status", workspace, program) == 0
         assert "is rented" in capsys.readouterr().out
         (workspace / "google" / "behaviour.json").write_text("{}")

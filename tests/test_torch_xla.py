@@ -217,7 +217,7 @@ def test_a_batch_that_does_not_fit_is_told_with_the_largest_that_does(checked: C
     assert 0.9 < found["peak_memory"] / (15.75 * 2**30) < 1
     (finding,) = (each for each in told["findings"] if each["rule"] == "C003")
     assert finding["message"].startswith("A batch of 65,536 a core does not fit")
-    assert finding["remedy"] == f"Give a core at most {found['batch_per_core']} examples a step."
+    assert finding["remedy"] == f"Use at most {found['batch_per_core']} examples per core and step."
 
     told = checked(HUNGRY.replace("BATCH = 65536", f"BATCH = {found['batch_per_core']}"))
 

@@ -217,7 +217,7 @@ def test_a_batch_that_does_not_fit_is_reported_with_the_largest_that_does() -> N
     assert problem.is_error
     assert (problem.cell, problem.line) == ("train", 3)
     assert "1,024 a core does not fit: the step needs 36.0 GiB of a core's 15.8 GiB" in problem.sentence
-    assert problem.remedy == "Give a core at most 408 examples a step."
+    assert problem.remedy == "Use at most 408 examples per core and step."
 
 
 def test_what_a_process_says_is_read_as_anybodys_text() -> None:

@@ -209,7 +209,7 @@ _LARGEST = 64 * 2**20  # characters of a file that is read at all
 _LONGEST_METADATA = 2**20
 _MOST_FOLDERS, _MOST_KERNELS, _DEEPEST = 5_000, 500, 6
 _MOST_CHARACTERS = 512 * 2**20  # of all files together, which are held at once
-_RENDER = "Write it anew; `tandem generate` and `kaggle kernels init` do."
+_RENDER = "Write it again with `tandem generate` or `kaggle kernels init`."
 
 
 class TooMuchToCheckError(CheckError):
@@ -334,7 +334,7 @@ def read_notebook(path: Path, *, metadata: JsonObject | None = None) -> KernelSo
     is_python = True
     if notebook is None or not _is_notebook(notebook):
         problem = problem or "It is not a notebook of format 4"
-        fault = Fault(Part.NOTEBOOK, problem, "Save it anew in Jupyter, which writes format 4.")
+        fault = Fault(Part.NOTEBOOK, problem, "Save it again in Jupyter, which writes format 4.")
         notebook, code = JsonObject(), NotebookCode(path, ())
     else:
         is_python = _is_python(notebook, metadata)
@@ -374,7 +374,7 @@ def _json_object(text: str, *, longest: int) -> tuple[JsonObject | None, str]:
 def _code_file(metadata: JsonObject, folder: Path) -> Path | Fault:
     name = metadata.text("code_file")
     if not name.isprintable() or not name:
-        problem = "Its code_file is no name of a file" if name else "It has no code_file"
+        problem = "Its code_file is not the name of a file" if name else "It has no code_file"
         return Fault(Part.CODE_FILE, problem, "Name the notebook, relative to the folder of the metadata.")
     try:
         code_path = resolve_inside(folder / name, root=folder)
@@ -384,8 +384,8 @@ def _code_file(metadata: JsonObject, folder: Path) -> Path | Fault:
     is_r = code_path.suffix.lower() in _R and metadata.text("language").lower() in ("r", "rmarkdown")
     is_script = is_r or (code_path.suffix == ".py" and metadata.get("kernel_type") == "script")
     if code_path.suffix != ".ipynb" and not is_script:
-        remedy = "Name a notebook (.ipynb), or say that a .py is a script."
-        return Fault(Part.CODE_FILE, f"Its code_file {name} is no notebook", remedy)
+        remedy = "Name a notebook (.ipynb), or set the kernel_type of a .py file to script."
+        return Fault(Part.CODE_FILE, f"Its code_file {name} is not a notebook", remedy)
     if not code_path.is_file():
         description = f"is a {'folder' if code_path.is_dir() else 'pipe or a device'}, not an ordinary file"
         problem = f"Its code_file {name} {description if code_path.exists() else 'does not exist'}"

@@ -55,8 +55,9 @@ class CommandLineMissingError(ColabError):
 
     def __init__(self, *, program: str) -> None:
         super().__init__(
-            f"There is no program {printable(program)}: install Google's command line for Colab, on Linux or macOS, "
-            "into an environment of its own (`pipx install google-colab-cli` or `uv tool install google-colab-cli`; it "
+            f"The program {printable(program)} does not exist. Install Google's command line for Colab, on Linux or "
+            "macOS, "
+            "in a separate environment (`pipx install google-colab-cli` or `uv tool install google-colab-cli`; it "
             "needs Python 3.12), or name it with --program."
         )
 
@@ -66,8 +67,8 @@ class StillRentedError(ColabError):
 
     def __init__(self, *, pair: str, session: str) -> None:
         super().__init__(
-            f"The machine {printable(session)} of an earlier run of {printable(pair)} is still rented, or may be: "
-            f"`tandem colab stop {printable(pair)}` gives it back."
+            f"The machine {printable(session)} of an earlier run of {printable(pair)} may still be rented. "
+            f"To release it: `tandem colab stop {printable(pair)}`."
         )
 
 
@@ -85,9 +86,9 @@ class SubstituteError(ColabError):
 
     def __init__(self, *, request: str, got: str) -> None:
         super().__init__(
-            f"Colab was asked for {printable(request)} and gave {quote_text(got)}; nothing was "
-            "trained on it. Ask again "
-            "later, or for another machine: what a plan may have differs, and changes with demand."
+            f"The request was for {printable(request)}, but Colab assigned {quote_text(got)}. Nothing was "
+            "trained. Try again "
+            "later, or request another machine: the offer depends on your plan and on demand."
         )
 
 
@@ -95,7 +96,7 @@ class TransferError(ColabError):
     """What arrived is not what was sent, or cannot be taken."""
 
     def __init__(self, *, item: str, problem: str) -> None:
-        super().__init__(f"{printable(item)} could not be carried: {quote_text(problem)}. Run it again.")
+        super().__init__(f"{printable(item)} could not be transferred: {quote_text(problem)}. Run the command again.")
 
 
 class NoReceiptError(ColabError):
@@ -104,7 +105,7 @@ class NoReceiptError(ColabError):
     def __init__(self, *, pair: str, path: Path) -> None:
         super().__init__(
             f"{printable(str(path))} does not exist or cannot be read: {printable(pair)} was never trained on Colab "
-            "from here. `colab sessions` lists what this account has rented."
+            "from this workspace. `colab sessions` lists what this account has rented."
         )
 
 
@@ -237,7 +238,7 @@ class CommandLine:
         if not is_whole:
             last = " / ".join(quote_text(line) for line in lines[-3:]) or "nothing"
             raise ColabError(
-                f"`colab sessions` says {last}, which does not tell what is rented. Look at it in a terminal, or at "
+                f"`colab sessions` printed {last}, which does not list the rented machines. Check in a terminal, or at "
                 "https://colab.research.google.com under Runtime, Manage sessions."
             )
         return machines
@@ -702,14 +703,14 @@ def give_back(command_line: CommandLine, file: ReceiptFile, tell: Callable[[str]
     tell = _unfailing(tell)
     minutes = ATTEMPTS * 2 * STOPPING / 60
     is_gone = False
-    doing = f"giving the machine back, which takes up to {minutes:.0f} minutes where Google's program hangs"
+    doing = f"releasing the machine, which takes up to {minutes:.0f} minutes if Google's program hangs"
     with _second_ctrl_c(doing, file, tell):
         try:
             tell(doing)
             for attempt in range(ATTEMPTS):
                 if attempt:
                     time.sleep(RETRY)
-                    tell(f"attempt {attempt + 1} of {ATTEMPTS} to give it back")
+                    tell(f"attempt {attempt + 1} of {ATTEMPTS} to release it")
                 if is_gone := _is_given_back(command_line, file, tell):
                     break
         finally:
@@ -726,7 +727,7 @@ def _is_given_back(command_line: CommandLine, file: ReceiptFile, tell: Callable[
             return True
         tell("it is still rented")
     except ColabError as error:
-        tell(f"whether it is gone is not known: {error.message}")
+        tell(f"it may still be rented: {error.message}")
     return False
 
 
@@ -745,7 +746,7 @@ def _unfailing(tell: Callable[[str], None]) -> Callable[[str], None]:
 def _second_ctrl_c(doing: str, file: ReceiptFile, tell: Callable[[str], None]) -> Iterator[None]:
     """Lets the first Ctrl-C wait for the block and say how to leave, which is a second one."""
     pair = printable(file.receipt.pair)
-    leave = f"Ctrl-C again leaves it, and a machine may stay rented: `tandem colab stop {pair}` gives it back"
+    leave = f"Ctrl-C again exits at once, and a machine may stay rented. To release it: `tandem colab stop {pair}`"
     with deferred_interrupts(lambda: tell(f"{doing}. {leave}")):
         yield
 
@@ -761,7 +762,7 @@ def _rent(command_line: CommandLine, machine: ColabMachine, file: ReceiptFile, t
     file.note(others=tuple(active_session.endpoint for active_session in command_line.sessions()))
     high_memory = ["--high-mem"] if file.receipt.high_memory and machine.has_shapes else []
     # Ended half-way, it may leave a machine that it does not know of.
-    doing = f"asking Colab for a machine, which takes up to {ASKING / 60:.0f} minutes where Google's program hangs"
+    doing = f"requesting a machine from Colab, which takes up to {ASKING / 60:.0f} minutes if Google's program hangs"
     with _second_ctrl_c(doing, file, _unfailing(tell)):
         command_line.run("new", "-s", session, *machine.options, *high_memory, seconds=ASKING)
         file.note(stage=RentalStage.RENTED)
@@ -902,7 +903,7 @@ def unpack_results(archive: Path, target: Path) -> None:
 def _place(name: str, target: Path) -> Path:
     parts = PurePosixPath(name).parts
     if ".." in parts or name.startswith("/") or len(parts) > _DEEPEST or "\0" in name:
-        raise TransferError(item="the results", problem=f"{name[:80]} is no place below their folder")
+        raise TransferError(item="the results", problem=f"{name[:80]} is outside of their folder")
     return target.joinpath(*parts)
 
 
@@ -919,7 +920,7 @@ def check_sendable(folder: Path) -> None:
             for entry in entries:
                 if entry.is_symlink():
                     end = Path(os.path.realpath(entry.path))
-                    problem = "" if end.is_file() and end.is_relative_to(top) else "a link that leads elsewhere"
+                    problem = "" if end.is_file() and end.is_relative_to(top) else "a link to another place"
                 elif entry.is_dir():
                     problem = "" if depth < _DEEPEST else "too deep"
                     waiting += [] if problem else [(Path(entry.path), depth + 1)]
@@ -927,9 +928,10 @@ def check_sendable(folder: Path) -> None:
                     problem = "" if entry.is_file() else "a pipe or a device"
                 if problem:
                     raise ColabError(
-                        f"{quote_text(entry.path)} is {problem}; it may have come with the workspace, "
-                        "and nothing but the "
-                        f"files of {printable(str(folder))} is sent to Colab. Remove it, or put the file itself there."
+                        f"{quote_text(entry.path)} is {problem}. It may have come with the workspace. "
+                        "Only regular "
+                        f"files of {printable(str(folder))} are sent to Colab. Remove it, or replace it with the file "
+                        "itself."
                     )
 
 

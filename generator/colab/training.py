@@ -149,7 +149,7 @@ def train_on_colab(
             f"The machine cannot get the files of {printable(planned_training.spec.competition.slug)}: "
             f"{printable(str(planned_training.data))} does not have them, or has more than "
             f"{MOST_SENT >> 20} MiB, and there is "
-            "no token of Kaggle to download them there. Make one at https://www.kaggle.com/settings/api, and save it "
+            "no Kaggle token to download them there. Create one at https://www.kaggle.com/settings/api, and save it "
             "as ~/.kaggle/access_token."
         )
     command_line.check_installed()
@@ -232,18 +232,14 @@ class _Training:
         finally:
             stage, pair = self.file.receipt.stage, printable(self.file.receipt.pair)
             status = f"the machine is {stage}"
-            costs = f"{status}, and costs units as long as it is: `tandem colab stop {pair}` gives it back"
+            costs = f"{status}, and uses compute units until its release: `tandem colab stop {pair}`"
             self.tell(status if stage is RentalStage.RETURNED else costs)
         if failure is not None:
             if (results / CHECKPOINTS).is_dir():
                 self._place(results)  # for --resume
-            cell = (
-                f'The cell "{quote_text(failure.cell)}" failed'
-                if failure.cell
-                else "The notebook did not come to its end"
-            )
+            cell = f'The cell "{quote_text(failure.cell)}" failed' if failure.cell else "The notebook did not finish"
             raise ColabError(
-                f"{cell} on Colab: {quote_text(failure.problem)}. What ran is in "
+                f"{cell} on Colab: {quote_text(failure.problem)}. The executed cells are in "
                 f"{printable(str(self._executed_notebook))}."
             )
         return self._accept_results(results)
@@ -277,15 +273,17 @@ class _Training:
         )
         answer = rental.execute(notebook, seconds=seconds, tell=self.tell, **variables)
         output_notebook = notebook.with_name(f"{notebook.stem}_output.ipynb")
-        reason = f"{self.planned_training.hours:g} hours were over" if answer.is_late else " / ".join(answer.lines[-3:])
+        reason = (
+            f"{self.planned_training.hours:g} hours have passed" if answer.is_late else " / ".join(answer.lines[-3:])
+        )
         if not output_notebook.is_file():
-            return CellFailure("", reason or "the command line said nothing")
+            return CellFailure("", reason or "the command line printed nothing")
         try:
             content = without_secrets(read_bytes(output_notebook), self.command_line.secrets)
             self.planned_training.options.workspace.files.write(self._executed_notebook, content)
             failure = first_failure(self._executed_notebook)
         except (OSError, NotebookReadError) as error:
-            return CellFailure("", f"what came back of it cannot be read ({error})")
+            return CellFailure("", f"the result cannot be read ({error})")
         return CellFailure("", reason) if failure is None and (answer.code or answer.is_late) else failure
 
     def _fetch(self, rental: Rental, results: Path, *, restart: bool) -> None:

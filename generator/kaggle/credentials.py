@@ -216,7 +216,7 @@ def _text(path: Path) -> str | None:
         return None
     except OSError as error:
         reason = f"{printable(str(path))} cannot be read, {reason_not_read(error)}"
-        raise CredentialsError(reason=reason, remedy="mend that file, or take it away") from error
+        raise CredentialsError(reason=reason, remedy="fix or remove that file") from error
     except UnicodeDecodeError:
         # `from None`: the decoder's error carries the file's bytes.
         raise _unusable(str(path)) from None
@@ -231,8 +231,8 @@ def _object(path: Path) -> JsonObject:
     except ValueError:
         # `from None`: the parser's error carries the file's text.
         raise CredentialsError(
-            reason=f"{printable(str(path))} is no JSON",
-            remedy=f"download it anew at {_SETTINGS}, or take it away",
+            reason=f"{printable(str(path))} is not JSON",
+            remedy=f"download it again at {_SETTINGS}, or remove it",
         ) from None
 
 

@@ -89,8 +89,8 @@ class OtherKaggleError(KaggleError):
 
     def __init__(self, *, value: str) -> None:
         super().__init__(
-            f"KAGGLE_API_ENVIRONMENT is {printable(value)[:40]}, so the credentials of this shell are not for the real "
-            "Kaggle and nothing was sent: say `--to local`, or unset KAGGLE_API_ENVIRONMENT."
+            f"KAGGLE_API_ENVIRONMENT is {printable(value)[:40]}, so this shell's credentials are not for the real "
+            "Kaggle. Nothing was sent. Use `--to local`, or unset KAGGLE_API_ENVIRONMENT."
         )
 
 
@@ -101,9 +101,9 @@ class UnreachableError(KaggleError):
     """True where the connection held, and nothing came over it for too long."""
 
     def __init__(self, *, doing: str, host: str, reason: str, was_sent: bool) -> None:
-        unclear = ", and whether it was done is not known" if was_sent else ""
+        unclear = "; it is unknown whether the request was completed" if was_sent else ""
         is_here = host.rpartition(":")[0] in ("127.0.0.1", "localhost", "[::1]")
-        remedy = "see whether `tandem serve` still runs" if is_here else "check the connection to the internet"
+        remedy = "check whether `tandem serve` is still running" if is_here else "check the connection to the internet"
         super().__init__(
             f"Cannot {printable(doing)}: {printable(host)} {printable(reason)}{unclear}; {remedy}, "
             "then run the command "
@@ -120,8 +120,8 @@ class NotKaggleError(KaggleError):
     def __init__(self, *, doing: str, host: str, reason: str) -> None:
         super().__init__(
             f"Cannot {printable(doing)}: the answer of {printable(host)} {quote_words(reason)}; "
-            "something between may have "
-            "answered in its place (a proxy, a sign-in page), or Kaggle has trouble: try again in a few minutes."
+            "the answer may come from "
+            "a proxy or a sign-in page, or Kaggle has a problem. Try again in a few minutes."
         )
 
 
@@ -132,8 +132,8 @@ class ServerFailedError(KaggleError):
 
     def __init__(self, *, doing: str, status: int, words: str, retry_after: timedelta | None = None) -> None:
         super().__init__(
-            f"Cannot {printable(doing)}: Kaggle failed with {status}{_in_brackets(words)}; that is on its side, try "
-            "again in a few minutes."
+            f"Cannot {printable(doing)}: Kaggle failed with {status}{_in_brackets(words)}. This is a problem of "
+            "Kaggle. Try again in a few minutes."
         )
         self.status = status
         self.retry_after = retry_after
@@ -144,7 +144,7 @@ class RateLimitedError(KaggleError):
 
     def __init__(self, *, doing: str, retry_after: timedelta | None) -> None:
         wait = _duration(retry_after) if retry_after else "some minutes"
-        super().__init__(f"Cannot {printable(doing)}: Kaggle is asked too often; wait {wait}, then try again.")
+        super().__init__(f"Cannot {printable(doing)}: too many requests to Kaggle. Wait {wait}, then try again.")
         self.retry_after = retry_after
 
 
@@ -153,7 +153,7 @@ class NotFoundError(KaggleError):
 
     def __init__(self, *, doing: str, words: str, look_at: str) -> None:
         super().__init__(
-            f"Cannot {printable(doing)}: Kaggle has nothing of that name for this account{_in_brackets(words)}; check "
+            f"Cannot {printable(doing)}: Kaggle has no such name for this account{_in_brackets(words)}; check "
             f"the spelling at {look_at}."
         )
 
@@ -190,7 +190,7 @@ class SubmitForbiddenError(ForbiddenError):
     """The API does not take this submission; a browser may."""
 
     remedy = (
-        "open {page} in a browser and press Submit Prediction; if the button is not there, accept the rules or look at "
+        "open {page} in a browser and press Submit Prediction; if the button is not there, accept the rules or check "
         "the deadline"
     )
 
@@ -211,7 +211,7 @@ class SessionLimitError(RefusedError):
 class SlugTakenError(RefusedError):
     """The name belongs to something else already."""
 
-    remedy = "take another title, or delete what has it at {page}"
+    remedy = "use another title, or delete the item with this title at {page}"
 
 
 class SourcesRefusedError(RefusedError):
@@ -227,8 +227,8 @@ class SourcesRefusedError(RefusedError):
         super().__init__(
             doing=f"push {ref} with all of its inputs",
             words=f"version {version} was saved without {missing}",
-            remedy="check those names, and that this account may use them (accepted rules, private datasets, an output "
-            "that is there), then push again",
+            remedy="check those names and this account's access to them (accepted rules, private datasets, an existing "
+            "output), then push again",
         )
         self.version = version
         self.sources = {kind: tuple(names) for kind, names in sources.items()}
@@ -388,7 +388,7 @@ def check_upload(files: Iterable[tuple[str, Path]], *, doing: str) -> None:
             or parts & _SECRET_FOLDERS
         ):
             problem = f'"{printable(name[:_SHOWN])}" looks like a file with secrets'
-            raise UnsafeAnswerError(doing=doing, problem=problem, remedy="take it away or call it something else")
+            raise UnsafeAnswerError(doing=doing, problem=problem, remedy="remove or rename it")
         if not real_path.is_file():
             problem = f"{printable(str(path))} is not an ordinary file"
             raise UnsafeAnswerError(doing=doing, problem=problem, remedy="put the file there")
@@ -404,7 +404,7 @@ def check_text(text: str, *, doing: str) -> None:
         raise UnsafeAnswerError(
             doing=doing,
             problem=f"the text holds what looks like {secret}",
-            remedy="take it out, and use Kaggle's secrets (Add-ons, Secrets) in its place; if it is none, add "
+            remedy="remove it, and use Kaggle's secrets (Add-ons, Secrets) instead; if it is not a secret, add "
             f"--allow {SECRET_RULE}. Nothing was sent",
             was_sent=False,
         )

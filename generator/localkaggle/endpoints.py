@@ -218,9 +218,9 @@ def _answer(local_kaggle: LocalKaggle, request: Request, method: str, body: byte
     except Exception as error:  # noqa: BLE001 - a bug in one method must not end the server; it is told in the log
         if is_disk_full(error):
             _LOG.warning("%s failed: the disk is full", method)
-            return refusal_response(507, "There is no room on the disk of this server; nothing was done.")
+            return refusal_response(507, "The disk of this server is full. Nothing was changed.")
         _LOG.exception("%s failed", method)
-        return refusal_response(500, f"{method} failed: a mistake of this server, told in its log.")
+        return refusal_response(500, f"{method} failed: an error of this server. See its log.")
 
 
 # The endpoint of the faults: `GET /local/faults` tells which struck, `POST` of `{"rules": [...]}` replaces them.

@@ -214,7 +214,7 @@ def read_description(folder: Path) -> HostDescription:
     for key in entries:
         if key not in _KEYS:
             keys = f"has the keys {', '.join(_KEYS)}.{did_you_mean(key, _KEYS)}"
-            raise HostedFolderError(path=path, problem=f'"{printable(key)}" is none of its keys; it {keys}')
+            raise HostedFolderError(path=path, problem=f'"{printable(key)}" is not a valid key; it {keys}')
     name = folder.resolve().name
     title = entries.get("title", name)
     usual = {"slug": name, "title": name, "description": f"{title}."}
@@ -252,16 +252,16 @@ def _value(path: Path, key: str, entries: Mapping[str, Any]) -> Any:
     # A boolean is a whole number to Python, and none to the person who wrote it.
     if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
         names = " or ".join(kind.__name__ for kind in kinds)
-        raise HostedFolderError(path=path, problem=f"{key} has to be there, and of the type {names}")
+        raise HostedFolderError(path=path, problem=f"{key} is required, with the type {names}")
     if not rule.fits(value):
-        raise HostedFolderError(path=path, problem=f"{key} has to be {rule.requirement}")
+        raise HostedFolderError(path=path, problem=f"{key} must be {rule.requirement}")
     return value
 
 
 def _pages(path: Path, pages: Mapping[str, Any]) -> tuple[HostedPage, ...]:
     for name, content in pages.items():
         if not isinstance(content, str):
-            raise HostedFolderError(path=path, problem=f'pages has to be texts; "{printable(name)}" is none')
+            raise HostedFolderError(path=path, problem=f'all values in pages must be texts; "{printable(name)}" is not')
     return tuple(HostedPage(name, name.replace("-", " ").capitalize(), content) for name, content in pages.items())
 
 

@@ -52,7 +52,7 @@ class LocalKaggle:
         """
         if not is_slug(account):
             raise LocalKaggleError(
-                f'"{printable(account)}" cannot be the name of an account; use lower-case letters, digits and hyphens.'
+                f'"{printable(account)}" cannot be the name of an account. Use lower-case letters, digits and hyphens.'
             )
         # Looked at first: a folder that cannot be hosted is no reason to take the root.
         self.hosted_competitions = host(root.resolve(), competitions)

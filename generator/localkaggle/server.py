@@ -203,7 +203,7 @@ class _OpenFilesUsedUp:
             loop.default_exception_handler(context)
         elif time.monotonic() >= self._next_line:
             self._next_line = time.monotonic() + 60
-            _LOG.warning("No connection can be taken for want of open files: end some programs, or raise `ulimit -n`.")
+            _LOG.warning("No connection can be accepted: too many open files. End some programs, or raise `ulimit -n`.")
 
 
 class _Uvicorn(uvicorn.Server):

@@ -52,7 +52,7 @@ class RootFolder:
         except OSError as error:
             os.close(self._lock)
             raise LocalKaggleError(
-                f"Another local Kaggle runs on {printable(str(root))}; stop it, or choose another folder with --root."
+                f"Another local Kaggle uses {printable(str(root))}. Stop it, or choose another folder with --root."
             ) from error
 
     @property
@@ -165,7 +165,7 @@ class Database:
             if has_tables and version != _TABLES_VERSION:
                 self.close()
                 raise LocalKaggleError(
-                    f"{printable(str(path))} was written by another version of Tandem, and is left as it is. Choose "
+                    f"{printable(str(path))} was written by another version of Tandem, and was not changed. Choose "
                     "another folder with --root, or remove this one if nothing in it is needed."
                 )
             # All of them or none: some, without the version, would be those of another version of the kit.

@@ -398,8 +398,8 @@ class _Conversation:
 
 
 def _too_late(doing: str) -> CompilerProblem:
-    sentence = f"The time was over while the process {doing or 'started'}: not all of it was compiled."
-    return CompilerProblem("time-limit", sentence, "Give it more time; what was compiled is in the cache.")
+    sentence = f"The time limit ended while the process {doing or 'started'}. Some steps were not compiled."
+    return CompilerProblem("time-limit", sentence, "Set a longer time. The compiled steps are in the cache.")
 
 
 def _read_end(stream: IO[bytes] | None, pieces: deque[bytes]) -> None:
@@ -414,7 +414,7 @@ def _death(last_words: bytes) -> CompilerProblem:
     return CompilerProblem(
         "died",
         f"The compiling process ended by itself. {f'It said last: {quotation}' if quotation else 'It said nothing.'}",
-        "Look at its memory: compiling a large model takes several GB.",
+        "Check its memory: compiling a large model takes several GB.",
     )
 
 
@@ -480,7 +480,8 @@ def compile_steps(
     event_log.finish()
     if not report.steps and not report.problems and not event_log.is_unseen:
         report.unknown.append(
-            "No step was called under jax.jit, jax.pmap, Keras's fit, tf.function or torch_xla.sync: none was compiled."
+            "The notebook called no step under jax.jit, jax.pmap, Keras's fit, tf.function or torch_xla.sync. Nothing "
+            "was compiled."
         )
     report.seconds = time.monotonic() - start_time
     return report

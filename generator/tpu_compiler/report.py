@@ -253,7 +253,7 @@ class Told:
             return
         size = largest.batch_per_core
         fallback = f"Make the model smaller: of {largest.compilations} smaller batches that were tried, none fits."
-        remedy = f"Give a core at most {size} examples a step." if size else fallback
+        remedy = f"Use at most {size} examples per core and step." if size else fallback
         problems[:] = [replace(problem, remedy=remedy) if problem.kind == "memory" else problem for problem in problems]
 
     @property
@@ -270,20 +270,20 @@ class Told:
         sentence = f"The notebook stops before its steps are seen: {_text(event, 'failed')}"
         if self.report.steps:
             return
-        remedy = "Run it here with `tandem run` first; if it wants files, give them to the check."
+        remedy = "Run it here with `tandem run` first. If it needs files, pass them to the check."
         self._problem("error", event, sentence, remedy)
 
     def _refusal(self, event: JsonObject) -> None:
         name = "XLA" if self._compiled_for is CPU else f"The compiler for {self.topology.name}"
         sentence = f"{name} refuses the step {_text(event, 'step')}: {_first_sentence(event.text('refused'))}"
-        remedy = "Move the operation to the host, into the input pipeline, or take one that the compiler has."
+        remedy = "Move the operation to the host, into the input pipeline, or use one that the compiler supports."
         self._problem("refused", event, sentence, remedy)
 
     def _recompilation(self, event: JsonObject) -> None:
         shapes = event.get("recompilation")
         shape_texts = [printable(str(shape))[:80] for shape in shapes[:4]] if isinstance(shapes, list) else []
         sentence = f"The step {_text(event, 'step')} is compiled again for each new shape: {'; '.join(shape_texts)}."
-        remedy = "Give every step the same shapes: drop the last batch with drop_remainder=True, or fill it up."
+        remedy = "Give every step the same shapes: drop the last batch with drop_remainder=True, or pad it."
         self._problem("recompilation", event, sentence, remedy)
 
     def _one_core(self, event: JsonObject) -> None:
@@ -296,7 +296,7 @@ class Told:
 
     def _on_host(self, event: JsonObject) -> None:
         sentence = f"PyTorch/XLA leaves {_text(event, 'on_host')} to the host, in the step {_text(event, 'step')}."
-        remedy = "Take operations whose shapes are constant, such as torch.where for a mask, or move it to the loader."
+        remedy = "Use operations whose shapes are constant, such as torch.where for a mask, or move it to the loader."
         self._problem("on-host", event, sentence, remedy)
 
     def _whole_batch(self, event: JsonObject) -> None:
@@ -315,7 +315,7 @@ class Told:
             f"A batch of {_count(event, 'batch_per_core'):,} a core does not fit: the step {needs} "
             f"of a core's {limit / GIB:.1f} GiB."
         )
-        self._problem("memory", event, sentence, "Give a core a smaller batch.")
+        self._problem("memory", event, sentence, "Use a smaller batch per core.")
 
     def _largest_batch(self, event: JsonObject) -> None:
         section = event.section("largest")

@@ -404,7 +404,7 @@ def compiler(monkeypatch: pytest.MonkeyPatch) -> list[NotebookTarget]:
     asked: list[NotebookTarget] = []
     step = StepCost("train", "keras", "v5e:2x4", 8, 512, 3e12, 1e9, 20 << 30, 16 << 30, 1.5, 0.1, {}, 1_000, 4_096, 2.0)
     steps = [step, replace(step, what="predict", parameters=0)]
-    words = [CompilerProblem("memory", "It does not fit.", "Give a core a smaller batch.", "own-cell", 2)]
+    words = [CompilerProblem("memory", "It does not fit.", "Use a smaller batch per core.", "own-cell", 2)]
 
     def compile_steps(target: NotebookTarget, options: Any, *, progress: Callable[[str], None]) -> CompileReport:
         asked.append(target)
@@ -423,7 +423,7 @@ def test_what_the_compiler_says_is_a_finding_like_others(
     outcome = tandem("check", notebook, "--compile", "--workspace", tmp_path)
 
     assert outcome.code == 1
-    assert f"{notebook}:own-cell:2: C003 error: It does not fit.\n    Give a core a smaller batch." in outcome.out
+    assert f"{notebook}:own-cell:2: C003 error: It does not fit.\n    Use a smaller batch per core." in outcome.out
     assert "train of 512 examples on each of 8 cores: 3,000.0 GFLOP, 20.00 of 16.0 GiB, padding 1.50" in outcome.out
     assert "padding 1.50, 1,000 parameters\n" in outcome.out
     assert re.search(r"predict of 512 examples .*, padding 1\.50\n", outcome.out)

@@ -61,7 +61,7 @@ def test_submit_trains_nothing_anew(table: Table) -> None:
     table.push(submit=False)
     edit_notebook(table.folder, "train")
 
-    with pytest.raises(errors.ChainError, match="tandem push digits --to local --submit` trains again"):
+    with pytest.raises(errors.ChainError, match="To train again: `tandem push digits --to local --submit`"):
         submit_pair(table.kaggle, PushOptions(table.workspace, "digits"), table.around)
     assert table.counts == (2, 0)
 
@@ -108,7 +108,7 @@ def test_going_back_to_what_was_never_reached_is_refused(table: Table) -> None:
     table.kaggle.states["train"] = [ERROR]
     table.stops(errors.SessionFailedError)
 
-    table.stops(errors.ChainError, match="a training that ended well", back_to=ChainStep.INFER)
+    table.stops(errors.ChainError, match="a completed training", back_to=ChainStep.INFER)
     assert table.counts == (1, 0)
 
 

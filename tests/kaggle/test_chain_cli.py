@@ -231,7 +231,7 @@ def test_a_dry_run_after_a_finished_chain_says_what_the_push_then_does(
     edit_notebook(pair, "train")  # as the tutorial does, by a loss of one's own
     assert plan_of(tandem) == {"train": None, "infer": None}
     said = tandem(*UNCHECKED, "--dry-run").out
-    assert "The training notebook was changed since chain 1: a new chain begins." in said
+    assert "The training notebook was changed since chain 1. A new chain starts." in said
     assert "stays" not in said
     pushed = tandem(*UNCHECKED)
     assert "to be pushed: local/cells-train (TPU v5e-8, at most 9 h)" in pushed.err
@@ -247,7 +247,7 @@ def test_a_dry_run_refuses_what_the_push_refuses(local: Served, tandem: Tandem, 
 
     dry, pushed = tandem(*UNCHECKED, "--dry-run"), tandem(*UNCHECKED)
     assert dry.code == pushed.code == 1
-    assert "The infer notebook of cells was changed since it was pushed as version 1." in dry.err
+    assert "The infer notebook of cells was changed after its push as version 1." in dry.err
     assert dry.err == pushed.err
     assert counts(local) == (2, 1)
 
@@ -414,7 +414,7 @@ def test_what_is_called_an_error_is_pushed_where_its_rule_is_allowed(
 
     assert refused.code == 1
     assert "(N009)" in refused.err
-    assert "If it is meant to be so, add --allow N009." in refused.err
+    assert "To push it anyway, add --allow N009." in refused.err
     assert outcome.code == 0, outcome.err
 
 

@@ -26,7 +26,7 @@ from generator.pair.workspace import Role
         ({"specimen": True}, "specimen"),
         ({"settings": {"DEBUG": True}}, "smoke test"),
         ({"schema_version": 1}, "schema version"),
-        ({"out_of_fold": {"metric": "accuracy", "score": float("nan")}}, "its score is no number"),
+        ({"out_of_fold": {"metric": "accuracy", "score": float("nan")}}, "its score is NaN or infinite"),
         ({"check": {"file": "check.npz", "bytes": 3, "sha256": "0"}}, "check.npz is not in the output"),
     ],
 )
@@ -89,7 +89,9 @@ def test_a_submission_of_parquet_is_checked_against_the_sample_of_csv(table: Tab
     table.push()
 
     assert table.counts == (2, 1)
-    assert "submission.parquet has 3 rows, and is what the competition asks for" in [each.text for each in table.events]
+    assert "submission.parquet has 3 rows, and has the format of the competition" in [
+        each.text for each in table.events
+    ]
 
 
 def test_a_submission_of_parquet_that_is_none_is_not_submitted(table: Table) -> None:
@@ -108,7 +110,7 @@ def test_without_pyarrow_a_submission_of_parquet_goes_unchecked_and_that_is_said
     table.push()
 
     assert table.counts == (2, 1)
-    assert any("its rows were not checked, since pyarrow is missing here" in each.text for each in table.events)
+    assert any("its rows were not checked, since pyarrow is not installed" in each.text for each in table.events)
 
 
 def test_nothing_is_submitted_on_a_day_without_submissions(table: Table) -> None:

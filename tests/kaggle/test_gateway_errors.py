@@ -77,7 +77,7 @@ def test_a_server_that_says_nothing_is_given_up_in_time() -> None:
     assert error.outcome_unknown
     assert error.timed_out
     assert "in time" in str(error)
-    assert "whether it was done is not known" in str(error)
+    assert "it is unknown whether the request was completed" in str(error)
 
 
 def test_a_server_that_stops_in_the_middle_is_given_up_in_time() -> None:

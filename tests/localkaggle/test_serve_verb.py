@@ -192,7 +192,7 @@ def test_the_first_line_opens_the_server_and_the_record_is_its_owners_alone(tmp_
         record = tmp_path / "site" / "server.json"
         assert stat.S_IMODE(record.stat().st_mode) == 0o600
         assert json.loads(record.read_text())["pid"] == process.pid
-        assert "Another local Kaggle runs" in refused(tmp_path / "site", "--port", "0")
+        assert "Another local Kaggle uses" in refused(tmp_path / "site", "--port", "0")
         assert record.exists()
 
 

@@ -78,7 +78,7 @@ def test_a_disk_that_is_full_is_a_507_and_no_bug(tmp_path: Path, caplog: pytest.
         status, answer = running.ask("DiagnosticsService/Hello")
 
     assert status == 507
-    assert answer["message"].startswith("There is no room on the disk of this server")
+    assert answer["message"].startswith("The disk of this server is full")
     assert "Traceback" not in caplog.text
 
 

@@ -134,17 +134,19 @@ class LocalPair:
         is_changed = self._is_changed(state, Role.TRAIN)
         if is_changed and not self.options.may_train:
             raise ChainError(
-                f"The training notebook of {self._name} is another one than its last chain pushed, and `tandem submit` "
-                f"trains nothing anew; `tandem push {self._name}{to_target(self.target)} --submit` trains again."
+                f"The training notebook of {self._name} has changed since its last push, and `tandem submit` "
+                f"does not train. To train again: `tandem push {self._name}{to_target(self.target)} --submit`."
             )
         if back_to is not None:
             self._check_inputs(state, back_to)
         elif state.failure is not None:
             back_to = self._changed_step(state)
         elif is_changed and state.is_at_rest:
-            change = "The training notebook was changed" if self.elsewhere is None else f"{self._name} was trained anew"
+            change = (
+                "The training notebook was changed" if self.elsewhere is None else f"{self._name} was trained again"
+            )
             return ChainPlan(
-                self._due(ChainState()), reason=f"{change} since chain {journal.number}: a new chain begins."
+                self._due(ChainState()), reason=f"{change} since chain {journal.number}. A new chain starts."
             )
         else:
             self._check_unchanged(state)
@@ -170,12 +172,12 @@ class LocalPair:
     def _check_inputs(self, state: ChainState, step: ChainStep) -> None:
         missing = ""
         if step is ChainStep.INFER and state.training is None:
-            missing = "a training that ended well"
+            missing = "a completed training"
         if step is ChainStep.SUBMIT and state.prediction is None:
             missing = "a submission to submit"
         if missing:
             raise ChainError(
-                f"--from {step} needs {missing}, which this chain of {self._name} does not have; continue it with "
+                f"--from {step} needs {missing}, which this chain of {self._name} does not have. Continue it with "
                 f"`tandem push {self._name}{to_target(self.target)}`."
             )
 
@@ -199,21 +201,21 @@ class LocalPair:
         if self.elsewhere is not None and self._is_changed(state, Role.TRAIN):
             if Role.INFER in state.pushes:
                 raise ChainError(
-                    f"{self._name} was trained anew since its inference kernel was pushed. Say what is meant: "
+                    f"{self._name} was trained again after the push of its inference kernel. Choose one: "
                     "`--from infer` pushes inference again with this training; "
-                    "`--restart` begins a new chain with it."
+                    "`--restart` starts a new chain with it."
                 )
             return
         train = "`--from train` pushes it again"
         if state.training is not None and Role.TRAIN in state.pushes:
-            train += f"; `--from infer` goes on with what version {state.pushes[Role.TRAIN].version} trained"
-        infer = "`--from infer` pushes it again with the same training; `--restart` trains anew"
+            train += f"; `--from infer` continues with the training of version {state.pushes[Role.TRAIN].version}"
+        infer = "`--from infer` pushes it again with the same training; `--restart` trains again"
         for role, ways in ((Role.TRAIN, train), (Role.INFER, infer)):
             if self._is_changed(state, role):
                 version = state.pushes[role].version
                 raise ChainError(
-                    f"The {role} notebook of {self._name} was changed since it was pushed as version {version}. Say "
-                    f"what is meant: {ways}."
+                    f"The {role} notebook of {self._name} was changed after its push as version {version}. "
+                    f"Choose one: {ways}."
                 )
 
     def _is_other_handoff(self, state: ChainState) -> bool:
@@ -223,7 +225,7 @@ class LocalPair:
             return False
         if Role.INFER in state.pushes:
             raise ChainError(
-                f"The inference kernel of {self._name} was pushed with --handoff {before}; to push it again with "
+                f"The inference kernel of {self._name} was pushed with --handoff {before}. To push it again with "
                 f"--handoff {handoff}, add --from infer."
             )
         return state.training is not None
@@ -544,10 +546,10 @@ class _Story:
             )
         digest, size = file_digest(session.file(name)), session.file(name).stat().st_size
         self._chain.write(EntryKind.PREDICTED, file=name, rows=handover_summary.rows, bytes=size, sha256=digest)
-        text = f"{name} has {handover_summary.rows:,} rows, and is what the competition asks for"
+        text = f"{name} has {handover_summary.rows:,} rows, and has the format of the competition"
         if not handover_summary.columns:
             is_known = table_format(name).format is not None
-            reason = "pyarrow is missing here" if is_known else "the kit does not read this format"
+            reason = "pyarrow is not installed" if is_known else "the kit does not read this format"
             text = f"{name} has {size:,} bytes; its rows were not checked, since {reason}"
         self._chain.tell(Role.INFER, text, kind=EventKind.STEP, rows=handover_summary.rows, sha256=digest)
 

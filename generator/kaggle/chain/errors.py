@@ -60,7 +60,7 @@ class StepFailedError(ChainError):
 class KernelUnfitError(ChainError):
     """Something in the folder of a kernel that Kaggle would refuse or misunderstand."""
 
-    def __init__(self, *, path: Path, problem: str, remedy: str = "Render it afresh with `tandem generate`.") -> None:
+    def __init__(self, *, path: Path, problem: str, remedy: str = "Render it again with `tandem generate`.") -> None:
         super().__init__(f"{printable(str(path))} cannot be pushed: {printable(problem)}. {printable(remedy)}")
 
     @classmethod
@@ -77,7 +77,7 @@ class KernelUnfitError(ChainError):
         hint = f" `tandem check {pair}` lists {remainder} more." if remainder else ""
         flags = " ".join(f"--allow {rule}" for rule in dict.fromkeys(finding.rule for finding in findings))
         is_final = any(finding.rule in always for finding in findings)
-        way = "" if is_final else f" If it is meant to be so, add {flags}."
+        way = "" if is_final else f" To push it anyway, add {flags}."
         return cls(path=first.place.path, problem=f"{problem} ({first.rule})", remedy=f"{first.remedy}{hint}{way}")
 
 
@@ -176,7 +176,7 @@ class HandOverUnfitError(StepError):
     """Inference would refuse it."""
 
     def __init__(self, *, problem: str, remedy: str) -> None:
-        super().__init__(f"What training handed over cannot be used: {printable(problem)}. {remedy}")
+        super().__init__(f"The hand-over of the training cannot be used: {printable(problem)}. {remedy}")
 
 
 class UnfinishedError(HandOverUnfitError):
@@ -190,7 +190,7 @@ class OutputMissingError(StepError):
 
     def __init__(self, *, role: str, names: str, url: str) -> None:
         super().__init__(
-            f"The {role} session ended well, but its output has no {printable(names)}. Look at {printable(url)}."
+            f"The {role} session was successful, but its output has no {printable(names)}. Look at {printable(url)}."
         )
 
 

@@ -262,7 +262,7 @@ class Poll:
         asleep = (self.clock.now() - wall).total_seconds() - (self.clock.monotonic() - monotonic)
         if asleep > _ASLEEP_SECONDS:
             self.hurry()
-            self.tell("This machine was asleep; looking again.")
+            self.tell("This machine was asleep. Checking again.")
             self._trouble = None
 
     def hurry(self) -> None:
@@ -286,7 +286,7 @@ class Poll:
         if isinstance(error, _SILENCE):
             return "silent", self.policy.silent, "Check the connection."
         if isinstance(error, SessionLimitError):
-            return "crowded", self.policy.busy_timeout, "Sessions of this account have to end first."
+            return "crowded", self.policy.busy_timeout, "Wait for other sessions of this account to end."
         if self.is_new and isinstance(error, NotFoundError):
             return "missing", self.policy.missing, "If it is not there, push it again with --from."
         if self.is_new and isinstance(error, ForbiddenError | CredentialsError):
@@ -472,7 +472,7 @@ class ExactlyOnce(ABC, Generic[Announced]):
                 # Waits where waiting helps; what does not pass is raised again.
                 self._poll.tolerate(error)
                 return True
-            self._chain.tell(self._step, f"{error.message} Looking whether the {self._noun} was taken.")
+            self._chain.tell(self._step, f"{error.message} Checking whether Kaggle received the {self._noun}.")
             if self._check_outcome():
                 return True
             if not error.outcome_unknown:

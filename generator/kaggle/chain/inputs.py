@@ -267,7 +267,7 @@ def _download(name: str, python: str, folder: Path) -> Path:
     if not files:
         raise ChainError(
             f"There is no wheel of {printable(name)} for Python {python} on Linux: {printable(answer)} "
-            "Do without that import in the inference notebook, or attach it as a dataset by hand."
+            "Remove that import from the inference notebook, or attach it as a dataset by hand."
         )
     return next(iter(set(files) - before), files[-1])
 
@@ -330,7 +330,7 @@ def prepare(folder: PairFolder, role: Role, *, verify: bool = True, allow: Colle
     doubts = check_fit(kernel, pair=folder.name, verify=verify, allow=allow)
     metadata, notebook, path = kernel.metadata or JsonObject(), kernel.notebook, kernel.code.path
     if not notebook:
-        raise KernelUnfitError(path=path, problem="it is no notebook")
+        raise KernelUnfitError(path=path, problem="it is not a notebook")
     if not all(metadata.text("id").partition("/")) or not metadata.text("title"):
         raise KernelUnfitError(path=kernel.metadata_path or path, problem="it has no id OWNER/SLUG, or no title")
     parameters = _parameters(notebook, path)

@@ -391,11 +391,11 @@ class Journal:
             at = datetime.fromisoformat(fields.pop("at"))
             event = str(fields.pop("event"))
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-            raise self.damage_error(index + 1, "it is no line of a journal") from error
+            raise self.damage_error(index + 1, "it is not a line of a journal") from error
         if checksum_match is not None and link != (_link(lines, index) if index else None):
             raise self.damage_error(index + 1, "it does not follow the line before it")
         if at.tzinfo is None or at.year not in _YEARS:
-            raise self.damage_error(index + 1, "it is of a time that cannot be")
+            raise self.damage_error(index + 1, "its time is impossible")
         if event in set(EntryKind):
             return Entry(EntryKind(event), at, JsonObject(fields))
         if checksum_match is not None:
@@ -403,7 +403,7 @@ class Journal:
                 f"Line {index + 1} of {printable(str(self.path))} was written by a newer version of the kit, which is "
                 "needed to go on with this chain; --restart begins a new one."
             )
-        raise self.damage_error(index + 1, "it says what no version of the kit writes")
+        raise self.damage_error(index + 1, "it has a value that no version of the kit writes")
 
     def _content(self) -> tuple[list[bytes], bytes]:
         """The whole lines, and what is behind the last of them."""

@@ -163,9 +163,13 @@ def check_handover(handover: HandOver, *, pair_id: str, listing: Mapping[str, Re
         (schema != _SCHEMA, f"its schema version is {schema!r}, and this kit knows {_SCHEMA}", _OF_THIS_PAIR),
         (pair != pair_id, f"it is of the pair {pair!r}, and not of {pair_id!r}", _OF_THIS_PAIR),
         (is_interrupted, f"training was interrupted, its folds have done {epochs} epochs", if_interrupted),
-        (fields.flag("specimen"), "training ran on a specimen, made-up data", _TRAIN_AGAIN),
+        (fields.flag("specimen"), "training ran on a specimen (synthetic data)", _TRAIN_AGAIN),
         (is_smoke, "training was a smoke test, on a few rows", "Set DEBUG = False, and train again."),
-        (not handover.is_scored, "its score is no number", "Look at the losses, lower LEARNING_RATE, and train again."),
+        (
+            not handover.is_scored,
+            "its score is NaN or infinite",
+            "Look at the losses, lower LEARNING_RATE, and train again.",
+        ),
     ):
         if is_unfit:
             error = UnfinishedError if remedy is if_interrupted else HandOverUnfitError
