@@ -62,7 +62,7 @@ def test_a_dry_run_says_the_machine_its_price_the_data_and_the_parameters(
     ("options", "code", "said"),
     [
         (["tiny", "--yes", "--machine", "A1000"], 1, 'Colab has no "A1000": choose CPU, T4, L4, G4, A100'),
-        (["tiny", "--yes"], 1, "install Google's command line for Colab"),
+        (["tiny", "--yes"], 1, "Install Google's command line for Colab"),
         (["tiny"], 2, "no question can be asked: add --yes"),
         (["other", "--yes"], 1, "tandem generate --competition tiny --name other --platform colab"),
         (["tiny", "--yes", "-P", "INPUT_ROOT=/etc"], 1, "INPUT_ROOT"),
@@ -222,7 +222,7 @@ def test_pieces_of_results_are_files_of_the_size_that_was_asked_for(
         "fi",
     )
 
-    with pytest.raises(kind, match=r"carried: piece 0 is larger|download /content/tandem/results\.0"):
+    with pytest.raises(kind, match=r"transferred: piece 0 is larger|download /content/tandem/results\.0"):
         fetch_folder(Rental(command_line, "tandem-x", tmp_path), "/content/working", tmp_path / "results")
 
 
@@ -284,7 +284,7 @@ def test_what_links_of_a_workspace_lead_to_is_not_sent(
     for option in ("--dry-run", "--yes"):
         assert main(["colab", "run", "tiny", option, *pairs]) == 1
     said = " ".join(capsys.readouterr().err.split())
-    assert "may have come with the workspace" in said
+    assert "came with the workspace" in said
 
 
 def test_of_a_machine_only_short_facts_are_kept() -> None:

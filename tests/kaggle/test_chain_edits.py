@@ -157,7 +157,7 @@ def test_a_version_that_is_no_notebook_is_not_pushed_over(table: Table) -> None:
     versions = table.kaggle.saved["local/digits-keras-train"]
     versions.append(replace(versions[-1], push=replace(versions[-1].push, text="print('a script')")))
 
-    table.stops(errors.EditedOnKaggleError, match="no notebook", restart=True)
+    table.stops(errors.EditedOnKaggleError, match="not a notebook", restart=True)
 
 
 def notebook(**sources: str) -> str:

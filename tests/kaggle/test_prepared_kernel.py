@@ -36,8 +36,8 @@ def test_a_notebook_whose_cells_are_none_is_not_pushed(tmp_path: Path, cell: dic
         ("../../../token.ipynb", "outside of the kernel's folder"),
         ("/token.ipynb", "outside of the kernel's folder"),
         ("linked.ipynb", "outside of the kernel's folder"),
-        ("access_token", "is no notebook"),
-        ("notes.txt", "is no notebook"),
+        ("access_token", "is not a notebook"),
+        ("notes.txt", "is not a notebook"),
     ],
 )
 def test_a_code_file_that_leads_elsewhere_or_is_no_notebook_is_not_pushed(

@@ -74,7 +74,7 @@ def test_a_competition_that_only_kaggle_has_becomes_a_pair(tandem: Tandem, works
     assert outcome.code == 0, outcome.err
     choices = choices_of(workspace)
     assert choices["title"]["value"] == "The ferry: \x1b[31mwho {{ survived }}?"
-    assert choices["title"]["evidence"] == "the local Kaggle's API says it"
+    assert choices["title"]["evidence"] == "from the local Kaggle's API"
     assert choices["code_competition"]["value"] is True
     assert choices["targets"]["value"] == ["Survived"]
     assert choices["metric"]["value"] == "accuracy"
@@ -145,7 +145,7 @@ def test_with_the_data_there_kaggle_is_asked_only_if_it_is_named(tandem: Tandem,
     assert tandem("generate", "--competition", "the-ferry").code == 0
     assert choices_of(workspace)["title"]["value"] == "The ferry"
     assert tandem("generate", "--competition", "the-ferry", "--to", "local").code == 0
-    assert choices_of(workspace)["title"]["evidence"] == "the local Kaggle's API says it"
+    assert choices_of(workspace)["title"]["evidence"] == "from the local Kaggle's API"
 
 
 def test_data_say_what_they_would_download(tandem: Tandem, workspace: Workspace) -> None:

@@ -82,7 +82,7 @@ def write_table(table: pandas.DataFrame, path: Path) -> None:
         ('metric = "maee"\n', 'There is no metric "maee". Did you mean'),
         ('metric = "mae@3"\n', "left out, since it has no parameter"),
         ("", "metric is required, with the type str"),
-        ('metric = "mae"\nmetrics = 1\n', '"metrics" is none of its keys'),
+        ('metric = "mae"\nmetrics = 1\n', '"metrics" is not a valid key'),
         ('metric = "mae"\nslug = "My Heights"\n', "slug must be made of lower-case letters"),
         ('metric = "mae"\nslug = "../x"\n', "slug must be made of lower-case letters"),
         ('metric = "mae"\ndaily_limit = 0\n', "daily_limit must be 1 or more"),

@@ -112,7 +112,7 @@ def test_the_account_and_its_tickets_outlive_a_restart(tmp_path: Path) -> None:
 
 def test_a_second_server_on_the_folder_is_refused_as_long_as_the_first_runs(tmp_path: Path) -> None:
     first = LocalKaggle(tmp_path, runner=ScriptedRunner())
-    with pytest.raises(LocalKaggleError, match="stop it"):
+    with pytest.raises(LocalKaggleError, match="Stop it"):
         LocalKaggle(tmp_path, runner=ScriptedRunner())
     first.close()
     LocalKaggle(tmp_path, runner=ScriptedRunner()).close()
