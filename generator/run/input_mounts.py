@@ -62,7 +62,8 @@ class LinkedInputError(RunError):
         way = ", or name their folder with --data" if is_competition else ""
         super().__init__(
             f"{printable(str(path))} is a link, or is inside a linked folder, that `tandem generate --data` did not "
-            f"create. A link that came with the workspace can point to any of your files. Put the files there{way}."
+            "create. It may have come with the workspace, and can point to any of your files. Put the files "
+            f"there{way}."
         )
 
 

@@ -91,9 +91,9 @@ class JournalDamagedError(JournalError):
     def __init__(self, *, path: Path, pair: str, line: int, problem: str) -> None:
         command = f"tandem push {printable(pair)}"
         super().__init__(
-            f"{printable(str(path))} is damaged in line {line}: {problem}. What the chain did from there on is not "
-            f"known, and nothing is sent that could be sent twice. `{command} --repair` goes on from the lines before "
-            f"it, with what Kaggle says was done (with the same --to); `{command} --restart` begins a new chain."
+            f"{printable(str(path))} is damaged in line {line}: {problem}. The later steps of the chain are "
+            f"unknown, so nothing was sent. `{command} --repair` (with the same --to) continues from the lines before "
+            f"it, and asks Kaggle which steps are done. `{command} --restart` starts a new chain."
         )
         self.line = line
 
@@ -103,9 +103,9 @@ class EditedOnKaggleError(ChainError):
 
     def __init__(self, *, subject: str, edits: str, notebook: Path, page: str, command: str) -> None:
         super().__init__(
-            f"{printable(subject)} on Kaggle was not pushed from this pair, and a push would go over "
-            f"it ({edits}): look "
-            f"at {printable(page)}, bring what is to be kept into {printable(str(notebook))}, and push with "
+            f"{printable(subject)} on Kaggle was not pushed from this pair, and a push would replace "
+            f"it ({edits}). Look "
+            f"at {printable(page)}, copy the edits to keep into {printable(str(notebook))}, and push with "
             f"`{command} --over-edits`."
         )
 
@@ -115,7 +115,7 @@ class NotAcceptedError(ChainError):
 
     def __init__(self, *, subject: str, attempts: int, last: str) -> None:
         super().__init__(
-            f"Kaggle did not take {printable(subject)} in {attempts} attempts; the last answer was: {printable(last)} "
+            f"Kaggle did not accept {printable(subject)} in {attempts} attempts. The last response: {printable(last)} "
             f"Nothing is lost: the same command continues."
         )
 
