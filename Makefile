@@ -43,6 +43,7 @@ lint: $(VENV)/dev.stamp ## the package, the templates as the Python they are, th
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports --no-logo --no-cache
+	$(BIN)/python docs/check_names.py
 	$(BIN)/ruff check templates
 	$(BIN)/ruff format --check templates
 	$(BIN)/ruff check kernels

@@ -3,17 +3,17 @@
 import ast
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from generator.competition.schema import families, preset_for, presets_of
-from generator.pair.choices import Choice, Choices, MadeBy
-from generator.pair.generation import complete_choices
+from generator.competition.schema import families, frameworks, preset_for, presets_of
+from generator.pair.folder import complete_settings
 from generator.pair.notebook import FOLDED_TAG
 from generator.pair.rendering import render_kernels
-from generator.pair.spec import frameworks, without_foreign_backbone
+from generator.pair.settings import Settings
+from generator.pair.spec import without_foreign_backbone
 from generator.pair.workspace import Role, Workspace
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -40,28 +40,26 @@ class Counts:
 
 def gallery() -> list[tuple[str, str]]:
     """The competition of every reference pair with every framework that its family has."""
-    chosen = {pair.name: complete_choices(pair).pair for pair in Workspace(ROOT).pairs()}
-    pairs = {name: str(pair["family"].value) for name, pair in chosen.items() if pair["competition"].value == name}
+    all_settings = {pair.name: complete_settings(pair) for pair in Workspace(ROOT).pairs()}
+    pairs = {name: pair.family for name, pair in all_settings.items() if pair.get("competition") == name}
     return [(name, framework) for name, family in pairs.items() for framework in families()[family].frameworks]
 
 
-def gallery_choices(name: str, framework: str) -> Choices:
-    """The choices of a reference pair, in a framework."""
-    choices = complete_choices(Workspace(ROOT).pair(name))
-    knobs, task = without_foreign_backbone(choices.parameters, framework), choices.task
-    if "pretrained" in task:
-        family = str(choices.pair["family"].value)
-        language = presets_of(family)[str(task["pretrained"].value)].chosen_for
-        model = preset_for(family, language=language, kinds=frameworks()[framework].models)
-        task = {**task, "pretrained": Choice(model, MadeBy.FLAG)}
-    pair = {**choices.pair, "framework": Choice(framework, MadeBy.FLAG)}
-    return replace(choices, pair=pair, task=task, parameters=knobs)
+def gallery_settings(name: str, framework: str) -> Settings:
+    """The settings of a reference pair, in a framework."""
+    settings = complete_settings(Workspace(ROOT).pair(name))
+    values = {"framework": framework}
+    if "pretrained" in settings.task:
+        language = presets_of(settings.family)[str(settings.get("pretrained"))].chosen_for
+        models = frameworks()[framework].models
+        values["pretrained"] = preset_for(settings.family, language=language, kinds=models)
+    return without_foreign_backbone(settings.override(values), framework)
 
 
 @cache
 def gallery_notebooks(name: str, framework: str) -> Mapping[Role, list[dict[str, Any]]]:
     """The cells of both notebooks of a reference pair, rendered in a framework, as they stand in the file."""
-    files = render_kernels(gallery_choices(name, framework))
+    files = render_kernels(gallery_settings(name, framework))
     return {role: json.loads(files[Path(role, f"{role}.ipynb")])["cells"] for role in Role}
 
 

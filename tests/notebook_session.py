@@ -24,7 +24,7 @@ from notebook_frameworks import Ended, Frameworks, Parameters, Session
 
 if TYPE_CHECKING:
     from generator.competition.facts import Task
-    from generator.pair.choices import Choices
+    from generator.pair.settings import Settings
 
 needs_torch = pytest.mark.skipif(
     find_spec("torch") is None, reason="there is no PyTorch; `make test` installs it where it comes without CUDA"
@@ -48,14 +48,14 @@ def shop_cells(framework: str, role: str) -> dict[str, str]:
 def rendered_cells(framework: str, role: str, task: "Task", *, slug: str = "digits") -> dict[str, str]:
     """The code cells of a notebook for a task, by name, in their order."""
     from generator.competition.facts import Competition
-    from generator.pair.choices import Choice, Choices, MadeBy, merge_choices, propose_choices
+    from generator.pair.settings import Origin, SettingValue, propose_settings
 
     competition = Competition(slug=slug, title=slug.title(), is_code_competition=True)
-    proposal = propose_choices(competition, task, framework=framework, owner=Choice("ada", MadeBy.FLAG))
-    return code_cells(merge_choices(proposal, Choices(), flags={}), role)
+    proposal = propose_settings(competition, task, framework=framework, owner=SettingValue("ada", Origin.FLAG))
+    return code_cells(proposal, role)
 
 
-def code_cells(choices: "Choices", role: str) -> dict[str, str]:
+def code_cells(choices: "Settings", role: str) -> dict[str, str]:
     """The code parts of a notebook, by name, in their order."""
     from generator.pair.notebook import CellKind
     from generator.pair.rendering import rendered_parts

@@ -139,7 +139,7 @@ commit(PairFolder(Path(sys.argv[1])), {{path: b"new " + path.name.encode() for p
 """
     killed = subprocess.run([sys.executable, "-c", script, str(old_pair.path)], check=False)
     assert killed.returncode == -signal.SIGKILL
-    assert [old_pair.choices.read_bytes() == NEW[Path("pair.toml")]] == [renames > 0]
+    assert [old_pair.settings_path.read_bytes() == NEW[Path("pair.toml")]] == [renames > 0]
 
     pair_folder(Workspace(old_pair.path.parents[1]), "digits")
 

@@ -12,7 +12,7 @@ from safetensors.numpy import save_file
 from test_notebook_images import digits_task
 from test_torch_training import WITHOUT_TORCHVISION
 
-from generator.pair.spec import frameworks
+from generator.competition.schema import frameworks
 
 needs_timm = pytest.mark.skipif(find_spec("timm") is None, reason="timm is not installed")
 pytestmark = pytest.mark.slow

@@ -8,16 +8,16 @@ from itertools import pairwise, product
 from pathlib import Path
 
 import pytest
-from count_notebooks import gallery_choices
+from count_notebooks import gallery_settings
 from layouts import ALL_LAYOUTS, Layout, sampled
 from rendered_pairs import layout_choices
 
 from generator import kit_files as installation
 from generator.kit_files import template_folder
 from generator.pair.cells import SHARED_MARK
-from generator.pair.choices import Choices
 from generator.pair.notebook import Cell, CellKind
 from generator.pair.rendering import rendered_parts
+from generator.pair.settings import Settings
 from generator.pair.workspace import Role
 
 _MARK = re.compile(r"^ *(?:# )?from (?P<template>\S+\.j2(?:#\w+)?)\n?", re.MULTILINE)
@@ -94,7 +94,7 @@ def pair_of(marked_templates: Path) -> Callable[[Layout], Pair]:
     return rendered
 
 
-def origins(choices: Choices, marked: Path) -> dict[Role, Notebook]:
+def origins(choices: Settings, marked: Path) -> dict[Role, Notebook]:
     """The cells of both notebooks of a pair, by name."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(installation, "_PACKAGE", marked.parent)
@@ -168,7 +168,7 @@ def test_only_what_depends_on_the_framework_differs_between_frameworks(
 def test_a_cell_that_is_not_the_same_in_both_notebooks_is_noticed(marked_templates: Path, tmp_path: Path) -> None:
     changed = tmp_path / "templates"
     shutil.copytree(marked_templates, changed)
-    choices = gallery_choices("titanic", "keras")
+    choices = gallery_settings("titanic", "keras")
     plain = origins(choices, changed)
     template = list(marked(plain[Role.TRAIN]).values())[-1].template
     mark, file = f"# from {template}\n", changed / template.partition("#")[0]

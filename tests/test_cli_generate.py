@@ -77,7 +77,7 @@ def test_a_pair_in_another_framework_stands_beside_the_usual_one(generate: Tande
         "your-kaggle-username/digits-tensorflow-train",
         "Digits tensorflow train",
     )
-    assert 'value = "keras"' in workspace.pair("digits").choices.read_text()
+    assert 'value = "keras"' in workspace.pair("digits").settings_path.read_text()
     generate("--name", "digits", "--framework", "tensorflow")
     assert generate("--framework", "tensorflow").out.splitlines()[-1] == "Next: tandem run digits"
 
@@ -135,7 +135,7 @@ def test_the_data_are_written_on_first_use_only_after_the_pair_is_known_to_be_fi
     assert 'Did you mean "keras"?' in refused.err
     assert not workspace.input.exists()
 
-    workspace.pair("digits").choices.unlink()
+    workspace.pair("digits").settings_path.unlink()
     assert "Writing the data of digits" in tandem("generate", "--competition", "digits", "--workspace", tmp_path).err
     assert len(list(workspace.competition_data("digits").glob("*/*.png"))) == 1797
 
@@ -224,7 +224,7 @@ def test_no_verb_overwrites_a_notebook_that_was_edited(tandem: Tandem, generate:
     for name in ("digits", "clean"):
         generate("--name", name, "--owner", "ada")
     # What would be written anew, were it not for the edits in the other pair.
-    choices = workspace.pair("clean").choices
+    choices = workspace.pair("clean").settings_path
     choices.write_text(choices.read_text().replace('"ada"', '"grace"'))
     edited(workspace.pair("digits").notebook(Role.TRAIN))
     before = tree_of(workspace.root / "kernels")

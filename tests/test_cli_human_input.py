@@ -148,7 +148,7 @@ def test_a_metric_is_taken_in_another_case(tandem: Tandem, digits: Workspace, op
     outcome = tandem("generate", "digits", *option)
 
     assert outcome.code == 0, outcome.err
-    assert '"f1_macro"' in digits.pair("digits").choices.read_text()
+    assert '"f1_macro"' in digits.pair("digits").settings_path.read_text()
 
 
 def test_a_metric_that_is_not_there_names_the_way_to_one_of_ones_own(tandem: Tandem, digits: Workspace) -> None:

@@ -15,8 +15,8 @@ from generator.cli.main import main
 from generator.competition import builtin
 from generator.competition.facts import Value
 from generator.errors import PairError
-from generator.pair.choices import Choice, Choices, MadeBy, merge_choices, propose_choices
 from generator.pair.rendering import render_kernels
+from generator.pair.settings import Origin, Settings, SettingValue, propose_settings
 
 
 @cache
@@ -24,9 +24,9 @@ def rendered(
     platform: str, framework: str = "keras", *, of_task: tuple[tuple[str, Value], ...] = ()
 ) -> Mapping[str, dict[str, str]]:
     """The cells of both notebooks of digits by name, and the metadata of inference."""
-    digits, owner = builtin.require("digits"), Choice("ada", MadeBy.FLAG)
-    proposal = propose_choices(digits.competition, digits.task, framework=framework, owner=owner)
-    files = render_kernels(merge_choices(proposal, Choices(), flags={"platform": platform}, task_flags=dict(of_task)))
+    digits, owner = builtin.require("digits"), SettingValue("ada", Origin.FLAG)
+    proposal = propose_settings(digits.competition, digits.task, framework=framework, owner=owner)
+    files = render_kernels(proposal.merge(Settings(), {"platform": platform, **dict(of_task)}))
     found = {}
     for role in ("train", "infer"):
         cells = json.loads(files[Path(role, f"{role}.ipynb")])["cells"]

@@ -15,7 +15,8 @@ from runnable_pair import write_pair
 from standin_colab_cli import install, rented, until
 
 from generator.cli.main import main
-from generator.colab.rental import ColabOptions, CommandLine, PlannedTraining, machine_named
+from generator.colab.options import ColabOptions, PlannedTraining
+from generator.colab.rental import CommandLine, machine_named
 from generator.colab.training import train_on_colab
 from generator.pair.workspace import Workspace
 
@@ -232,7 +233,7 @@ DRIVER = """
     from pathlib import Path
     from generator.colab.rental import CommandLine
     from generator.colab.rental import machine_named
-    from generator.colab.rental import ColabOptions, PlannedTraining
+    from generator.colab.options import ColabOptions, PlannedTraining
     from generator.colab import rental
     from generator.colab.training import train_on_colab
     from generator.pair.workspace import Workspace

@@ -12,8 +12,8 @@ import pytest
 from generator.competition.facts import Competition, SubmissionKind, TargetKind, Task
 from generator.competition.metrics import METRICS
 from generator.competition.schema import families, keys_of
-from generator.pair.choices import Choice, Choices, MadeBy, merge_choices, propose_choices
 from generator.pair.rendering import render_kernels
+from generator.pair.settings import Origin, Settings, SettingValue, propose_settings
 from generator.pair.workspace import Role
 
 RULES = Path(__file__).resolve().parents[1] / "kernels" / "ruff.toml"
@@ -76,7 +76,7 @@ class Combination:
     def __str__(self) -> str:
         return f"{self.family}-{self.target}-{self.metric}-{self.submission}"
 
-    def choices(self, framework: str) -> Choices:
+    def choices(self, framework: str) -> Settings:
         """The choices of a pair with strange but possible facts."""
         details = {
             key: EXAMPLES[rule.type] if not rule.options else rule.options[self.place % len(rule.options)]
@@ -101,8 +101,8 @@ class Combination:
             details=details,
         )
         competition = Competition(slug="some-thing", title="Some {{ thing }}", is_code_competition=True)
-        owner = Choice("ada", MadeBy.FLAG)
-        return merge_choices(propose_choices(competition, task, framework=framework, owner=owner), Choices(), flags={})
+        owner = SettingValue("ada", Origin.FLAG)
+        return propose_settings(competition, task, framework=framework, owner=owner)
 
 
 def combinations() -> Iterator[Combination]:

@@ -11,11 +11,11 @@ import pytest
 
 from generator.errors import PairError
 from generator.files import PathOutsideError
-from generator.pair.folder import existing_pair, pair_folder
-from generator.pair.generation import GenerateOptions, draft, read_pair_spec, write
+from generator.pair.folder import existing_pair, pair_folder, read_pair_spec
+from generator.pair.generation import GenerateOptions, draft, write
 from generator.pair.workspace import PairFolder, Role, Workspace
 
-REQUEST = GenerateOptions("digits", flags={"owner": "ada"})
+REQUEST = GenerateOptions("digits", values={"owner": "ada"})
 TRAIN = Path("train/train.ipynb")
 
 
@@ -30,7 +30,7 @@ def generate(workspace: Workspace, miniature_templates: Path) -> Callable[..., d
 
     def run(**flags: str) -> dict[Path, bool]:
         force = flags.pop("force", "") == "yes"
-        request = GenerateOptions("digits", name="digits", flags={"owner": "ada", **flags}, force=force)
+        request = GenerateOptions("digits", name="digits", values={"owner": "ada", **flags}, force=force)
         made = draft(workspace, request)
         write(made)
         return {path: path in made.stale for path in made.files}
@@ -101,7 +101,7 @@ def test_edits_are_kept_and_named_and_force_is_the_way_over_them(
     assert "infer.ipynb" not in str(caught.value)
     assert "--force" in str(caught.value)
     assert pair.notebook(Role.TRAIN).read_bytes() == edited
-    assert 'framework = { value = "keras"' in pair.choices.read_text()
+    assert 'framework = { value = "keras"' in pair.settings_path.read_text()
 
     generate(framework="tensorflow", force="yes")
     assert b"mine" not in pair.notebook(Role.TRAIN).read_bytes()
@@ -163,7 +163,7 @@ def test_without_anything_to_compare_with_a_file_that_differs_counts_as_edited(
     pair: PairFolder, generate: Callable[..., object]
 ) -> None:
     shutil.rmtree(pair.state)
-    pair.choices.unlink()
+    pair.settings_path.unlink()
 
     with pytest.raises(PairError, match="cells changed: parameters"):
         generate(framework="tensorflow")
@@ -182,13 +182,13 @@ def test_a_notebook_that_was_deleted_is_written_again(
 def test_an_edit_in_pair_toml_takes_effect_and_stays(
     pair: PairFolder, generate: Callable[..., object], miniature_templates: Path
 ) -> None:
-    text = re.sub("epochs = { value = [0-9]+", "# fewer\nepochs = { value = 5", pair.choices.read_text())
-    pair.choices.write_text(text + "IMAGE_SIZE = 24\n")
+    text = re.sub("epochs = { value = [0-9]+", "# fewer\nepochs = { value = 5", pair.settings_path.read_text())
+    pair.settings_path.write_text(text + "IMAGE_SIZE = 24\n")
 
     generate()
     generate()
 
-    assert '# fewer\nepochs = { value = 5, by = "hand" }' in pair.choices.read_text()
+    assert '# fewer\nepochs = { value = 5, by = "hand" }' in pair.settings_path.read_text()
     assert b"EPOCHS = 5" in pair.notebook(Role.TRAIN).read_bytes()
     assert b"IMAGE_SIZE = 24" in pair.notebook(Role.TRAIN).read_bytes()
 

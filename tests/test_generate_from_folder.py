@@ -36,7 +36,7 @@ def titanic(tmp_path: Path) -> Path:
 
 
 def task_of(workspace: Workspace, pair: str = "titanic") -> dict[str, object]:
-    choices = tomllib.loads(workspace.pair(pair).choices.read_text())
+    choices = tomllib.loads(workspace.pair(pair).settings_path.read_text())
     return {key: entry["value"] for key, entry in choices["task"].items()}
 
 
@@ -76,7 +76,7 @@ def test_a_flag_overrules_is_written_down_and_stays(tandem: Tandem, workspace: W
     again = tandem("generate", "--competition", "titanic")
 
     assert again.code == 0, again.err
-    choices = tomllib.loads(workspace.pair("titanic").choices.read_text())["task"]
+    choices = tomllib.loads(workspace.pair("titanic").settings_path.read_text())["task"]
     assert choices["metric"] == {"value": "auc", "by": "flag"}
     assert choices["epochs"] == {"value": 3, "by": "flag"}
     assert "guess" not in again.err
@@ -86,7 +86,7 @@ def test_a_value_edited_by_hand_is_what_the_rest_is_inferred_from(
     tandem: Tandem, workspace: Workspace, titanic: Path
 ) -> None:
     tandem("generate", "--competition", "titanic", "--data", titanic)
-    choices = workspace.pair("titanic").choices
+    choices = workspace.pair("titanic").settings_path
     text = choices.read_text()
     start = text.index("target_kind = ")
     choices.write_text(text[:start] + 'target_kind = "number"\n' + text[text.index("\n", start) + 1 :])
@@ -98,7 +98,7 @@ def test_a_value_edited_by_hand_is_what_the_rest_is_inferred_from(
 
 
 def task_of_hand(workspace: Workspace) -> dict[str, object]:
-    entries = tomllib.loads(workspace.pair("titanic").choices.read_text())["task"]
+    entries = tomllib.loads(workspace.pair("titanic").settings_path.read_text())["task"]
     return {key: entry["value"] if isinstance(entry, dict) else entry for key, entry in entries.items()}
 
 

@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from count_notebooks import gallery_choices
+from count_notebooks import gallery_settings
 from miniature import Outcome, write_tree
 
 from generator.errors import PairError
-from generator.pair.choices import Choice, MadeBy
 from generator.pair.rendering import render_kernels
+from generator.pair.settings import Origin, SettingValue
 from generator.pair.spec import without_foreign_backbone
 from generator.pair.workspace import PairFolder, Role
 
@@ -50,7 +50,7 @@ def knobs(role: Role) -> dict[str, str]:
 
 
 def choices() -> dict[str, Any]:
-    return tomllib.loads(PAIR.choices.read_text())
+    return tomllib.loads(PAIR.settings_path.read_text())
 
 
 def test_a_knob_is_kept_until_its_line_is_removed(tandem: Tandem, generate: Tandem) -> None:
@@ -69,8 +69,8 @@ def test_a_knob_is_kept_until_its_line_is_removed(tandem: Tandem, generate: Tand
     assert tandem("generate", "--all", "--check").code == 0
     assert knobs(Role.TRAIN) == turned
 
-    kept = [line for line in PAIR.choices.read_text().splitlines() if not line.startswith(("DROPOUT", "epochs"))]
-    PAIR.choices.write_text("\n".join(kept) + "\n")
+    kept = [line for line in PAIR.settings_path.read_text().splitlines() if not line.startswith(("DROPOUT", "epochs"))]
+    PAIR.settings_path.write_text("\n".join(kept) + "\n")
     assert generate().code == 0
     assert (knobs(Role.TRAIN)["EPOCHS"], knobs(Role.TRAIN)["DROPOUT"]) == ("40", "0.1")
     # What the file says is enough to render and to run the pair.
@@ -125,7 +125,7 @@ def test_what_cannot_be_set_is_one_short_sentence(generate: Tandem, arguments: l
 
 def test_what_pair_toml_sets_as_a_parameter_is_not_set_past_it(generate: Tandem) -> None:
     generate()
-    PAIR.choices.write_text(PAIR.choices.read_text() + "EPOCHS = 9\n")
+    PAIR.settings_path.write_text(PAIR.settings_path.read_text() + "EPOCHS = 9\n")
 
     refused = generate("--set", "epochs=7")
     assert (refused.code, "sets the parameter EPOCHS" in refused.err) == (1, True)
@@ -135,7 +135,7 @@ def test_what_pair_toml_sets_as_a_parameter_is_not_set_past_it(generate: Tandem)
     assert choices()["parameters"]["EPOCHS"] == {"value": 8, "by": "flag"}
     assert knobs(Role.TRAIN)["EPOCHS"] == "8"
 
-    PAIR.choices.write_text(PAIR.choices.read_text() + "WITDH = 9\n")
+    PAIR.settings_path.write_text(PAIR.settings_path.read_text() + "WITDH = 9\n")
     broken = generate()
     assert 'pair.toml, section parameters: The notebooks have no parameter "WITDH". Did you mean "WIDTH"?' in broken.err
 
@@ -174,14 +174,14 @@ def test_it_says_how_it_trains_and_what_it_leaves_aside_and_no_more(generate: Ta
     ],
 )
 def test_a_backbone_of_another_framework_is_refused(framework: str, name: str, message: str) -> None:
-    pair = gallery_choices("tpu-getting-started", framework)
-    named = {each: Choice(value, MadeBy.HAND) for each, value in (("BACKBONE", name), ("N_FOLDS", 2))}
+    pair = gallery_settings("tpu-getting-started", framework)
+    named = {each: SettingValue(value, Origin.HAND) for each, value in (("BACKBONE", name), ("N_FOLDS", 2))}
     with pytest.raises(PairError, match=re.escape(message)):
         render_kernels(replace(pair, parameters=named))
 
-    render_kernels(replace(pair, parameters=without_foreign_backbone(named, framework)))
-    own = {"BACKBONE": Choice("resnet152" if framework in ("jax", "torch") else "ResNet50", MadeBy.HAND)}
-    render_kernels(replace(pair, parameters=without_foreign_backbone(own, framework)))
+    render_kernels(without_foreign_backbone(replace(pair, parameters=named), framework))
+    own = {"BACKBONE": SettingValue("resnet152" if framework in ("jax", "torch") else "ResNet50", Origin.HAND)}
+    render_kernels(without_foreign_backbone(replace(pair, parameters=own), framework))
 
 
 def test_an_untested_backbone_is_tried_with_a_sentence_on_what_is_not_known(
@@ -201,7 +201,7 @@ def test_an_untested_backbone_is_tried_with_a_sentence_on_what_is_not_known(
 
 def test_another_framework_does_not_keep_the_backbone(generate: Tandem) -> None:
     generate("-P", "N_FOLDS=2")
-    PAIR.choices.write_text(PAIR.choices.read_text() + 'BACKBONE = "VGG16"\n')
+    PAIR.settings_path.write_text(PAIR.settings_path.read_text() + 'BACKBONE = "VGG16"\n')
 
     assert generate("--name", "flats", "--framework", "jax").code == 0
 

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from generator.competition import builtin
-from generator.pair.choices import Choice, MadeBy, propose_choices
 from generator.pair.rendering import metadata_text
+from generator.pair.settings import Origin, SettingValue, propose_settings
 from generator.pair.spec import PairSpec, spec_of
 from generator.pair.workspace import Role
 
@@ -35,7 +35,7 @@ FIELDS = {
 def spec() -> PairSpec:
     digits = builtin.require("digits")
     return spec_of(
-        propose_choices(digits.competition, digits.task, framework="keras", owner=Choice("ada", MadeBy.FLAG))
+        propose_settings(digits.competition, digits.task, framework="keras", owner=SettingValue("ada", Origin.FLAG))
     )
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from textwrap import dedent
 
 import pytest
-from count_notebooks import gallery, gallery_choices
+from count_notebooks import gallery, gallery_settings
 from layouts import ALL_LAYOUTS, Layout, sampled
 from notebook_session import code_cells
 from rendered_pairs import layout_choices
@@ -48,7 +48,7 @@ def both(cells: Mapping[str, str]) -> set[str]:
 
 @pytest.mark.parametrize(("name", "framework"), gallery())
 def test_nothing_is_left_over_in_a_reference_pair(name: str, framework: str) -> None:
-    choices = gallery_choices(name, framework)
+    choices = gallery_settings(name, framework)
 
     check({role: code_cells(choices, role) for role in Role})
 

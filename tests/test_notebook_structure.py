@@ -15,9 +15,9 @@ import pytest
 from generator.competition import builtin
 from generator.competition.schema import extended_names
 from generator.kit_files import all_sections, places, template_folder
-from generator.pair.choices import Choice, Choices, MadeBy, merge_choices, propose_choices
 from generator.pair.notebook import parse_percent_cells
 from generator.pair.rendering import render_kernels, render_text
+from generator.pair.settings import Origin, Settings, SettingValue, propose_settings
 from generator.pair.spec import spec_of
 from generator.pair.workspace import Role
 
@@ -59,16 +59,14 @@ HOSTILE = """it's "x" '''\"\"\" {{ 7 * 7 }} {% raw %} {# #} # %% name="evil" \\ 
 import os"""
 
 
-def choices(slug: str, framework: str = "keras", title: str = "", **task: str | list[str]) -> Choices:
+def choices(slug: str, framework: str = "keras", title: str = "", **task: str | list[str]) -> Settings:
     built_in = builtin.require(slug)
-    by_hand = Choices(
-        pair={"title": Choice(title, MadeBy.HAND)} if title else {},
-        task={name: Choice(value, MadeBy.HAND) for name, value in task.items()},
+    by_hand = Settings(
+        pair={"title": SettingValue(title, Origin.HAND)} if title else {},
+        task={name: SettingValue(value, Origin.HAND) for name, value in task.items()},
     )
-    owner = Choice("ada", MadeBy.FLAG)
-    return merge_choices(
-        propose_choices(built_in.competition, built_in.task, framework=framework, owner=owner), by_hand, flags={}
-    )
+    owner = SettingValue("ada", Origin.FLAG)
+    return propose_settings(built_in.competition, built_in.task, framework=framework, owner=owner).merge(by_hand, {})
 
 
 @cache

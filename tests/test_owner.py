@@ -8,7 +8,7 @@ from unittest.mock import patch
 import pytest
 
 from generator.errors import PairError
-from generator.pair.choices import PLACEHOLDER_OWNER, Choice, MadeBy, checked_owner, find_owner
+from generator.pair.settings import PLACEHOLDER_OWNER, Origin, SettingValue, checked_owner, find_owner
 
 
 def configure(path: Path, content: object) -> None:
@@ -16,7 +16,7 @@ def configure(path: Path, content: object) -> None:
     path.write_text(content if isinstance(content, str) else json.dumps(content))
 
 
-def found(home: Path, **environment: str) -> Choice:
+def found(home: Path, **environment: str) -> SettingValue:
     with patch.dict(os.environ, {"HOME": str(home), **environment}, clear=True):
         return find_owner()
 
@@ -24,7 +24,7 @@ def found(home: Path, **environment: str) -> Choice:
 def test_without_any_configuration_it_is_the_placeholder(isolated_home: Path) -> None:
     choice = find_owner()
 
-    assert (choice.value, choice.by) == (PLACEHOLDER_OWNER, MadeBy.DEFAULT)
+    assert (choice.value, choice.by) == (PLACEHOLDER_OWNER, Origin.DEFAULT)
 
 
 def test_the_environment_comes_before_files(tmp_path: Path) -> None:
@@ -49,7 +49,7 @@ def test_each_place_of_kaggles_configuration_is_read(tmp_path: Path, file: str, 
     absolute = {name: str(tmp_path / value) for name, value in environment.items()}
     choice = found(tmp_path, **absolute)
 
-    assert (choice.value, choice.by) == ("ada", MadeBy.INFERRED)
+    assert (choice.value, choice.by) == ("ada", Origin.INFERRED)
     assert "secret" not in repr(choice)
 
 

@@ -11,7 +11,7 @@ from notebook_session import needs_torch
 from runnable_pair import write_pair
 from small_competitions import SMALL_COMPETITIONS
 
-from generator.pair.generation import turn_knobs
+from generator.pair.generation import change_parameters
 from generator.pair.workspace import Workspace
 
 Tandem = Callable[..., Outcome]
@@ -106,11 +106,11 @@ def test_what_is_recommended_is_kept_in_the_pair_and_its_notebooks(
     here = ("--workspace", workspace_with_data.root)
     tandem("generate", "--competition", "digits", *here)
     pair = workspace_with_data.pair("digits")
-    pair.choices.write_text(f"# mine\n{pair.choices.read_text()}")
+    pair.settings_path.write_text(f"# mine\n{pair.settings_path.read_text()}")
 
-    turn_knobs(pair, ["ACCELERATOR=gpu", "BATCH_SIZE=64"])
+    change_parameters(pair, ["ACCELERATOR=gpu", "BATCH_SIZE=64"])
 
-    assert pair.choices.read_text().startswith("# mine\n")
+    assert pair.settings_path.read_text().startswith("# mine\n")
     kernel = pair.path / "train"
     assert json.loads((kernel / "kernel-metadata.json").read_text())["machine_shape"] == "NvidiaTeslaT4"
     notebook = (kernel / "train.ipynb").read_text()

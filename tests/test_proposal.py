@@ -12,7 +12,7 @@ from generator.competition.survey import survey_folder
 from generator.competition.survey.facts import Survey
 from generator.errors import CompetitionError
 from generator.pair.folder import keep_description, kept_description
-from generator.pair.generation import gather_facts, infer_task
+from generator.pair.proposal import gather_facts, infer_task
 from generator.pair.workspace import PairFolder
 
 FILES = {

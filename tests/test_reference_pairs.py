@@ -6,9 +6,9 @@ import pytest
 from miniature import tree_of, write_tree
 
 from generator.errors import CompetitionError, PairError
-from generator.pair import generation as reference_pairs
-from generator.pair.choices import ChoicesError
-from generator.pair.generation import EditedPairsError
+from generator.pair import reference_pairs
+from generator.pair.reference_pairs import EditedPairsError
+from generator.pair.settings import SettingError
 from generator.pair.workspace import Workspace
 
 DIGITS = '[pair]\ncompetition = "digits"\nowner = "ada"\nflagship = true\n'
@@ -29,7 +29,7 @@ def test_writing_makes_the_check_pass_and_leaves_pair_toml(workspace: Workspace,
 
     assert reference_pairs.compare_files(workspace, reference_pairs.render_pairs(workspace)) == {}
     assert reference_pairs.write_reference_pairs(workspace) == []
-    assert workspace.pair("digits").choices.read_text() == DIGITS
+    assert workspace.pair("digits").settings_path.read_text() == DIGITS
 
 
 def test_the_root_metadata_is_the_flagships_training_kernel(workspace: Workspace, miniature_templates: Path) -> None:
@@ -44,7 +44,7 @@ def test_the_root_metadata_is_the_flagships_training_kernel(workspace: Workspace
 def test_the_environment_changes_nothing(
     workspace: Workspace, miniature_templates: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    workspace.pair("digits").choices.write_text('[pair]\ncompetition = "digits"\n')
+    workspace.pair("digits").settings_path.write_text('[pair]\ncompetition = "digits"\n')
     before = reference_pairs.render_pairs(workspace)
     monkeypatch.setenv("KAGGLE_USERNAME", "grace")
 
@@ -100,7 +100,7 @@ def test_metadata_at_the_root_that_follow_their_pair_are_no_edit(
     workspace: Workspace, miniature_templates: Path
 ) -> None:
     reference_pairs.write_reference_pairs(workspace)
-    choices = workspace.pair("digits").choices
+    choices = workspace.pair("digits").settings_path
     choices.write_text(choices.read_text().replace('"ada"', '"grace"'))
 
     written = reference_pairs.write_reference_pairs(workspace)
@@ -111,7 +111,7 @@ def test_metadata_at_the_root_that_follow_their_pair_are_no_edit(
 @pytest.mark.parametrize(
     ("text", "error", "message"),
     [
-        ('[pair]\nowner = "ada"\n', ChoicesError, r'pair\.toml: "pair\.competition" is missing'),
+        ('[pair]\nowner = "ada"\n', SettingError, r'pair\.toml: "pair\.competition" is missing'),
         ('[pair]\ncompetition = "digit"\n', CompetitionError, 'Did you mean "digits"'),
         (
             '[pair]\ncompetition = "digits"\nframework = "kears"\n',
@@ -128,14 +128,14 @@ def test_metadata_at_the_root_that_follow_their_pair_are_no_edit(
 def test_a_pair_that_cannot_be_rendered_is_one_sentence(
     workspace: Workspace, miniature_templates: Path, text: str, error: type[Exception], message: str
 ) -> None:
-    workspace.pair("digits").choices.write_text(text)
+    workspace.pair("digits").settings_path.write_text(text)
 
     with pytest.raises(error, match=message):
         reference_pairs.render_pairs(workspace)
 
 
 def test_two_flagships_are_refused(workspace: Workspace, miniature_templates: Path) -> None:
-    workspace.pair("digits-tensorflow").choices.write_text(TENSORFLOW + "flagship = true\n")
+    workspace.pair("digits-tensorflow").settings_path.write_text(TENSORFLOW + "flagship = true\n")
 
     with pytest.raises(PairError, match="not digits and digits-tensorflow"):
         reference_pairs.render_pairs(workspace)

@@ -11,9 +11,9 @@ from miniature import write_tree
 
 from generator.competition import builtin
 from generator.errors import PairError
-from generator.pair.choices import Choice, Choices, MadeBy, merge_choices, propose_choices
 from generator.pair.notebook import ParameterError, PercentError, UnknownParameterError, read_parameters
 from generator.pair.rendering import compiled_templates, jinja_environment, render_kernels
+from generator.pair.settings import Origin, Settings, SettingValue, propose_settings
 from generator.pair.workspace import Role
 
 TRAIN, INFER = Path("train/train.ipynb"), Path("infer/infer.ipynb")
@@ -35,12 +35,12 @@ NASTY_TITLES = [
 ]
 
 
-def choices(title: str = "Handwritten digits", **parameters: object) -> Choices:
+def choices(title: str = "Handwritten digits", **parameters: object) -> Settings:
     digits = builtin.require("digits")
     facts = replace(digits.competition, title=title)
-    by_hand = {name: Choice(value, MadeBy.HAND) for name, value in parameters.items()}
-    proposal = propose_choices(facts, digits.task, framework="keras", owner=Choice("ada", MadeBy.FLAG))
-    return merge_choices(proposal, Choices(parameters=by_hand), flags={})
+    by_hand = {name: SettingValue(value, Origin.HAND) for name, value in parameters.items()}
+    proposal = propose_settings(facts, digits.task, framework="keras", owner=SettingValue("ada", Origin.FLAG))
+    return replace(proposal, parameters=by_hand)
 
 
 def cells_of(content: bytes) -> dict[str, str]:
@@ -89,7 +89,7 @@ def test_jupytext_reads_the_real_templates_as_the_same_cells(framework: str) -> 
     from generator.pair.rendering import render_text
     from generator.pair.spec import spec_of
 
-    spec = spec_of(merge_choices(choices(), Choices(), flags={"framework": framework}))
+    spec = spec_of(choices().override({"framework": framework}))
     for role in Role:
         text = render_text(spec, role)
         theirs = jupytext.reads(text.lstrip(), fmt="py:percent").cells

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 from miniature import replace_templates
 
-from generator.competition.schema import SchemaError, common, families, keys_of, known_keys
+from generator.competition.schema import SchemaError, check_offered, common, families, keys_of, known_keys
 from generator.errors import PairError
-from generator.pair.generation import SettingError, setting_of
-from generator.pair.spec import check_offered
+from generator.pair.overrides import parse_setting
+from generator.pair.settings import SettingError
 
 HEAD = 'title = "T"\ndescription = "D."\nmedium = "audio"\ntargets = ["number"]\n'
 
@@ -87,7 +87,7 @@ def test_every_key_says_what_it_is() -> None:
     ],
 )
 def test_a_setting_of_the_command_line_gets_the_type_of_its_key(text: str, setting: tuple[str, object]) -> None:
-    assert setting_of(text) == setting
+    assert parse_setting(text) == setting
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ def test_a_setting_of_the_command_line_gets_the_type_of_its_key(text: str, setti
 )
 def test_a_setting_that_cannot_be_is_one_printable_sentence(text: str, message: str) -> None:
     with pytest.raises(SettingError) as caught:
-        setting_of(text)
+        parse_setting(text)
 
     assert message in str(caught.value)
     assert str(caught.value).isprintable()

@@ -13,7 +13,7 @@ from generator.competition.facts import Task
 from generator.competition.introspection import read_task
 from generator.competition.introspection.evidence import Hints, UnusableValueError
 from generator.competition.survey import survey_folder
-from generator.pair.generation import gather_facts, infer_task
+from generator.pair.proposal import gather_facts, infer_task
 
 pytest_plugins = ("notebook_session",)
 

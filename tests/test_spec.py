@@ -8,7 +8,7 @@ from slugify import slugify
 
 from generator.competition import builtin
 from generator.competition.facts import Value
-from generator.pair.choices import Choice, Choices, MadeBy, merge_choices, propose_choices
+from generator.pair.settings import Origin, Settings, SettingValue, propose_settings
 from generator.pair.spec import PairSpec, spec_of
 
 LONG = "house-prices-advanced-regression-techniques-and-more-of-them"
@@ -19,9 +19,9 @@ def spec(
 ) -> PairSpec:
     digits = builtin.require("digits")
     facts = replace(digits.competition, slug=competition)
-    proposal = propose_choices(facts, digits.task, framework="keras", owner=Choice("ada", MadeBy.DEFAULT))
-    changed = {key: Choice(value, MadeBy.HAND) for key, value in (task or {}).items()}
-    return spec_of(merge_choices(proposal, Choices(task=changed), flags=flags or {}))
+    proposal = propose_settings(facts, digits.task, framework="keras", owner=SettingValue("ada", Origin.DEFAULT))
+    changed = {key: SettingValue(value, Origin.HAND) for key, value in (task or {}).items()}
+    return spec_of(proposal.merge(Settings(task=changed), flags or {}))
 
 
 def test_kernels_are_called_after_competition_framework_and_role() -> None:

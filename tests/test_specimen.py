@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from layout_files import images, keys, sentence, some, table
 from layouts import LAYOUTS, WARNED, Layout, sampled
 
-from generator.cli.data import specimen as verb
+from generator.cli.specimen import specimen as verb
 from generator.competition import specimen as writing
 from generator.competition.facts import SubmissionKind, TargetKind, Task
 from generator.competition.introspection import read_task

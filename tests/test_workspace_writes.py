@@ -40,7 +40,6 @@ OUT_OF_WORKSPACES = {
     "files.py": "the way that everything else takes",
 }
 ALLOWED = {
-    "cli/data.py": ("real files, in a temporary folder of the system", {"tempfile.TemporaryDirectory"}),
     "cli/generate.py": ("archives of a dry run, in a temporary folder of the system", {"tempfile.TemporaryDirectory"}),
     "cli/main.py": ("opens the null device", {"os.open"}),
     "cli/serve.py": ("the home of the local Kaggle's clients, in its own root", {"mkdir"}),
@@ -53,7 +52,10 @@ ALLOWED = {
     ),
     "colab/training.py": ("a temporary folder of the system", {"touch", "unlink", "write_text"}),
     "competition/builtin.py": ("an empty folder that was just made", {"mkdir", "open", "save"}),
-    "competition/specimen/__init__.py": ("an empty folder that was just made", {"write_bytes"}),
+    "competition/specimen/__init__.py": (
+        "an empty folder that was just made; real files, in a temporary folder of the system",
+        {"tempfile.TemporaryDirectory", "write_bytes"},
+    ),
     "competition/specimen/files.py": ("an empty folder that was just made", {"ZipFile", "mkdir", "write_bytes"}),
     "competition/specimen/media.py": ("in memory", {"open", "save"}),
     "competition/specimen/stand_in_server.py": (

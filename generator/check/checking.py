@@ -7,7 +7,7 @@ import json
 import re
 import stat
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate
@@ -59,6 +59,36 @@ def check_kernels(kernels: Iterable[KernelSource], rules: Iterable[CheckRule] = 
     return findings
 
 
+@dataclass(frozen=True)
+class KernelCheck:
+    """A kernel, and what some of the rules find in it."""
+
+    kernel: KernelSource
+    findings: Sequence[CheckFinding]
+
+    @property
+    def errors(self) -> list[CheckFinding]:
+        """The findings that make a check fail."""
+        return errors(self.findings)
+
+    @property
+    def warnings(self) -> list[tuple[Path, str, str]]:
+        """The findings that are only doubtful: the file of each, its place within that, and the sentences."""
+        return [
+            (finding.place.path, describe_place(finding.place), f"{finding.message} {finding.remedy} ({finding.rule})")
+            for finding in self.findings
+            if finding.severity is Severity.WARNING
+        ]
+
+
+def check_kernel(
+    kernel: KernelSource, *, only: Collection[str] | None = None, allow: Collection[str] = ()
+) -> KernelCheck:
+    """Check a kernel by all rules or by some, but for those whose ids are allowed."""
+    rules = [rule for rule in RULES if (only is None or rule.id in only) and rule.id not in allow]
+    return KernelCheck(kernel, check_kernels([kernel], rules))
+
+
 def _is_in_code(finding: CheckFinding, kernel: KernelSource) -> bool:
     """True for what depends on whether a line is run."""
     place = finding.place
@@ -79,6 +109,11 @@ def _grade(finding: CheckFinding, kernel: KernelSource) -> CheckFinding:
     return finding
 
 
+def all_rules() -> tuple[CheckRule, ...]:
+    """Return every rule, in the order of their ids."""
+    return tuple(RULES)
+
+
 def rule_named(name: str) -> CheckRule:
     """Return the rule with an id or a name, such as `N042` or `unbounded-search`.
 
@@ -90,6 +125,25 @@ def rule_named(name: str) -> CheckRule:
         nearest = did_you_mean(name, [rule.id for rule in RULES])
         raise CheckError(f'There is no rule "{printable(name)}".{nearest} `tandem check --explain all` lists them.')
     return matching_rule
+
+
+def allowed_ids(names: Iterable[str], *, never: Collection[str] = ()) -> tuple[str, ...]:
+    """Return the ids of rules that are to be ignored.
+
+    Args:
+        names: The ids or the names of rules.
+        never: The ids of those that cannot be ignored.
+
+    Raises:
+        CheckError: There is no such rule, or no way over it.
+    """
+    rules = tuple(rule_named(name) for name in names)
+    for rule in rules:
+        if rule.id in never:
+            raise CheckError(
+                f"--allow {rule.id}: this rule ({rule.name}) cannot be ignored, because Kaggle needs valid files."
+            )
+    return tuple(rule.id for rule in rules)
 
 
 def errors(findings: Iterable[CheckFinding]) -> list[CheckFinding]:
@@ -522,7 +576,6 @@ _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sa
 
 def sarif(
     findings: Sequence[CheckFinding],
-    rules: Iterable[CheckRule],
     *,
     root: Path,
     version: str,
@@ -532,14 +585,12 @@ def sarif(
 
     Args:
         findings: What was found.
-        rules: Every rule that looked.
         root: The folder from which paths are seen.
         version: The kit's.
         kernels: What was checked, from whose files the fixes are known.
     """
-    rule_list = list(rules)
-    index = {rule.id: number for number, rule in enumerate(rule_list)}
-    driver = {"name": "tandem check", "version": version, "rules": [_rule(rule) for rule in rule_list]}
+    index = {rule.id: number for number, rule in enumerate(RULES)}
+    driver = {"name": "tandem check", "version": version, "rules": [_rule(rule) for rule in RULES]}
     kernels = tuple(kernels)
     fixes, lines = replacements(kernels, findings), file_lines(kernels, findings)
     results = [

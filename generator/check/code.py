@@ -104,6 +104,8 @@ _MOST_CELLS = 2_000
 _DEEPEST_AROUND = 200  # levels that are looked at above a node, so that a chain of thousands of terms takes linear time
 _MOST_MEANINGS = 20  # things that a name may stand for, of which each is below an `if`
 _MOST_VALUES = 50  # that a name is given: each of thousands of uses may look at all of them
+_DEEPEST_MAKER = 6  # names and functions that are followed to what makes an object
+_COPIES = {"clone", "deepcopy", "copy"}
 _DEEPEST_VALUE = 30  # names and operations that are followed for a value
 _DEEPEST_TEXT, _LONGEST_TEXT, _LARGEST = 20, 4_000, 2**63
 _RECORDS = {"SimpleNamespace", "dict", "EasyDict", "Box", "Namespace", "AttrDict", "DotMap", "ConfigDict"}
@@ -579,6 +581,89 @@ class NotebookCode:
                 uses[node.id].append(node)
         return uses
 
+    # What makes an object
+
+    def makers(self, node: ast.expr | None, depth: int = 0) -> list[CodeCall | None]:
+        """The calls that may make the object that an expression stands for; None is a maker that is not known.
+
+        Names, fields of a class (`self.model`), choices by `if`, copies (`clone(model)`), functions of the notebook
+        with what they return, and parameters with what every call hands over are followed.
+        """
+        key = node, depth
+        if key not in self._makers:
+            self._makers[key] = self._find_makers(node, depth)
+        return self._makers[key]
+
+    @cached_property
+    def _makers(self) -> dict[tuple[ast.expr | None, int], list[CodeCall | None]]:
+        return {}
+
+    def _find_makers(self, node: ast.expr | None, depth: int) -> list[CodeCall | None]:
+        values: list[ast.expr | None] = [None]
+        call = self.call(node)
+        if depth > _DEEPEST_MAKER:
+            return [None]
+        if call is not None:
+            if call.last in _COPIES and call.node.args:
+                values = [call.node.args[0]]
+            elif (return_values := self._return_values(call)) is not None:
+                values = return_values
+            else:
+                return [call]
+        elif isinstance(node, ast.IfExp):
+            values = [node.body, node.orelse]
+        elif isinstance(node, ast.Attribute):
+            is_self = isinstance(node.value, ast.Name) and node.value.id == "self"
+            values = self._fields_of_self(node) if is_self else self.find_attribute_values(node) or [None]
+        elif isinstance(node, ast.Name):
+            meanings = self.find_meanings(node)
+            values = [meaning if isinstance(meaning, ast.expr) else None for meaning in meanings] or [None]
+            function = next((scope for scope in self.functions_around(node) if self.binds(scope, node.id)), None)
+            if values == [None] and isinstance(function, ast.FunctionDef):
+                values = self._argument_values(function, node.id)
+        makers = [maker for value in values[:_MOST_MEANINGS] for maker in self._makers_of(value, depth)]
+        return list(dict.fromkeys(makers)) if len(values) <= _MOST_MEANINGS else [*makers, None]
+
+    def _makers_of(self, value: ast.expr | None, depth: int) -> list[CodeCall | None]:
+        return [None] if value is None else self.makers(value, depth + 1)
+
+    def _return_values(self, call: CodeCall) -> list[ast.expr | None] | None:
+        """What the one function of the notebook that a call means returns; None where it means none."""
+        functions = self.functions_named.get(call.last, [])
+        if not isinstance(call.node.func, ast.Name) or not functions:
+            return None
+        if len(functions) > 1 or not isinstance(functions[0], ast.FunctionDef):
+            return [None]
+        is_plain = not functions[0].decorator_list and self.class_of(functions[0]) is None
+        values = [node.value for node in self.inside(functions[0]) if isinstance(node, ast.Return)]
+        return (values or [None]) if is_plain else [None]
+
+    def _argument_values(self, function: ast.FunctionDef, parameter: str) -> list[ast.expr | None]:
+        """What every call of a function hands over as a parameter; [None] if that is open."""
+        is_only = len(self.functions_named[function.name]) == 1 and self.class_of(function) is None
+        uses = self.uses_by_name.get(function.name, []) if is_only and not function.decorator_list else []
+        values: list[ast.expr | None] = []
+        for use in uses[:_MOST_VALUES]:
+            call = self.parent(use)
+            arguments = dict(arguments_given(function, call)) if isinstance(call, ast.Call) and call.func is use else {}
+            values.append(arguments.get(parameter))
+        return values or [None]
+
+    def _fields_of_self(self, node: ast.Attribute) -> list[ast.expr | None]:
+        """What the methods of its class give to `self.name`."""
+        function = next((scope for scope in self.functions_around(node) if self.class_of(scope) is not None), None)
+        owner = None if function is None else self.class_of(function)
+        return self._self_fields.get((owner, node.attr), [None])
+
+    @cached_property
+    def _self_fields(self) -> Mapping[tuple[ast.ClassDef | None, str], list[ast.expr | None]]:
+        fields: dict[tuple[ast.ClassDef | None, str], list[ast.expr | None]] = defaultdict(list)
+        for target, value in self.bindings():
+            if isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name) and target.value.id == "self":
+                function = next((scope for scope in self.functions_around(target) if self.class_of(scope)), None)
+                fields[None if function is None else self.class_of(function), target.attr].append(value)
+        return fields
+
     # What names are given
 
     @cached_property
@@ -761,14 +846,14 @@ class NotebookCode:
         arguments = function.args
         positional = [*arguments.posonlyargs, *arguments.args]
         defaults = dict(
-            zip([arg_node.arg for arg_node in reversed(positional)], reversed(arguments.defaults), strict=False)
+            zip([argument.arg for argument in reversed(positional)], reversed(arguments.defaults), strict=False)
         )
         pairs = zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
-        defaults |= {arg_node.arg: value for arg_node, value in pairs if value is not None}
+        defaults |= {argument.arg: value for argument, value in pairs if value is not None}
         for call, use in zip(calls, uses, strict=True):
             if not isinstance(call, ast.Call) or call.func is not use:
                 return {}
-            is_open = any(keyword.arg is None for keyword in call.keywords)
+            is_open = any(argument.arg is None for argument in call.keywords)
             if is_open or any(isinstance(argument, ast.Starred) for argument in call.args):
                 return {}
             for parameter, _ in arguments_given(function, call):

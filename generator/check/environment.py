@@ -5,6 +5,7 @@ import re
 import shlex
 import sys
 import tomllib
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
@@ -71,6 +72,20 @@ def removed_names(table: str) -> Mapping[str, Removed]:
 def _read_removed_names(table: str) -> Mapping[str, Removed]:
     rows = _table("removed_names.toml")[table].items()
     return {name: Removed(name, version, instead) for name, (version, instead) in rows}
+
+
+@cache
+def removed_of_estimators() -> Mapping[tuple[str, str], list[tuple[str, Removed]]]:
+    """Return what methods of estimators have lost: by module and method the beginning of the class, and the argument.
+
+    The argument is empty where the method itself is gone.
+    """
+    entries: dict[tuple[str, str], list[tuple[str, Removed]]] = defaultdict(list)
+    for name, entry in _read_removed_names("estimators").items():
+        path, _, argument = name.rstrip(")").partition("(")
+        module, *_, beginning, method = path.split(".")
+        entries[module, method].append((beginning.rstrip("*"), Removed(argument, entry.version, entry.instead)))
+    return entries
 
 
 def removed_values() -> Mapping[str, tuple[Removed, str, str]]:
@@ -435,6 +450,7 @@ def is_called(code: NotebookCode, node: ast.AST) -> bool:
 
 _RUNNING = {"os.system", "subprocess.run", "subprocess.call", "subprocess.check_call", "subprocess.check_output"}
 _RUNNING |= {"subprocess.Popen", "subprocess.getoutput", "os.popen"}
+_GOING_ON = {"subprocess.Popen", "os.popen"}
 _LONGEST_COMMAND = 10_000
 _OTHERWISE = "||"
 _SEPARATORS = re.compile(r"&&|\|\||;|\|")
@@ -445,13 +461,15 @@ _INSTALLS = re.compile(r"\b(?:pip3?|conda|mamba|uv|apt|apt-get)\b.*\binstall\b")
 class ShellCommand:
     """A line that a shell runs, with UNKNOWN for what only a run would tell.
 
-    `words` are those of each of its commands. `is_optional` says that it may not be run, or may fail.
+    `words` are those of each of its commands. `is_optional` says that it may not be run, or may fail, and
+    `is_waited_for` that the notebook goes on when it has ended, and not before.
     """
 
     text: str
     words: tuple[tuple[str, ...], ...]
     place: CodeLocation
     is_optional: bool
+    is_waited_for: bool = True
 
 
 @lru_cache(maxsize=4)  # many rules ask for those of the same notebook
@@ -463,7 +481,16 @@ def shell_commands(code: NotebookCode) -> tuple[ShellCommand, ...]:
 def _of_cells(code: NotebookCode) -> Iterator[ShellCommand]:
     for cell, line, text in code.commands():
         may_fail = _OTHERWISE in text or is_optional_at(code, cell, line)
-        yield ShellCommand(text, _words(text), code.place(cell, line), may_fail)
+        yield ShellCommand(text, _words(text), code.place(cell, line), may_fail, _is_waited_for(cell, line))
+
+
+def _is_waited_for(cell: CheckedCell, line: int) -> bool:
+    """False for a line magic such as `%tensorboard`, and for a shell that is started in the background."""
+    first = cell.lines[0].split() if cell.lines else []
+    if line > 1 and first[:1] and first[0].startswith("%%"):
+        is_script = first[0] in {"%%bash", "%%sh", "%%script", "%%system", "%%sx", "%%!"}
+        return is_script and "--bg" not in first
+    return "!" in cell.lines[line - 1].partition("#")[0] or ".system" in cell.lines[line - 1]
 
 
 def _of_calls(code: NotebookCode) -> Iterator[ShellCommand]:
@@ -471,12 +498,15 @@ def _of_calls(code: NotebookCode) -> Iterator[ShellCommand]:
         if call.name not in _RUNNING and call.last not in ("system", "getoutput"):
             continue
         command = code.resolve(call.argument(0, "args", "command", "cmd"))
-        is_tried = is_optional(code, call.node)
+        is_tried, is_waited_for = is_optional(code, call.node), call.name not in _GOING_ON
         if isinstance(command, ast.List | ast.Tuple):
             words = tuple(code.text(element) or UNKNOWN for element in command.elts)
-            yield ShellCommand(" ".join(words), (words,) if words else (), code.place(call.node), is_tried)
+            yield ShellCommand(
+                " ".join(words), (words,) if words else (), code.place(call.node), is_tried, is_waited_for
+            )
         elif (text := code.text(command)) is not None:
-            yield ShellCommand(text, _words(text), code.place(call.node), is_tried or _OTHERWISE in text)
+            may_fail = is_tried or _OTHERWISE in text
+            yield ShellCommand(text, _words(text), code.place(call.node), may_fail, is_waited_for)
 
 
 def _words(line: str) -> tuple[tuple[str, ...], ...]:

@@ -16,7 +16,7 @@ from generator.check.code import NotebookCode
 from generator.check.findings import CheckFinding, CodeLocation, Fix, Severity
 from generator.check.source import KernelSource
 from generator.errors import CheckError
-from generator.files import read_text
+from generator.files import WorkspaceFiles, read_text
 from generator.text import JsonObject, printable
 
 _EVIDENCE = re.compile(r"^Source \((?P<date>\d{4}-\d\d-\d\d)\): (?P<text>.+)\Z", re.MULTILINE | re.DOTALL)
@@ -165,8 +165,13 @@ def finding_fingerprint(finding: CheckFinding, root: Path) -> str:
     return hashlib.sha256("\0".join(parts).encode("utf-8", "replace")).hexdigest()
 
 
-def baseline_text(findings: Iterable[CheckFinding], root: Path) -> str:
-    """Write findings as a baseline, whose paths are seen from a folder: JSON with a final newline."""
+def write_baseline(findings: Iterable[CheckFinding], path: Path) -> None:
+    """Write findings as a baseline, whose paths are seen from its folder: JSON with a final newline.
+
+    Raises:
+        FileWriteError: The file cannot be written.
+    """
+    root = path.parent
     entries = [
         {
             "rule": finding.rule,
@@ -177,7 +182,8 @@ def baseline_text(findings: Iterable[CheckFinding], root: Path) -> str:
         }
         for finding in findings
     ]
-    return json.dumps({"version": _VERSION, "findings": entries}, indent=2, ensure_ascii=False) + "\n"
+    text = json.dumps({"version": _VERSION, "findings": entries}, indent=2, ensure_ascii=False) + "\n"
+    WorkspaceFiles(root).write(path, text.encode("utf-8", "replace"))
 
 
 def new_findings(findings: Iterable[CheckFinding], baseline: Path) -> list[CheckFinding]:

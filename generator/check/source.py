@@ -16,7 +16,7 @@ from generator.check.findings import CodeLocation
 from generator.competition.facts import Task
 from generator.errors import CheckError
 from generator.files import FileReadError, PathOutsideError, read_bytes, reason_not_read, resolve_inside
-from generator.pair.folder import read_choices
+from generator.pair.folder import read_settings
 from generator.pair.workspace import PairFolder, Role
 from generator.text import JsonObject, printable
 
@@ -238,14 +238,12 @@ def read_role(folder: PairFolder, role: Role) -> KernelSource:
         TandemError: `pair.toml` cannot be used.
         FileReadError: There are no metadata.
     """
-    choices = read_choices(folder)
+    settings = read_settings(folder)
     kernel = read_kernel(folder.metadata(role).parent)
     if role is Role.TRAIN:
         return replace(kernel, purpose=Purpose.TRAINING)
-    options = {name: choice.value for name, choice in choices.pair.items()}
-    is_offline = options.get("code_competition") is True and options.get("internet") is not True
-    file_choice = choices.task.get("submission_file")
-    name = Task.submission_file if file_choice is None else str(file_choice.value)
+    is_offline = settings.get("code_competition") is True and settings.get("internet") is not True
+    name = str(settings.get("submission_file", Task.submission_file))
     try:
         training = read_kernel(folder.metadata(Role.TRAIN).parent)
     except FileReadError:

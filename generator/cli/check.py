@@ -2,118 +2,29 @@
 
 import gc
 import json
-import os
 import sys
 import time
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from importlib.util import find_spec
-from pathlib import Path, PurePosixPath
+from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from generator import __version__
-from generator.check.source import CompilerWord, KernelSource, Purpose, read_pair_sources, read_target
+from generator.cli.check_targets import check_topology, compiler_fields, compiler_lines, read_kernels
 from generator.cli.options import complete_pair, json_option, shortest, workspace_option
 from generator.cli.terminal import apply_style, table, warn
-from generator.pair.workspace import Role, Workspace
-from generator.run.input_mounts import InputMissingError, Mount
-from generator.text import is_slug, printable
-from generator.tpu_compiler.compilation import NotebookTarget, compile_steps, pair_notebook
-from generator.tpu_compiler.report import CompileOptions, CompileReport, StepCost, find_topology
+from generator.pair.workspace import Role
+from generator.text import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from generator.check.checking import FixedFile
     from generator.check.findings import CheckFinding
-    from generator.pair.workspace import PairFolder
-
-
-# Asking the TPU's compiler about what is checked, and telling what it said.
-
-
-_GIB = 2**30
-
-
-def pair_compiled(
-    kernels: Sequence[KernelSource], workspace: Workspace, name: str, *, topology: str, is_asked_for: bool
-) -> tuple[list[KernelSource], list[CompileReport]]:
-    """The kernels of a pair with the compiler's word on its training.
-
-    Without data and without a specimen it is not asked, which is said; an error only where it was asked for.
-    """
-    try:
-        target = pair_notebook(workspace, name)
-    except InputMissingError as error:
-        if is_asked_for:
-            raise
-        warn(f"The training was not compiled for a TPU: {error.message}")
-        return list(kernels), []
-    report = _compile_notebook(target, topology)
-    return [_with_word(kernel, report) if kernel.purpose is Purpose.TRAINING else kernel for kernel in kernels], [
-        report
-    ]
-
-
-def notebooks_compiled(
-    kernels: Sequence[KernelSource], workspace: Workspace, *, topology: str
-) -> tuple[list[KernelSource], list[CompileReport]]:
-    """Notebooks of anybody's with the compiler's word on each, on the competitions' data in this workspace."""
-    folders = sorted(path for path in (workspace.input / "competitions").glob("*") if path.is_dir())
-    annotated_kernels, reports = [], []
-    for kernel in kernels:
-        competitions = kernel.refs("competition_sources")
-        data_folders = [path for path in folders if kernel.metadata is None or path.name in competitions]
-        mounts = tuple(Mount(PurePosixPath("competitions", path.name), path.resolve()) for path in data_folders)
-        if kernel.fault is not None or not kernel.notebook or kernel.purpose is Purpose.INFERENCE:
-            annotated_kernels.append(kernel)
-            continue
-        reports.append(_compile_notebook(NotebookTarget(kernel.code.path, mounts), topology))
-        annotated_kernels.append(_with_word(kernel, reports[-1]))
-    return annotated_kernels, reports
-
-
-def compiler_lines(report: CompileReport) -> list[str]:
-    """What the compiler said beside its findings: a line for each step, and what is not known."""
-    lines = [f"{report.compiler}, {report.topology}: {_step_line(step)}" for step in report.steps]
-    return [printable(line) for line in (*lines, *report.unknown)]
-
-
-def compiler_fields(report: CompileReport) -> dict[str, Any]:
-    """The same for programs."""
-    steps = [{**vars(step), "collectives": dict(step.collectives)} for step in report.steps]
-    fields = {"topology": report.topology, "compiler": report.compiler, "seconds": round(report.seconds, 1)}
-    largest = None if report.largest_batch is None else vars(report.largest_batch)
-    return {**fields, "steps": steps, "unknown": report.unknown, "largest_batch": largest}
-
-
-def _compile_notebook(target: NotebookTarget, topology: str) -> CompileReport:
-    def show(line: str) -> None:
-        click.echo(apply_style(printable(line), sys.stderr, dim=True), err=True)
-
-    return compile_steps(target, CompileOptions(topology=topology), progress=show)
-
-
-def _with_word(kernel: KernelSource, report: CompileReport) -> KernelSource:
-    words = (
-        CompilerWord(problem.kind, problem.sentence, problem.remedy, problem.cell, problem.line or 0)
-        for problem in report.problems
-    )
-    return replace(kernel, compiler=tuple(words))
-
-
-def _step_line(step: StepCost) -> str:
-    memory = ""
-    if step.peak_memory is not None:
-        limit = f" of {step.memory_limit / _GIB:.1f}" if step.memory_limit else ""
-        memory = f", {step.peak_memory / _GIB:.2f}{limit} GiB"
-    padding = f", padding {step.padding:.2f}" if step.padding else ""
-    parameters = f", {step.parameters:,} parameters" if step.parameters else ""  # only Keras and PyTorch tell
-    description = f"{step.what} of {step.batch_per_core:,} examples on each of {step.cores} cores"
-    return f"{description}: {step.flops / 1e9:,.1f} GFLOP{memory}{padding}{parameters}"
+    from generator.check.source import KernelSource
+    from generator.tpu_compiler.report import CompileReport
 
 
 _SILENT_SECONDS = 2.0
@@ -229,7 +140,13 @@ def _check_targets(options: dict[str, Any], allowed_rules: set[str]) -> _Checked
     kernels: list[KernelSource] = []
     reports: list[CompileReport] = []
     for target in options["targets"]:
-        target_kernels, target_reports = _kernels(options["workspace"], target, options)
+        target_kernels, target_reports = read_kernels(
+            options["workspace"],
+            target,
+            is_code_competition=options["code_competition"],
+            compiles=options["compiles"],
+            topology=options["topology"],
+        )
         # Whoever names files, as pre-commit does, names a notebook and its metadata.
         known_paths = {_paths(kernel) for kernel in kernels}
         kernels += [kernel for kernel in target_kernels if _paths(kernel) not in known_paths]
@@ -262,43 +179,9 @@ def _refuse_nonsense(context: click.Context, options: dict[str, Any]) -> None:
 
     from generator.check.rule import check_replaceable
 
-    find_topology(options["topology"])
+    check_topology(options["topology"])
     if options["write_baseline"]:
         check_replaceable(options["baseline"])
-
-
-def _kernels(
-    workspace: "Workspace", target: str, options: dict[str, Any]
-) -> "tuple[list[KernelSource], list[CompileReport]]":
-    """Both kernels of a pair that is named, or what a path leads to, with the compiler's word where it is asked."""
-    from generator.pair.folder import existing_pair
-
-    compiles, topology = options["compiles"], options["topology"]
-    if is_slug(target) and (workspace.pair(target).choices.is_file() or not os.path.lexists(target)):
-        folder = existing_pair(workspace, target)
-        kernels = read_pair_sources(folder)
-        if compiles is False or (compiles is None and not _may_run(folder)):
-            return kernels, []
-
-        return pair_compiled(kernels, workspace, target, topology=topology, is_asked_for=bool(compiles))
-    kernels = read_target(Path(target), is_code_competition=options["code_competition"])
-    # A notebook of anybody's is executed only when somebody says so.
-    if not compiles:
-        return kernels, []
-
-    return notebooks_compiled(kernels, workspace, topology=topology)
-
-
-def _may_run(folder: "PairFolder") -> bool:
-    """True if the training can be compiled, and its cells are the kit's own: nobody is asked before they run here."""
-    if find_spec("libtpu") is None:
-        return False
-    from generator.pair.generation import is_rendered
-
-    if is_rendered(folder, Role.TRAIN):
-        return True
-    warn("The training was not compiled for a TPU: it has edited cells. --compile executes them on this machine.")
-    return False
 
 
 def _track_progress(kernels: "list[KernelSource]") -> "Iterator[KernelSource]":
@@ -317,9 +200,8 @@ def _paths(kernel: "KernelSource") -> tuple[Path, ...]:
 
 def _sarif(result: _Checked) -> str:
     from generator.check.checking import sarif
-    from generator.check.rules import RULES
 
-    log = sarif(result.findings, RULES, root=Path.cwd(), version=__version__, kernels=result.kernels)
+    log = sarif(result.findings, root=Path.cwd(), version=__version__, kernels=result.kernels)
     return json.dumps(log, indent=2)
 
 
@@ -460,19 +342,17 @@ def _summary(findings: "list[CheckFinding]", kernels: int) -> str:
 
 
 def _explain_rule(name: str) -> str:
-    from generator.check.checking import rule_named
-    from generator.check.rules import RULES
+    from generator.check.checking import all_rules, rule_named
 
     if name == "all":
-        return "\n".join(f"{rule.id}  {rule.severity:<8} {rule.name}" for rule in RULES)
+        return "\n".join(f"{rule.id}  {rule.severity:<8} {rule.name}" for rule in all_rules())
     chosen_rule = rule_named(name)
     return f"{chosen_rule.id} {chosen_rule.name} ({chosen_rule.severity})\n\n{chosen_rule.explanation}"
 
 
 def _write_baseline(findings: "list[CheckFinding]", path: Path) -> int:
-    from generator.check.rule import baseline_text
-    from generator.files import WorkspaceFiles
+    from generator.check.rule import write_baseline
 
-    WorkspaceFiles(path.parent).write(path, baseline_text(findings, path.parent).encode("utf-8", "replace"))
+    write_baseline(findings, path)
     click.echo(f"{printable(shortest(path))}: {len(findings):,} findings. A check with --baseline ignores them.")
     return 0

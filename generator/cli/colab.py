@@ -16,14 +16,12 @@ from generator.cli.options import (
     workspace_option,
 )
 from generator.cli.terminal import is_interactive, timed_lines
+from generator.colab.options import ColabOptions, KaggleLogin, PlannedTraining
 from generator.colab.rental import (
     MACHINES,
     PROGRAM,
-    ColabOptions,
     ColabReceipt,
     CommandLine,
-    KaggleLogin,
-    PlannedTraining,
     machine_named,
     read_receipt,
 )
@@ -126,12 +124,12 @@ def colab_status(**options: Any) -> int:
     rows = [("machine", _machine(receipt)), ("began", receipt.began), ("ended", receipt.ended or "not yet")]
     rows += [("failure", receipt.failure)] if receipt.failure else []
     for session in sessions:
-        whose = (
+        owner = (
             "is rented"
             if session.name == receipt.session
             else "is rented; this computer does not know for which training"
         )
-        rows.append(("Colab", f"{session.hardware} {session.endpoint} {whose}"))
+        rows.append(("Colab", f"{session.hardware} {session.endpoint} {owner}"))
     rows += [] if sessions else [("Colab", "no machine is rented for this pair")]
     click.echo("\n".join(f"{name:<13}{printable(value)}" for name, value in rows))
     return 0
@@ -181,7 +179,7 @@ def _plan(planned_training: PlannedTraining, *, as_json: bool) -> str:
 
 
 def _data(planned_training: PlannedTraining) -> str:
-    slug = planned_training.spec.competition.slug
+    slug = planned_training.slug
     if planned_training.sends_data:
         return f"Data: the files of {slug} are uploaded to the machine."
     return f"Data: the machine downloads {slug} from Kaggle. For this it gets your Kaggle token."
@@ -201,8 +199,12 @@ def _price(planned_training: PlannedTraining) -> str:
 
 
 def _machine(receipt: ColabReceipt) -> str:
-    got = receipt.accelerator or receipt.machine
-    device = f"got {got.get('device_count')} x {got.get('device_kind')}" if got.get("device_kind") else "got none"
+    accelerator = receipt.accelerator or receipt.machine
+    device = (
+        f"got {accelerator.get('device_count')} x {accelerator.get('device_kind')}"
+        if accelerator.get("device_kind")
+        else "got none"
+    )
     before, after = receipt.units
     cost = f", {before - after:.2f} units" if before is not None and after is not None else ""
     return f"asked for {receipt.asked}, {device}, {receipt.stage}{cost}"

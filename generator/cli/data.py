@@ -1,39 +1,31 @@
-"""The verbs `data` and `specimen`: a competition's files, downloaded or made up."""
+"""The verb `data`: a competition's files, and what its trainings take beside them, downloaded."""
 
 import json
 import sys
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from generator.cli.generate import KaggleFactSource, connect_kaggle
+from generator.cli.kaggle import connect_kaggle
 from generator.cli.options import (
     KnobCommand,
     assignments_option,
     competition_argument,
-    data_option,
     json_option,
-    output_option,
     to_option,
     workspace_option,
 )
-from generator.cli.terminal import table, warn
+from generator.cli.terminal import warn
 from generator.errors import TandemError
-from generator.kit_files import PackageMissingError
-from generator.pair.workspace import Role, Workspace
 from generator.text import printable
 
 if TYPE_CHECKING:
-    from generator.competition.facts import Task
-    from generator.competition.specimen import SpecimenSummary
-    from generator.competition.survey.facts import Survey
+    from collections.abc import Sequence
+
     from generator.kaggle.competition_data import DownloadProgress
-    from generator.run.input_mounts import PretrainedWeights
+    from generator.run.needs import TrainingNeeds
 
 
 _MEGABYTE = 1e6
@@ -59,11 +51,10 @@ def data(**options: Any) -> int:
     tandem data titanic
     tandem data titanic --dry-run
     """  # noqa: D301 - click wants the character itself
-    from generator.pair.generation import check_name
+    from generator.run.needs import needs_of_pairs
 
     slug = options["competition"]
-    check_name(slug)
-    pairs = _pairs_of(slug, options["workspace"], options["assignments"])
+    pairs = needs_of_pairs(slug, options["workspace"], options["assignments"], warn=warn)
     try:
         facts = _competition_files(slug, options)
     except TandemError as error:
@@ -95,76 +86,30 @@ def data(**options: Any) -> int:
     return 0
 
 
-@dataclass(frozen=True)
-class _Needs:
-    """What the training of a pair takes beside the competition's files."""
-
-    sources: tuple[tuple[str, str, str], ...]
-    weights: "PretrainedWeights | None"
-
-    @property
-    def needs_more(self) -> bool:
-        return bool(self.sources or self.weights)
-
-
-def _pairs_of(slug: str, workspace: Workspace, assignments: Sequence[str]) -> list[_Needs]:
-    """What the pairs of a competition need; pairs that cannot be read are left out, with a warning."""
-    from generator.pair.generation import read_pair_spec
-    from generator.run.execution import read_notebook_parameters, set_parameters
-    from generator.run.input_mounts import SOURCE_KINDS, read_sources, wanted_weights
-
-    needs = []
-    for folder in workspace.pairs():
-        try:
-            spec = read_pair_spec(folder)
-            if slug != spec.competition.slug:
-                continue
-            defaults = read_notebook_parameters(folder.notebook(Role.TRAIN))
-            source_names = read_sources(folder, Role.TRAIN).sources
-        except TandemError as error:
-            if folder.name == slug:
-                warn(f"The datasets, models and weights of the pair {folder.name} are not downloaded: {error}")
-            continue
-        parameters = set_parameters({Role.TRAIN: defaults}, assignments, smoke=False)[Role.TRAIN]
-        sources = [
-            (kind.word, name, "/".join([kind.folder, *name.split("/")[: kind.mount_depth]]))
-            for kind in SOURCE_KINDS
-            if kind.word in ("dataset", "model")
-            for name in source_names[kind]
-        ]
-        values = {name: parameters.value(name) for name in ("BACKBONE", "WEIGHTS", "IMAGE_SIZE")}
-        needs.append(_Needs(tuple(sources), wanted_weights(spec.framework, values)))
-    return needs
-
-
 def _competition_files(slug: str, options: dict[str, Any]) -> dict[str, Any]:
-    from generator.competition import builtin
-    from generator.pair.data import ensure_data, is_reached_as_the_user_chose
+    from generator.pair.data import ensure_built_in, is_built_in, is_reached_as_the_user_chose
 
     workspace = options["workspace"]
     folder = workspace.competition_data(slug)
-    built_in = builtin.find(slug)
-    if built_in is not None and options["to"] != "local":
+    if is_built_in(slug) and options["to"] != "local":
         if not options["dry_run"]:
-            ensure_data(built_in, workspace)
+            ensure_built_in(slug, workspace)
         return {"built_in": True}
     if folder.is_symlink() and _has_files(folder) and is_reached_as_the_user_chose(folder, workspace):
         return {"was_there": True}  # the user's own folder, of `generate --data`
     kaggle = connect_kaggle(options["to"])
+    from generator.kaggle.competition_data import download_data, measure_data
+
     if options["dry_run"]:
-        from generator.kaggle.api_types import total_size
-
-        files = kaggle.competitions.list_files(slug)
-        return {"files": len(files), "size": total_size(files)}
-    from generator.kaggle.competition_data import download_data
-
+        count, size = measure_data(kaggle, slug)
+        return {"files": count, "size": size}
     click.echo(f"Listing the files of {printable(slug)} …", err=True)
     with _Progress() as progress:
         download = download_data(kaggle, slug, folder, workspace.files, tell=progress)
     return {"files": download.files, "size": download.size, "was_there": download.was_there}
 
 
-def _download_sources(pairs: Sequence[_Needs], options: dict[str, Any]) -> list[dict[str, Any]]:
+def _download_sources(pairs: "Sequence[TrainingNeeds]", options: dict[str, Any]) -> list[dict[str, Any]]:
     """Downloads the datasets and models that are attached to trainings, unless they are there."""
     workspace, sources = options["workspace"], []
     for kind, name, place in dict.fromkeys(source for needs in pairs for source in needs.sources):
@@ -182,7 +127,7 @@ def _download_sources(pairs: Sequence[_Needs], options: dict[str, Any]) -> list[
     return sources
 
 
-def _pretrained(pairs: Sequence[_Needs], options: dict[str, Any]) -> list[dict[str, Any]]:
+def _pretrained(pairs: "Sequence[TrainingNeeds]", options: dict[str, Any]) -> list[dict[str, Any]]:
     """Fetches the weights that trainings start from into the caches of their libraries."""
     from generator.run.input_mounts import fetch_weights
 
@@ -228,126 +173,3 @@ class _Progress:
         share = f" of {step.total / _MEGABYTE:,.1f}" if step.total else ""
         text = f"{step.stage:<9}{step.progress / _MEGABYTE:>10,.1f}{share} MB, {speed / _MEGABYTE:,.1f} MB/s"
         click.echo(f"\r{text:<60}" if self._is_terminal else text, err=True, nl=not self._is_terminal)
-
-
-# The verb `specimen`: a miniature synthetic copy of a competition's data.
-
-
-_USUAL_ROWS, _FEWEST_ROWS, _MOST_ROWS = 96, 12, 20_000
-_USUAL_SEED = 1
-
-
-@click.command()
-@competition_argument
-@data_option(default="input/competitions/COMPETITION")
-@to_option("Which Kaggle to ask if the files are not on this machine: the real one (default) or the local one.")
-@click.option(
-    "--rows",
-    type=click.IntRange(_FEWEST_ROWS, _MOST_ROWS),
-    default=_USUAL_ROWS,
-    metavar="N",
-    help=f"The number of training rows. Default: {_USUAL_ROWS}, or more if there are many classes.",
-)
-@click.option(
-    "--seed", type=int, default=_USUAL_SEED, metavar="N", help="The random seed. The same seed gives the same bytes."
-)
-@click.option(
-    "--signal/--no-signal", default=True, help="With --no-signal, labels are random and no model can learn them."
-)
-@output_option(metavar="DIR", default="input/specimens/COMPETITION")
-@click.option("--force", is_flag=True, help="Replace an existing specimen. Other files are never replaced.")
-@workspace_option
-@json_option
-def specimen(**options: Any) -> int:
-    """Write a small synthetic copy of a competition's data (a specimen) to input/specimens/COMPETITION.
-
-    The copy has the same files, columns, formats, kinds of ids, distributions and labels as the real data, but no real
-    row, text, image or sound. A pair of notebooks runs on it in a few minutes. Scores on it mean nothing. If the files
-    are not on this machine, only their names, their sizes and parts of some files are read through Kaggle's API.
-
-    \b
-    tandem specimen titanic
-    tandem specimen birdclef --data /mnt/birdclef --rows 200
-    """  # noqa: D301 - click wants the character itself
-    from generator.pair.choices import decisions
-    from generator.pair.data import unpack_if_packed
-    from generator.pair.folder import kept_description, pair_folder, read_choices
-    from generator.pair.generation import gather_facts, infer_task
-
-    workspace, slug = options["workspace"], options["competition"]
-    # What the user decided for the pair, such as another id column, is true of its specimen as well.
-    pair = pair_folder(workspace, slug)
-    user_decisions = decisions(read_choices(pair), flags={}, task_flags={})
-    facts = gather_facts(
-        slug,
-        mount_path=workspace.competition_data(slug),
-        data=unpack_if_packed(slug, options["data"], workspace, tell=partial(click.echo, err=True)),
-        ask=KaggleFactSource(options["to"]),
-        old_description=kept_description(pair, slug),
-    )
-    proposal = infer_task(facts, decisions=user_decisions)
-    for warning in proposal.warnings:
-        warn(warning)
-    folder = options["output"] or workspace.specimen(slug)
-    click.echo(f"Writing a specimen of {printable(slug)} …", err=True)
-    summary = (
-        _of_built_in(slug, proposal.task, folder, options)
-        if facts.survey is None
-        else _of_survey(facts.survey, proposal.task, folder, options)
-    )
-    click.echo(_as_json(summary, options) if options["as_json"] else _as_text(summary))
-    return 0
-
-
-def _of_built_in(slug: str, task: "Task", folder: Path, options: Mapping[str, Any]) -> "SpecimenSummary":
-    """Real files are written for the time that it takes to look at them."""
-    from tempfile import TemporaryDirectory
-
-    from generator.competition import builtin
-    from generator.competition.survey import survey_folder
-
-    with TemporaryDirectory() as place:
-        builtin.require(slug).write(Path(place))
-        return _of_survey(survey_folder(Path(place)), task, folder, options)
-
-
-def _of_survey(survey: "Survey", task: "Task", folder: Path, options: Mapping[str, Any]) -> "SpecimenSummary":
-    from generator.competition.specimen import write_specimen
-
-    try:
-        return write_specimen(
-            survey,
-            task,
-            folder,
-            rows=options["rows"],
-            seed=options["seed"],
-            signal=options["signal"],
-            replace=options["force"],
-            files=None if options["output"] else options["workspace"].files,
-        )
-    except ModuleNotFoundError as error:
-        raise PackageMissingError(clause="Synthetic images need", package=error.name or "numpy") from error
-
-
-def _as_text(summary: "SpecimenSummary") -> str:
-    rows = [[path, f"{count:,} rows"] for path, count in summary.rows.items()]
-    in_tables = {path.rpartition("/")[0] for path in summary.rows}
-    for path, count in summary.files.items():
-        file_count = count - sum(table_path.rpartition("/")[0] == path for table_path in summary.rows)
-        if file_count or path not in in_tables:
-            rows.append([f"{path}/" if path else "other files", f"{file_count:,} files"])
-    lines = [table(["file or folder", "content"], rows), ""]
-    lines += [f"Note: {printable(note)}" for note in summary.notes]
-    return "\n".join([*lines, f"The synthetic data are in {printable(str(summary.folder))}, marked by SPECIMEN.json."])
-
-
-def _as_json(summary: "SpecimenSummary", options: Mapping[str, Any]) -> str:
-    report = {
-        "specimen": str(summary.folder),
-        "seed": options["seed"],
-        "signal": options["signal"],
-        "tables": dict(summary.rows),
-        "files": dict(summary.files),
-        "notes": list(summary.notes),
-    }
-    return json.dumps(report, indent=2)

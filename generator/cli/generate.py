@@ -1,21 +1,18 @@
 """The verb `generate`: a pair of notebooks for a competition, its questions and its report."""
 
 import json
-import logging
-import shlex
-import sys
-import time
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass, field, replace
-from functools import cached_property, partial
+from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from generator import __version__
-from generator.accelerators import cpu_seconds, finetune_text_seconds
+from generator.cli.generate_report import pair_as_json, pair_as_text
+from generator.cli.kaggle import fact_source
+from generator.cli.keys import competition_names, flags_of_keys, names_of_keys, parse_values, show_list
 from generator.cli.options import (
     KnobCommand,
     assignments_option,
@@ -26,436 +23,32 @@ from generator.cli.options import (
     word_completer,
     workspace_option,
 )
-from generator.cli.terminal import complain, is_interactive, table, warn
-from generator.competition import builtin
-from generator.competition.facts import Medium, Value
-from generator.competition.metrics import METRICS, metric_named
-from generator.competition.schema import Family, Preset, Setting, common, display_name, families, keys_of, preset_of
-from generator.errors import CompetitionError, TandemError, did_you_mean
-from generator.files import read_bytes
+from generator.cli.questions import ask_about_unclear
+from generator.cli.terminal import is_interactive, warn
 from generator.pair import generation
-from generator.pair.choices import PLACEHOLDER_OWNER, checked_owner
-from generator.pair.data import ensure_data, has_data, link_data, unpack_if_packed, unpack_whole, whole_archive
-from generator.pair.generation import GenerateOptions, Infer, PairDraft, setting_of
-from generator.pair.spec import Framework, frameworks, suggested_models
+from generator.pair.data import ensure_built_in, link_data, unpack_if_packed, unpack_whole, whole_archive
+from generator.pair.generation import GenerateOptions, PairDraft
 from generator.pair.workspace import Workspace
-from generator.text import duration, is_slug, printable
+from generator.text import is_slug, printable
 
-if TYPE_CHECKING:
-    from generator.competition.facts import CompetitionDescription
-    from generator.competition.introspection.evidence import Finding
-    from generator.competition.survey.facts import Survey
-    from generator.kaggle.competition_data import RemoteFacts
-    from generator.kaggle.gateway import Kaggle
-
-
-# Asking a Kaggle about a competition from the command line: which one, with progress on stderr.
-
-
-_SECONDS_BETWEEN_LINES = 2.0
-
-
-@dataclass
-class KaggleFactSource:
-    """A Kaggle that is met when it is first asked, and asked once; `to` is None where the user did not choose one."""
-
-    to: str | None
-    _descriptions: "dict[str, CompetitionDescription]" = field(default_factory=dict)
-    _surveys: "dict[str, Survey]" = field(default_factory=dict)
-    _last_line: float = field(default_factory=time.monotonic)
-
-    def describe(self, slug: str) -> "CompetitionDescription":
-        """The hosts' description of a competition, see `RemoteFacts`."""
-        from generator.competition import builtin
-        from generator.kaggle.errors import NotFoundError
-
-        if slug in self._descriptions:
-            return self._descriptions[slug]
-        facts = self._remote_facts
-        click.echo(f"Asking {facts.source} about {printable(slug)} …", err=True)
-        try:
-            self._descriptions[slug] = facts.describe(slug)
-        except NotFoundError as error:
-            name = f'competition "{printable(slug)}"'
-            problem = (
-                f"The local Kaggle has no {name}. {facts.kaggle.address}/competitions lists its competitions. To host "
-                "a folder, start the server with `tandem serve --competition DIR`."
-                if facts.kaggle.is_local
-                else f"Kaggle has no {name}. Use the last part of the competition's address: "
-                "kaggle.com/competitions/NAME."
-            )
-            raise CompetitionError(f"{problem}{did_you_mean(slug, builtin.competition_slugs())}") from error
-        return self._descriptions[slug]
-
-    def survey(self, slug: str) -> "Survey":
-        """A look at its files where they are, see `RemoteFacts`."""
-        if slug not in self._surveys:
-            self._surveys[slug] = self._remote_facts.survey(slug)
-        return self._surveys[slug]
-
-    @cached_property
-    def _remote_facts(self) -> "RemoteFacts":
-        from generator.competition.facts import CannotAskError
-        from generator.kaggle.competition_data import RemoteFacts
-        from generator.kaggle.errors import CredentialsError, OtherKaggleError
-
-        try:
-            return RemoteFacts(connect_kaggle(self.to), tell=self._tell)
-        except (CredentialsError, OtherKaggleError) as error:
-            if self.to is not None:
-                raise
-            raise CannotAskError(reason=error.message) from error
-
-    def _tell(self, path: str) -> None:
-        """A line now and then: a small competition needs none, a large one must not look stuck."""
-        if time.monotonic() - self._last_line > _SECONDS_BETWEEN_LINES:
-            self._last_line = time.monotonic()
-            click.echo(f"Looking at {printable(path)} …", err=True)
-
-
-class _OnStderr(logging.Handler):
-    """Shows each message as a line on stderr."""
-
-    def emit(self, record: logging.LogRecord) -> None:
-        """Show one."""
-        click.echo(printable(record.getMessage()), err=True)
-
-
-def connect_kaggle(to: str | None) -> "Kaggle":
-    """The Kaggle that the user chose, the real one by default; what is not safe about this machine is said on stderr.
-
-    So is from now on what is waited for, unless the command reports as JSON.
-
-    Raises:
-        KaggleError: There are no credentials for it, or no local one runs.
-    """
-    from generator.kaggle.connect import Target, connect
-    from generator.kaggle.transport import WAITING
-
-    context = click.get_current_context(silent=True)
-    is_json = context is not None and bool(context.params.get("as_json"))
-    WAITING.setLevel(logging.INFO)
-    WAITING.handlers[:] = [logging.NullHandler() if is_json else _OnStderr()]
-    kaggle = connect(Target(to or Target.KAGGLE))
-    for warning in kaggle.warnings():
-        warn(warning)
-    return kaggle
-
-
-# The report of `generate`: the choices with their evidence, the files, and what to do next.
-
-
-_MOST_FILES = 8
-_SMALL_TABLE = 4 << 20  # bytes
-_SHARE_OF_ONE_FOLD = 0.8  # of the examples, where one fold is held out alone
-
-
-def pair_as_text(workspace: Workspace, draft: PairDraft, *, is_dry_run: bool, explain: bool, to: str | None) -> str:
-    """The choices with their evidence, the knobs of training, the files, and what to do next."""
-    state = "would be written" if is_dry_run else "written"
-    files = [[state if path in draft.stale else "unchanged", str(draft.folder.path / path)] for path in draft.files]
-    lines = [_choices(draft, explain=explain), "", _knobs(draft, explain=explain), ""]
-    if explain:
-        lines = [_explanation(draft), "", *lines]
-    lines += [table(["state", "file"], files), ""]
-    if draft.user_files:
-        own_cells = ", ".join(printable(path.name) for path in draft.user_files)
-        lines.append(f"These cells come from your files in {printable(str(draft.folder.path))}: {own_cells}.")
-    lines += _list_unused(draft)
-    if draft.choices.pair["owner"].value == PLACEHOLDER_OWNER:
-        lines.append("To push to Kaggle, generate the pair again with your Kaggle user name: --owner NAME.")
-    family, framework = (str(draft.choices.pair[key].value) for key in ("family", "framework"))
-    preset, choice = _preset(draft), draft.choices.task.get("pretrained")
-    if preset and choice and not choice.by.is_the_users:
-        data_command = _command(workspace, "data", draft.proposal.competition.slug, to)
-        lines.append(
-            f"Training starts from the pretrained model {preset.handle}. Kaggle attaches it to the notebooks. For runs "
-            f"on this machine, download it with {data_command}. To train a small model from scratch instead, use "
-            "--set pretrained=''."
-        )
-    elif not choice and (models := suggested_models(family, framework)):
-        lines.append(
-            f"To start from a pretrained model, use --set pretrained={'|'.join(models)} (see docs/competitions.md)."
-        )
-    lines += _text_on_a_cpu(workspace, draft, preset) if preset else _on_a_cpu(workspace, draft)
-    if not draft.proposal.has_data:
-        whole = _command(workspace, "data", draft.proposal.competition.slug, to)
-        lines.append(
-            f"The data are not on this machine. Test on a small synthetic copy, or download them with: {whole}"
-        )
-    return "\n".join([*lines, f"Next: {_next_command(workspace, draft, to)}"])
-
-
-def _preset(draft: PairDraft) -> Preset | None:
-    """The pretrained model of texts that training starts from."""
-    choice = draft.choices.task.get("pretrained")
-    return preset_of(str(draft.choices.pair["family"].value), str(choice.value)) if choice else None
-
-
-def _choices(draft: PairDraft, *, explain: bool) -> str:
-    """What was chosen, but for what stands among the knobs and for what is as it is where nobody says anything."""
-    keys = keys_of(str(draft.choices.pair["family"].value))
-    knobs = {knob.name for knob in draft.knobs if knob.is_main or explain}
-    rows = [
-        [key, value_text(choice.value), str(choice.by), choice.evidence]
-        for section in draft.choices.sections().values()
-        for key, choice in section.items()
-        if key.upper() not in knobs
-        and (explain or choice.by.is_the_users or key not in keys or choice.value != keys[key].default)
-    ]
-    return table(["choice", "value", "by", "evidence"], rows)
-
-
-def _knobs(draft: PairDraft, *, explain: bool) -> str:
-    rows = [
-        [knob.name, value_text(knob.value), str(knob.by), knob.meaning]
-        for knob in draft.knobs
-        if knob.is_main or explain
-    ]
-    model = [f"Training: {printable(draft.model)}."] if draft.model else []
-    hidden_count = len(draft.knobs) - len(rows)
-    hint = (
-        [f"Change a knob with -P NAME=VALUE. docs/knobs.md explains these and {hidden_count} more."]
-        if hidden_count
-        else []
-    )
-    return "\n".join([*model, table(["knob", "value", "by", "meaning"], rows), *hint])
-
-
-def _list_unused(draft: PairDraft) -> list[str]:
-    """A sentence on the files that the notebooks leave aside."""
-    unused_files = draft.proposal.unused_files
-    names = [printable(path) for path in unused_files[:_MOST_FILES]]
-    suffix = f" and {len(unused_files) - len(names)} more" if len(unused_files) > len(names) else ""
-    return [f"Not used by the notebooks: {', '.join(names)}{suffix}."] if unused_files else []
-
-
-def _on_a_cpu(workspace: Workspace, draft: PairDraft) -> list[str]:
-    """A sentence where the model and its data are so small that a CPU trains it before a TPU has started."""
-    if "ACCELERATOR" in draft.choices.parameters:
-        return []
-    knobs = {knob.name: knob.value for knob in draft.knobs}
-    seconds = cpu_seconds(
-        _training_rows(workspace, draft),
-        int(str(knobs.get("EPOCHS", 0))) * int(str(knobs.get("N_FOLDS", 1))),
-        pixels=int(str(knobs["IMAGE_SIZE"])) ** 2 if "IMAGE_SIZE" in knobs else None,
-        is_table=families()[str(draft.choices.pair["family"].value)].medium is Medium.ROW,
-    )
-    if seconds is None:
-        return []
-    compares = f"To compare accelerators: {_command(workspace, 'plan', draft.folder.name)}."
-    takes = f"The data are small: a CPU trains this model in about {duration(seconds)}, without quota or queue."
-    return [f"{takes} To train on a CPU: -P ACCELERATOR=cpu. {compares}"]
-
-
-def _text_on_a_cpu(workspace: Workspace, draft: PairDraft, preset: Preset) -> list[str]:
-    """A sentence on how long a CPU fine-tunes a pretrained model of texts, and what makes that less."""
-    knobs, accelerator = {knob.name: knob.value for knob in draft.knobs}, draft.choices.parameters.get("ACCELERATOR")
-    folds, epochs, length = (int(str(knobs.get(name, 0))) for name in ("N_FOLDS", "EPOCHS", "SEQUENCE_LENGTH"))
-    tokens = _training_rows(workspace, draft) * length * epochs
-    if not tokens or (accelerator is not None and accelerator.value != "cpu"):
-        return []
-    one_fold_time, all_folds_time = (
-        duration(finetune_text_seconds(tokens * times, preset.layers)) for times in (_SHARE_OF_ONE_FOLD, folds - 1)
-    )
-    fewer = f" With -P N_FOLDS=1 it takes {one_fold_time}; fewer EPOCHS take less." if folds > 1 else ""
-    takes = all_folds_time if folds > 1 else one_fold_time
-    return [f"A CPU with two cores trains this in about {takes}.{fewer} --set pretrained='' is much faster."]
-
-
-def _training_rows(workspace: Workspace, draft: PairDraft) -> int:
-    """The rows of the training table, as far as they were seen; 0 where nothing is known of them."""
-    choice, survey = draft.choices.task.get("train_table"), draft.proposal.facts.survey
-    if choice is None:
-        return 0
-    table = survey.table(str(choice.value)) if survey is not None else None
-    if table is not None:
-        return table.rows
-    path = workspace.competition_data(draft.proposal.competition.slug) / str(choice.value)
-    try:
-        return read_bytes(path).count(b"\n") - 1 if path.stat().st_size < _SMALL_TABLE else 0
-    except OSError:
-        return 0
-
-
-def _explanation(draft: PairDraft) -> str:
-    """Everything that was weighed, the best candidate of each key first."""
-    rows = [
-        [
-            finding.key if place == 0 else "",
-            value_text(candidate.value),
-            f"{candidate.weight:g}",
-            f"{candidate.evidence}{' (thin)' if finding.confidence == 'thin' and place == 0 else ''}",
-        ]
-        for finding in draft.proposal.findings
-        for place, candidate in enumerate(finding.candidates)
-    ]
-    if not rows:
-        return f"No candidates were compared: the task comes from {draft.proposal.source}."
-    return table(["key", "candidate", "weight", "evidence"], rows)
-
-
-def pair_as_json(workspace: Workspace, draft: PairDraft, *, is_dry_run: bool, explain: bool, to: str | None) -> str:
-    """The same for programs."""
-    sections = {
-        name: {key: {"value": c.value, "by": str(c.by), "evidence": c.evidence} for key, c in section.items()}
-        for name, section in draft.choices.sections().items()
-    }
-    report = {
-        "pair": draft.folder.name,
-        "folder": str(draft.folder.path),
-        "dry_run": is_dry_run,
-        "choices": sections,
-        "model": draft.model,
-        "knobs": {knob.name: {"value": knob.value, "by": str(knob.by)} for knob in draft.knobs},
-        "own_cells": [path.name for path in draft.user_files],
-        "unused": list(draft.proposal.unused_files),
-        "warnings": list(draft.proposal.warnings),
-        "files": {path.as_posix(): "written" if path in draft.stale else "unchanged" for path in draft.files},
-        "next": _next_command(workspace, draft, to),
-    }
-    if explain:
-        report["weighed"] = {
-            finding.key: [asdict(candidate) for candidate in finding.candidates] for finding in draft.proposal.findings
-        }
-    return json.dumps(report, indent=2)
-
-
-def _next_command(workspace: Workspace, draft: PairDraft, to: str | None) -> str:
-    run_command = _command(workspace, "run", draft.folder.name)
-    if draft.proposal.has_data:
-        preset = _preset(draft)
-        return (
-            run_command
-            if preset is None or (workspace.input / "models" / preset.handle).is_dir()
-            else f"{run_command} --smoke"
-        )
-    return f"{_command(workspace, 'specimen', draft.proposal.competition.slug, to)} && {run_command} --specimen"
-
-
-def _command(workspace: Workspace, verb: str, name: str, to: str | None = None) -> str:
-    elsewhere = [] if workspace.root == Path() else ["--workspace", str(workspace.root)]
-    to_flag = ["--to", to] if to else []
-    return shlex.join(["tandem", verb, name, *to_flag, *elsewhere])
-
-
-def value_text(value: object) -> str:
-    """A value as it is shown: text that can be seen as it is, anything else as JSON."""
-    return value if isinstance(value, str) and value.strip() else json.dumps(value, ensure_ascii=False)
-
-
-# The questions of `generate`: values that are hardly more than a guess are put to whoever sits at the terminal.
-
-
-_MOST_SHOWN = 9
-
-
-def ask_about_unclear(options: GenerateOptions, infer: Infer) -> GenerateOptions:
-    """Asks for every value that is not clear; each answer counts for those that rest on it.
-
-    Args:
-        options: The options of the command line.
-        infer: Infers the task, given the options.
-
-    Returns:
-        The options with the answers among their flags, which are kept even where they confirm what was inferred.
-    """
-    answered_keys: set[str] = set()
-    while unclear := [finding for finding in infer(options).unclear if finding.key not in answered_keys]:
-        options = _with_answer(unclear[0], options, infer)
-        answered_keys.add(unclear[0].key)
-    return options
-
-
-def _with_answer(finding: "Finding", options: GenerateOptions, infer: Infer) -> GenerateOptions:
-    candidates = finding.candidates[:_MOST_SHOWN]
-    # A number that is typed could be meant for either, so numbers are not numbered.
-    is_number = isinstance(finding.value, int | float) and not isinstance(finding.value, bool)
-    names = [
-        value_text(candidate.value) if is_number else str(place) for place, candidate in enumerate(candidates, start=1)
-    ]
-    rows = [
-        [name, _format_value(candidate.value), candidate.evidence]
-        for name, candidate in zip(names, candidates, strict=True)
-    ]
-    click.echo(f"{display_name(finding.key)} is not clear from the files. The candidates are:", err=True)
-    click.echo(
-        table(["", "value", "evidence"][is_number:], [row[is_number:] for row in rows], stream=sys.stderr), err=True
-    )
-    question = "Value" if is_number else "Number of a candidate, or another value"
-    while True:
-        text = click.prompt(question, default=names[0], err=True).strip()
-        try:
-            values = dict(zip(names, (candidate.value for candidate in candidates), strict=True))
-            with_answer = _with(options, finding.key, values[text] if text in values else _value(finding.key, text))
-            infer(with_answer)
-        except TandemError as error:
-            complain(error.message)
-        else:
-            return with_answer
-
-
-def _with(options: GenerateOptions, key: str, value: Value) -> GenerateOptions:
-    if key == "family":
-        return replace(options, flags={**options.flags, key: value})
-    return replace(options, task_flags={**options.task_flags, key: value})
-
-
-def _value(key: str, text: str) -> Value:
-    return text if key == "family" else setting_of(f"{key}={text}")[1]
-
-
-def _format_value(value: Value) -> str:
-    return "none" if value in ("", []) else value_text(value)
-
-
-_Command = Callable[..., Any]
 # With the keys of pair.toml that have flags.
 _DECIDING = ("data", "to", "inference_hours", "settings", "assignments", "owner", "name", "explain")
 
 
-def _keys_with_flags(section: str) -> dict[str, Setting]:
-    return {key: rule for key, rule in common()[section].items() if rule.flag}
-
-
-def _flags_of_keys(command: _Command) -> _Command:
-    """Gives a command an option for each key of `pair.toml` that is declared with a flag."""
-    for key, rule in reversed({**_keys_with_flags("pair"), **_keys_with_flags("task")}.items()):
-        flag, metavar = rule.flag.split()
-        is_list, complete = rule.type is list, word_completer(partial(_words, key, rule))
-        option = click.option(flag, key, metavar=metavar, multiple=is_list, help=rule.help, shell_complete=complete)
-        command = option(command)
-    return command
-
-
-def _competitions(context: click.Context) -> set[str]:
-    data_folder = context.params["workspace"].competition_data("x").parent
-    return {*builtin.competition_slugs(), *(path.name for path in data_folder.glob("*/"))}
-
-
-def _words(key: str, rule: Setting, _: click.Context) -> Iterable[str]:
-    """What a shell completes the option of a key with."""
-    if key == "metric":
-        return [facts.task_name(facts.parameter_default) for facts in METRICS.values()]
-    if key == "framework":
-        return list(frameworks())
-    return families() if key == "family" else rule.options
-
-
 @click.command(cls=KnobCommand)
-@click.argument("named", metavar="[COMPETITION]", required=False, shell_complete=word_completer(_competitions))
+@click.argument("named", metavar="[COMPETITION]", required=False, shell_complete=word_completer(competition_names))
 @click.option(
     "--competition",
     metavar="SLUG",
     help="The same as the argument COMPETITION.",
-    shell_complete=word_completer(_competitions),
+    shell_complete=word_completer(competition_names),
 )
 @data_option(default="input/competitions/SLUG")
 @to_option(
     "Which Kaggle to ask if the files are not on this machine: the real one (default) or the local one of "
     "`tandem serve`. With --to, title, metric and rules come from there even if the files are on this machine."
 )
-@_flags_of_keys
+@flags_of_keys
 @click.option(
     "--inference-hours",
     type=click.FloatRange(0, 48, min_open=True),
@@ -501,7 +94,7 @@ def generate(context: click.Context, /, **options: Any) -> int:
         options["competition"] = competition_name(competition)
     _check_usage(context, options)
     if options["show_list"]:
-        return _show_list(as_json=options["as_json"])
+        return show_list(as_json=options["as_json"])
     workspace: Workspace = options["workspace"]
     if options["all_pairs"]:
         if options["check"] or options["dry_run"]:
@@ -519,40 +112,35 @@ def _check_usage(context: click.Context, options: Mapping[str, Any]) -> None:
         context.fail("--check works only with --all.")
     if options["force"] and (options["show_list"] or options["check"]):
         context.fail("--force does not work with --list or --check: these write nothing.")
-    of_one_pair = {*_DECIDING, *_keys_with_flags("pair"), *_keys_with_flags("task")}
+    of_one_pair = {*_DECIDING, *names_of_keys()}
     flags = [option.opts[0] for option in context.command.params if option.name in of_one_pair and options[option.name]]
     if flags and not options["competition"]:
         context.fail(f"{flags[0]} works only with a competition.")
 
 
 def _generate(workspace: Workspace, options: Mapping[str, Any]) -> int:
-    flags = {key: _canonical(key, options[key]) for key in _keys_with_flags("pair") if options[key] is not None}
-    if options["inference_hours"] is not None:
-        flags["inference_hours"] = options["inference_hours"]
-    if options["owner"]:
-        flags["owner"] = checked_owner(options["owner"])
+    values = parse_values(options)
     slug = options["competition"]
     if not options["dry_run"]:
         data = unpack_if_packed(slug, options["data"], workspace, tell=partial(click.echo, err=True))
-        return _generate_from(workspace, data, flags, options)
+        return _generate_from(workspace, data, values, options)
     with TemporaryDirectory() as place:
         archive = whole_archive(slug, options["data"] or workspace.competition_data(slug)) if is_slug(slug) else None
         if archive is None:
-            return _generate_from(workspace, options["data"], flags, options)
+            return _generate_from(workspace, options["data"], values, options)
         unpack_whole(slug, archive, Workspace(Path(place)))
-        return _generate_from(workspace, Workspace(Path(place)).competition_data(slug), flags, options)
+        return _generate_from(workspace, Workspace(Path(place)).competition_data(slug), values, options)
 
 
-def _generate_from(workspace: Workspace, data: Path | None, flags: dict[str, Any], options: Mapping[str, Any]) -> int:
+def _generate_from(workspace: Workspace, data: Path | None, values: dict[str, Any], options: Mapping[str, Any]) -> int:
     generate_options = GenerateOptions(
         options["competition"],
         name=options["name"],
-        flags=flags,
-        task_flags=_task_flags(options),
+        values=values,
         data=data,
-        settings=options["settings"],
-        assignments=options["assignments"],
-        ask=KaggleFactSource(options["to"]),
+        task_assignments=options["settings"],
+        parameter_assignments=options["assignments"],
+        ask=fact_source(options["to"]),
         asks_always=options["to"] is not None,
         force=options["force"],
     )
@@ -568,77 +156,19 @@ def _generate_from(workspace: Workspace, data: Path | None, flags: dict[str, Any
     return 0
 
 
-def _task_flags(options: Mapping[str, Any]) -> dict[str, Any]:
-    """The decisions of the command line on the task, by key."""
-    flags = {key: options[key] for key in _keys_with_flags("task") if options[key]}
-    if "metric" in flags:
-        flags["metric"] = metric_named(flags["metric"])
-    return {
-        key: list(value)
-        if isinstance(value, tuple)
-        else _canonical(key, value)
-        if key in ("target_kind", "submission")
-        else value
-        for key, value in flags.items()
-    }
-
-
-def _canonical(key: str, name: str) -> str:
-    """A name that the kit declares, where the text is it in another case, or what it is called elsewhere."""
-    lower = name.strip().lower()
-    candidates: list[Family | Framework] = []
-    if key in ("family", "framework"):
-        candidates = [*(families() if key == "family" else frameworks()).values()]
-    alias = lower.replace("-", "_").replace(" ", "_")
-    return next((candidate.name for candidate in candidates if alias in candidate.aliases), lower)
-
-
 def _bring_data(workspace: Workspace, draft: PairDraft) -> None:
     """Puts the competition's files where the notebooks look for them: writes or links them, if they are not there."""
     competition = draft.proposal.competition.slug
     target_folder = workspace.competition_data(competition)
     data = draft.proposal.facts.folder
     if draft.proposal.is_built_in:
-        built_in = builtin.require(competition)
-        if not has_data(built_in, workspace):
-            click.echo(f"Writing the data of {competition} …", err=True)
-        ensure_data(built_in, workspace)
+        ensure_built_in(competition, workspace, tell=partial(click.echo, err=True))
     elif data is not None and link_data(data, target_folder, workspace.files):
         click.echo(f"{target_folder} is now a link to {data}.", err=True)
 
 
-def _show_list(*, as_json: bool) -> int:
-    if as_json:
-        report = {
-            "families": [_family_as_json(family) for family in families().values()],
-            "frameworks": [vars(framework) for framework in frameworks().values()],
-            "competitions": builtin.competition_slugs(),
-            "metrics": {name: facts.title for name, facts in METRICS.items()},
-        }
-        click.echo(json.dumps(report, indent=2))
-        return 0
-    rows = [[family.name, ", ".join(family.frameworks), family.description] for family in families().values()]
-    click.echo(table(["family", "frameworks", "what it is"], rows) + "\n")
-    rows = [[framework.name, framework.title, framework.description] for framework in frameworks().values()]
-    click.echo(table(["framework", "title", "what it is"], rows) + "\n")
-    rows = [[slug, builtin.require(slug).competition.title] for slug in builtin.competition_slugs()]
-    click.echo(table(["competition", "title"], rows) + "\n")
-    rows = [
-        [facts.task_name(facts.parameter_default), facts.title, "higher" if facts.higher_is_better else "lower"]
-        for facts in METRICS.values()
-    ]
-    click.echo(table(["metric", "title", "better"], rows))
-    return 0
-
-
-def _family_as_json(family: Family) -> dict[str, Any]:
-    names = ("name", "title", "description", "frameworks", "targets")
-    keys = {key: rule.help for key, rule in keys_of(family.name).items()}
-    return {name: getattr(family, name) for name in names} | {"keys": keys}
-
-
 def _write_all(workspace: Workspace, *, force: bool, as_json: bool) -> int:
-    from generator.pair import generation as reference_pairs
+    from generator.pair import reference_pairs
 
     paths = [path.as_posix() for path in reference_pairs.write_reference_pairs(workspace, force=force)]
     text = "\n".join(f"{path}  written" for path in paths) or "All files are up to date."
@@ -647,8 +177,7 @@ def _write_all(workspace: Workspace, *, force: bool, as_json: bool) -> int:
 
 
 def _check_all(workspace: Workspace, *, as_json: bool) -> int:
-    from generator.cli.main import EXIT_ERROR
-    from generator.pair import generation as reference_pairs
+    from generator.pair import reference_pairs
 
     files = reference_pairs.render_pairs(workspace)
     diffs = reference_pairs.compare_files(workspace, files)
@@ -665,4 +194,4 @@ def _check_all(workspace: Workspace, *, as_json: bool) -> int:
         click.echo(f"{len(diffs)} files differ from the rendered ones. {ways}", err=True)
     else:
         click.echo("All files are up to date.")
-    return EXIT_ERROR if diffs else 0
+    return 1 if diffs else 0

@@ -61,9 +61,7 @@ SYNONYMS = {
 
 
 # The modules of verbs that share one.
-MODULES = {"rehearse": "run", "specimen": "data", "completion": "options"} | dict.fromkeys(
-    ("push", "status", "submit", "receipt"), "chain"
-)
+MODULES = {"rehearse": "run", "completion": "options", "submit": "push", "status": "receipt"}
 
 
 class LazyGroup(click.Group):

@@ -168,6 +168,7 @@ competition_argument = click.argument("competition", callback=lambda _, __, text
 pair_argument = click.argument("pair", callback=_name_of_pair, shell_complete=complete_pair)
 optional_pair_argument = click.argument("pair", required=False, callback=_name_of_pair, shell_complete=complete_pair)
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+json_lines_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, one object per line.")
 
 
 def assignments_option(text: str) -> Option:

@@ -352,7 +352,7 @@ def _write_picture(planned_pair: "PlannedPair", options: dict[str, Any]) -> "Pat
 
 def _remaining_quota(to: str | None) -> "Quota | None":
     """What is left of the account's week, where it can be asked; that it cannot is no reason to fail."""
-    from generator.cli.generate import connect_kaggle
+    from generator.cli.kaggle import connect_kaggle
     from generator.kaggle.errors import KaggleError
 
     try:
@@ -367,9 +367,9 @@ def _remaining_quota(to: str | None) -> "Quota | None":
 
 def _apply(planned_pair: "PlannedPair", options: dict[str, Any]) -> None:
     from generator.pair.folder import existing_pair
-    from generator.pair.generation import turn_knobs
+    from generator.pair.generation import change_parameters
 
     folder = existing_pair(options["workspace"], planned_pair.name)
     assignments = (*planned_pair.assignments, *options["assignments"])
-    turn_knobs(folder, assignments)
-    click.echo(f"{shortest(folder.choices)} and the notebooks now have {', '.join(assignments)}.", err=True)
+    change_parameters(folder, assignments)
+    click.echo(f"{shortest(folder.settings_path)} and the notebooks now have {', '.join(assignments)}.", err=True)

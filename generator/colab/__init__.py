@@ -4,15 +4,11 @@ Input: a pair rendered for Colab, and the type of machine. Output: the results o
 with the layout of `tandem run`, and a receipt:
 
     training         all steps: rent, inspect, send, execute, fetch, release
-    ├── options      the options of the command, with local checks
-    ├── machines     the types of machines and devices
-    ├── rental       one machine, from before the request until its release is confirmed
-    │   ├── command_line    Google's program as a child process, with a time limit
-    │   └── receipt         the requested and the assigned machine, written to disk before and after every step
-    ├── transfer     copies folders to the machine and back, in chunks with checksums
-    ├── sent_notebook       the notebook that is sent, and its result
-    └── remote       programs that run there
+    options          the options of the command, with local checks
+    rental           one machine: Google's program as a child process, the receipt, and the transfer of folders
+    sent_notebook    the notebook that is sent, and its result
+    remote           programs that run there
 
 Only `cli` imports it. It does not call Kaggle: it receives a `KaggleLogin`, and `tandem push` uploads the trained
-model. Errors are in `errors`.
+model.
 """

@@ -25,22 +25,15 @@ from itertools import islice
 from pathlib import Path, PurePosixPath
 from typing import IO, Any, cast
 
-from generator.accelerators import AcceleratorKind, Service
+from generator.accelerators import AcceleratorKind
 from generator.colab.remote import ANSWER, program
 from generator.colab.remote.pack import main as pack
-from generator.competition.facts import Value
 from generator.competition.tables.formats import TOO_LARGE, tar_members
 from generator.errors import TandemError, did_you_mean
-from generator.pair.cells import check_shared_cells
-from generator.pair.data import is_reached_as_the_user_chose
-from generator.pair.folder import deferred_interrupts, existing_pair
-from generator.pair.generation import read_pair_spec
+from generator.pair.folder import deferred_interrupts
 from generator.pair.handover import DamagedError, accelerator_in_words, read_json_object
-from generator.pair.spec import PairSpec
-from generator.pair.workspace import PairFolder, Role, Workspace
-from generator.run.execution import read_assignment, read_notebook_parameters, strip_ansi
-from generator.run.input_mounts import LinkedInputError
-from generator.run.output_folder import OutputFolder
+from generator.pair.workspace import Workspace
+from generator.run.execution import strip_ansi
 from generator.text import JsonObject, parsed_json, printable, quote_text
 
 # The errors of training on Colab.
@@ -84,9 +77,9 @@ class CommandError(ColabError):
 class SubstituteError(ColabError):
     """Colab gave another machine than it was asked for."""
 
-    def __init__(self, *, request: str, got: str) -> None:
+    def __init__(self, *, request: str, hardware: str) -> None:
         super().__init__(
-            f"The request was for {printable(request)}, but Colab assigned {quote_text(got)}. Nothing was "
+            f"The request was for {printable(request)}, but Colab assigned {quote_text(hardware)}. Nothing was "
             "trained. Try again "
             "later, or request another machine: the offer depends on your plan and on demand."
         )
@@ -770,7 +763,7 @@ def _rent(command_line: CommandLine, machine: ColabMachine, file: ReceiptFile, t
         (active_session for active_session in command_line.sessions() if active_session.name == session), None
     )
     if rented_session is not None and rented_session.hardware.upper() != machine.name.upper():
-        raise SubstituteError(request=machine.name, got=rented_session.hardware)
+        raise SubstituteError(request=machine.name, hardware=rented_session.hardware)
 
 
 def _prepare_machine(rental: Rental, machine: ColabMachine, file: ReceiptFile) -> None:
@@ -789,8 +782,8 @@ def check_device(facts: JsonObject, machine: ColabMachine) -> None:
         SubstituteError: It is not.
     """
     if not machine.is_device(facts.text("platform"), facts.text("device_kind")):
-        got = accelerator_in_words(facts) or facts.text("problem") or "something unknown"
-        raise SubstituteError(request=machine.name, got=f"{got} ({facts.text('platform') or 'no platform'})")
+        hardware = accelerator_in_words(facts) or facts.text("problem") or "something unknown"
+        raise SubstituteError(request=machine.name, hardware=f"{hardware} ({facts.text('platform') or 'no platform'})")
 
 
 # Folders to the machine at Colab and back: an archive in pieces, as the command line holds a whole file in memory.
@@ -933,122 +926,3 @@ def check_sendable(folder: Path) -> None:
                         f"files of {printable(str(folder))} are sent to Colab. Remove it, or replace it with the file "
                         "itself."
                     )
-
-
-# The options of a training on Colab, and what they amount to, checked as far as it can be here.
-
-
-INPUT, WORKING = "/content/input", "/content/working"
-MOST_SENT = 256 * 2**20  # bytes of a competition; more is downloaded there, from Kaggle
-
-
-@dataclass(frozen=True)
-class KaggleLogin:
-    """What signs the machine in at Kaggle, if it has to download data: a file, and the variable that names it.
-
-    The variable has a path, so that the secret is on no command line, in no notebook and in no traceback; the file goes
-    with the machine.
-    """
-
-    file: str
-    text: str = field(repr=False)
-    variable: str
-    value: str
-    secrets: tuple[str, ...] = field(default=(), repr=False)
-
-
-@dataclass(frozen=True)
-class ColabOptions:
-    """The options of `tandem colab run`.
-
-    Attributes:
-        workspace: Where the pair is.
-        pair: Its name.
-        machine: What to ask for; by default the least machine of the pair's accelerator.
-        high_memory: Whether to ask for much memory.
-        hours: How long the notebook may run; by default as long as Colab allows.
-        assignments: Texts such as `EPOCHS=3`.
-        smoke: Whether the notebook runs in its smoke mode.
-        resume: Whether it goes on from the checkpoints of the last training here.
-    """
-
-    workspace: Workspace
-    pair: str
-    machine: ColabMachine | None = None
-    high_memory: bool = False
-    hours: float | None = None
-    assignments: tuple[str, ...] = ()
-    smoke: bool = False
-    resume: bool = False
-
-
-@dataclass(frozen=True)
-class PlannedTraining:
-    """A training that can be started: everything that can be checked here is."""
-
-    options: ColabOptions
-    folder: PairFolder
-    spec: PairSpec
-    machine: ColabMachine
-    values: dict[str, Value]
-    hours: float
-
-    @classmethod
-    def of(cls, options: ColabOptions) -> "PlannedTraining":
-        """Reads the pair, and makes sure that it can be trained on Colab.
-
-        Raises:
-            ColabError: It is rendered for Kaggle.
-            PairError: It cannot be read, or takes no such parameter.
-        """
-        folder = existing_pair(options.workspace, options.pair)
-        spec = read_pair_spec(folder)
-        if spec.platform is not Service.COLAB:
-            name = f" --name {printable(options.pair)}" if options.pair != spec.competition.slug else ""
-            raise ColabError(
-                f"The training notebook of {printable(options.pair)} is for Kaggle, not for Colab: "
-                f"`tandem generate --competition {spec.competition.slug}{name} --platform colab` renders it for Colab."
-            )
-        check_shared_cells(folder)
-        defaults = read_notebook_parameters(folder.notebook(Role.TRAIN)).defaults
-        user_values = dict(read_assignment(text, defaults) for text in options.assignments)
-        machine = options.machine or usual_machine(spec.accelerator)
-        hours = options.hours or spec.session_hours
-        # The results are fetched from outside, and the machine is given back behind that.
-        run_values: dict[str, Value] = {"RESULTS": "", "RELEASE_RUNTIME": False, "SESSION_HOURS": hours}
-        run_values |= {"ACCELERATOR": str(machine.kind), "INPUT_ROOT": INPUT, "WORKING_ROOT": WORKING}
-        if options.smoke:
-            run_values["DEBUG"] = True
-        return cls(options, folder, spec, machine, {**run_values, **user_values}, hours)
-
-    @property
-    def data(self) -> Path:
-        """The competition's files here."""
-        return self.options.workspace.competition_data(self.spec.competition.slug)
-
-    @property
-    def output(self) -> OutputFolder:
-        """Where the results go: the same place as those of a run on this machine."""
-        folder = self.options.workspace.output(self.options.pair)
-        is_smoke = self.values.get("DEBUG") is True
-        return OutputFolder(
-            (folder / "smoke" if is_smoke else folder).absolute(), self.options.workspace.root.absolute()
-        )
-
-    def check_data(self) -> None:
-        """Makes sure that the competition's files are in this workspace, and no link of somebody's leads to others.
-
-        Raises:
-            LinkedInputError: Their folder is reached by a link that `tandem generate --data` did not make here.
-            ColabError: There is something in it that is not sent.
-        """
-        if self.data.is_dir():
-            if not is_reached_as_the_user_chose(self.data, self.options.workspace):
-                raise LinkedInputError(path=self.data, is_competition=False)
-            if self.sends_data:
-                check_sendable(self.data)
-
-    @property
-    def sends_data(self) -> bool:
-        """True if the competition's files are sent from here."""
-        return self.data.is_dir() and folder_size(self.data, limit=MOST_SENT) <= MOST_SENT

@@ -3,21 +3,17 @@
 import re
 import signal
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from generator.colab.options import INPUT, MOST_SENT, WORKING, KaggleLogin, PlannedTraining
 from generator.colab.rental import (
     FOLDER,
-    INPUT,
-    MOST_SENT,
-    WORKING,
     ColabError,
     ColabReceipt,
     CommandLine,
-    KaggleLogin,
     NoReceiptError,
-    PlannedTraining,
     ReceiptFile,
     Rental,
     RentalStage,
@@ -33,81 +29,14 @@ from generator.colab.rental import (
     rent_machine,
     send_folder,
 )
-from generator.competition import builtin
-from generator.competition.facts import Value
+from generator.colab.sent_notebook import CellFailure, first_failure, notebook_to_send, without_secrets
 from generator.errors import TandemError
-from generator.files import read_bytes, read_json, read_text
-from generator.pair.data import ensure_data
+from generator.files import read_bytes, read_json
 from generator.pair.folder import handled_signals
 from generator.pair.handover import FILE_NAME, HandOver, read_handover
-from generator.pair.notebook import NotebookReadError, with_first_cell, with_parameters
 from generator.pair.workspace import Role, Workspace
-from generator.run.execution import parse_notebook
 from generator.run.kernel import private_folder
 from generator.text import printable, quote_text
-
-# The training notebook as it is sent to Colab, and what became of it there.
-
-
-GUARD = '''
-# Google's command line goes on after a cell that failed.
-import ast
-
-from IPython import get_ipython
-from IPython.core.error import InputRejected
-
-
-class Refused(ast.NodeTransformer):
-    """Refuse every cell."""
-
-    def visit(self, node):
-        raise InputRejected("a cell before this one failed")
-
-
-def refuse_the_rest(result):
-    """Refuse every further cell once one has failed."""
-    if not result.success:
-        get_ipython().ast_transformers.append(Refused())
-
-
-get_ipython().events.register("post_run_cell", refuse_the_rest)
-'''.strip()
-
-
-@dataclass(frozen=True)
-class CellFailure:
-    """The first cell that failed, and how."""
-
-    cell: str
-    problem: str
-
-
-def notebook_to_send(notebook: Path, values: Mapping[str, Value]) -> str:
-    """The text of a notebook with these parameters, which ends with the first cell that fails."""
-    return with_first_cell(with_parameters(read_text(notebook), values), name="stop-at-failure", source=GUARD)
-
-
-def first_failure(notebook: Path) -> CellFailure | None:
-    """The first cell that failed in a notebook that came back; None if all of them were executed and none did.
-
-    Raises:
-        NotebookReadError: It is no notebook.
-    """
-    for number, cell in enumerate(parse_notebook(read_bytes(notebook), path=notebook).cells, start=1):
-        outputs = cell.get("outputs", []) if cell.cell_type == "code" else []
-        error = next((output for output in outputs if output["output_type"] == "error"), None)
-        if error is not None:
-            problem = f"{error.get('ename', 'Error')}: {error.get('evalue', '')}"
-            return CellFailure(str(cell.get("id") or f"cell {number}"), problem)
-    return None
-
-
-def without_secrets(content: bytes, secrets: Sequence[str]) -> bytes:
-    """The bytes of a notebook with secrets taken out of what its cells printed."""
-    for secret in secrets:
-        content = content.replace(secret.encode(), b"[hidden]")
-    return content
-
 
 MARKER, CHECKPOINTS = "accelerator.json", "checkpoints"
 
@@ -140,13 +69,11 @@ def train_on_colab(
         ColabError: What went wrong, in a sentence.
         KeyboardInterrupt: A signal asked for the end.
     """
-    built_in = builtin.find(planned_training.spec.competition.slug)
-    if built_in is not None:
-        ensure_data(built_in, planned_training.options.workspace)
+    planned_training.ensure_built_in()
     planned_training.check_data()
     if login is None and not planned_training.sends_data:
         raise ColabError(
-            f"The machine cannot get the files of {printable(planned_training.spec.competition.slug)}: "
+            f"The machine cannot get the files of {printable(planned_training.slug)}: "
             f"{printable(str(planned_training.data))} does not have them, or has more than "
             f"{MOST_SENT >> 20} MiB, and there is "
             "no Kaggle token to download them there. Create one at https://www.kaggle.com/settings/api, and save it "
@@ -246,7 +173,7 @@ class _Training:
 
     def _send(self, rental: Rental, earlier: Path | None) -> None:
         planned_training = self.planned_training
-        slug = planned_training.spec.competition.slug
+        slug = planned_training.slug
         if planned_training.sends_data:
             self.tell(f"sending the files of {slug}")
             send_folder(rental, planned_training.data, f"{INPUT}/competitions/{slug}")
@@ -282,7 +209,7 @@ class _Training:
             content = without_secrets(read_bytes(output_notebook), self.command_line.secrets)
             self.planned_training.options.workspace.files.write(self._executed_notebook, content)
             failure = first_failure(self._executed_notebook)
-        except (OSError, NotebookReadError) as error:
+        except OSError as error:
             return CellFailure("", f"the result cannot be read ({error})")
         return CellFailure("", reason) if failure is None and (answer.code or answer.is_late) else failure
 

@@ -1,6 +1,7 @@
 """The schema of `pair.toml` and of the families, as `templates/families` declares both."""
 
 import math
+import re
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -12,7 +13,8 @@ from statistics import median
 from typing import Any
 
 from generator.competition.facts import Medium, ServedAnswer, SubmissionKind, TargetKind, Task, Value
-from generator.errors import CompetitionError
+from generator.competition.metrics import parse_metric
+from generator.errors import CompetitionError, PairError, did_you_mean
 from generator.kit_files import SUFFIX, template_folder
 from generator.text import is_slug, printable, python_literal
 
@@ -258,10 +260,23 @@ def known_keys() -> Mapping[str, tuple[Setting, ...]]:
     return keys
 
 
-def expected_anywhere(rules: Sequence[Setting], value: object) -> str:
-    """Returns what a value has to be and is not, in whatever family; "" if it is right in one of them."""
-    expected = [rule.expected(value) for rule in rules]
-    return "" if "" in expected else expected[0]
+def requirement(section: str, key: str, value: object) -> str:
+    """Return what a value of `pair.toml` must be and is not; "" if it is right, in some family.
+
+    The defaults in the notebooks say what parameters must be; see `Setting.with_default`.
+    """
+    if section == "parameters":
+        is_value = isinstance(value, bool | int | float | str | list)
+        return "" if is_value else "a number, true or false, text, or a list"
+    expected = [rule.expected(value) for rule in ([common()["pair"][key]] if section == "pair" else known_keys()[key])]
+    if "" not in expected:
+        return expected[0]
+    if key == "metric":
+        try:
+            parse_metric(str(value))
+        except CompetitionError as error:
+            return f"a metric that can be computed. {error}".rstrip(".")
+    return ""
 
 
 def option_of(key: str) -> str:
@@ -434,9 +449,113 @@ def _read(path: Path) -> dict[str, Any]:
         raise SchemaError(path=path, problem=str(error)) from error
 
 
+# The frameworks, and what there are templates for.
+
+
+@dataclass(frozen=True)
+class Framework:
+    """A framework that notebooks can be written in.
+
+    Attributes:
+        name: Its folder's name, such as "keras".
+        title: What people call it.
+        description: One sentence for those who choose.
+        extends: The framework that its templates, and what is not said here, are taken from; "" for none.
+        streams_with: The framework whose pipelines read its files; itself where nothing is said.
+        models: Of Kaggle Models, those for what it reads pretrained models of texts from, such as "keras".
+        tpu: The platforms whose TPU it can use.
+        backbones: The names of those for photographs; none where they are too many to know.
+        untested: What the names of those begin with that no test and no measurement of this kit has run.
+        encoders: The same for what is no photograph.
+        weights: The library that downloads pretrained weights of backbones; "" where none does.
+        several_hosts: Whether its training notebooks can run on several hosts at once.
+        aliases: What else people call it.
+    """
+
+    name: str
+    title: str
+    description: str
+    extends: str = ""
+    streams_with: str = ""
+    models: tuple[str, ...] = ()
+    tpu: Sequence[str] = ("kaggle", "colab")
+    backbones: Sequence[str] = ()
+    untested: Sequence[str] = ()
+    encoders: Sequence[str] = ()
+    weights: str = ""
+    several_hosts: bool = False
+    aliases: Sequence[str] = ()
+
+
+def frameworks() -> dict[str, Framework]:
+    """All frameworks that the templates offer, by name.
+
+    Raises:
+        SchemaError: A description is broken.
+    """
+    declarations = {
+        path.parent.name: read_declaration(path) for path in template_folder().glob("frameworks/*/framework.toml")
+    }
+    parent_values = {name: declarations[parent] for name, parent in extended_names().items() if name in declarations}
+    return {
+        name: Framework(name, **({"streams_with": name} | parent_values.get(name, {}) | own_values))
+        for name, own_values in sorted(declarations.items())
+    }
+
+
+def check_offered(*, family: str, framework: str, requirements: Mapping[str, str], source: str) -> None:
+    """Makes sure that there are templates for a family in a framework, and for what the task wants of it.
+
+    Args:
+        family: A family's name.
+        framework: A framework's name.
+        requirements: The task's `target_kind` and `submission`, as far as they are known.
+        source: Where the names come from, for messages: a file, or an option of the command line.
+
+    Raises:
+        PairError: There is no such family, or no such framework at all; or the family does not come in this framework,
+            or has nothing for this kind of target; or nothing is there for the submission.
+    """
+    all_families = families()
+    names = {"family": (family, list(all_families)), "framework": (framework, list(frameworks()))}
+    for kind, (name, options) in names.items():
+        if name not in options:
+            raise PairError(
+                f'{printable(source)}: there is no {kind} "{printable(name)}"; the kit has: '
+                f"{', '.join(options) or 'none'}.{did_you_mean(name, options)}"
+            )
+    of_family = all_families[family].frameworks
+    if framework not in of_family:
+        raise PairError(
+            f'{printable(source)}: the family "{family}" has no templates for the framework "{framework}"; it has: '
+            f"{', '.join(of_family)}."
+        )
+    kinds = {
+        "target_kind": list(map(str, all_families[family].targets)),
+        "submission": sorted(
+            path.name.removesuffix(SUFFIX) for path in template_folder().glob(f"submissions/*{SUFFIX}")
+        ),
+    }
+    for kind, valid_names in kinds.items():
+        if valid_names and requirements.get(kind, valid_names[0]) not in valid_names:
+            raise PairError(
+                f'{printable(source)}: the family "{printable(family)}" has no templates for the {kind} '
+                f'"{printable(requirements[kind])}"; there are some for: {", ".join(valid_names)}. '
+                f"Another family or {kind} may "
+                "fit: `tandem generate --list` shows them."
+            )
+
+
+def converters_of(framework: str) -> list[str]:
+    """Return the frameworks that load weights of another: a template `frameworks/FRAMEWORK/OTHER.py.j2` converts."""
+    paths = template_folder().glob(f"frameworks/{framework}/*{SUFFIX}")
+    return [path.name.removesuffix(SUFFIX) for path in paths]
+
+
 # Pretrained models by short names, as `templates/families/<family>/presets.toml` declares them.
 
 
+_HANDLE = re.compile(r"[a-z0-9-]+/[A-Za-z0-9_.-]+/[A-Za-z]+/[A-Za-z0-9_.-]+/[1-9]\d*")
 _SMALLEST_BATCH, _FEWEST_EPOCHS = 8, 3
 _EPOCHS_FROM_SCRATCH = 3  # for one of a model that has read before
 
@@ -488,6 +607,16 @@ def presets_of(family: str) -> Mapping[str, Preset]:
         return {name: Preset(**values) for name, values in declarations.items()}
     except (OSError, ValueError, TypeError) as error:
         raise SchemaError(path=path, problem=str(error)) from error
+
+
+def is_handle(name: str) -> bool:
+    """True if a name is one of Kaggle Models: owner/model/framework/variation/version."""
+    return _HANDLE.fullmatch(name) is not None
+
+
+def is_model_handle(name: str) -> bool:
+    """True if a name is that of a model to attach: a handle, or the short name of a suggested one of some family."""
+    return is_handle(name) or any(name in presets_of(family) for family in families())
 
 
 def preset_for(family: str, *, language: str, kinds: Sequence[str]) -> str:

@@ -265,6 +265,11 @@ def read_shape(sample: Path, *, columns: SampleColumns = _ID_FIRST, tolerance: T
     )
 
 
+def is_known_format(name: str) -> bool:
+    """True if a file of this name is in a format that can be read as a table."""
+    return table_format(name).format is not None
+
+
 def is_typed(path: Path) -> bool:
     """True if a file's format knows numbers from text: 1.10 and 1.1 are the same in it."""
     return table_format(path.name).format in _TYPED

@@ -6,7 +6,8 @@
     transport          HTTP with limits, retries, and an error for each error response
     sdk, api_types     the typed messages of Kaggle's SDK, and ours
     errors             errors, and checks of names, addresses and texts
-    competition_data   a competition's files, surveyed remotely or downloaded
+    competition_data   a competition's files, read remotely or downloaded
+    facts              a competition's pages, and a survey of its files
     chain/, receipt    push, wait, verify, submit; and the record of these steps
 
 Only `generator.cli` imports it.

@@ -1,4 +1,4 @@
-"""The data of a competition at Kaggle: surveyed where they are, and downloaded."""
+"""The data of a competition at Kaggle: listed, read piece by piece where they are, and downloaded."""
 
 import fcntl
 import gzip
@@ -16,9 +16,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, BinaryIO, cast
 
-from generator.competition.facts import Competition, CompetitionDescription
-from generator.competition.survey import survey_files
-from generator.competition.survey.facts import Survey
 from generator.competition.survey.sources import Directory, SurveyLimits
 from generator.competition.tables.formats import require_no_lzma, tar_members
 from generator.competition.tables.readers import SampleBounds, evenly_drawn
@@ -58,6 +55,16 @@ class RemoteListing:
         self.sizes |= {f"{path}/{name}" if path else name: size for name, size in visible_sizes.items()}
         is_complete = total <= len(sizes)
         self.directories.append(Directory(path, tuple(sorted(visible_sizes)), 0 if is_complete else total))
+
+
+def measure_data(kaggle: Kaggle, slug: str) -> tuple[int, int]:
+    """How many files a competition has, and how many bytes.
+
+    Raises:
+        KaggleError: It cannot be listed.
+    """
+    files = kaggle.competitions.list_files(slug)
+    return len(files), total_size(files)
 
 
 def list_competition(kaggle: Kaggle, slug: str) -> RemoteListing:
@@ -300,61 +307,6 @@ def _unwrap(ranges: _Ranges) -> bytes:
         except zlib.error as error:
             raise OSError("cannot be unpacked: the archive is damaged") from error
     return bytes(content)
-
-
-# A competition's facts from Kaggle's API: what its hosts say of it, and a survey of files that stay where they are.
-
-
-@dataclass(frozen=True)
-class RemoteFacts:
-    """The facts of competitions as an account can learn them; `tell` is told what is looked at."""
-
-    kaggle: Kaggle
-    tell: Callable[[str], None] = lambda _: None
-
-    @property
-    def source(self) -> str:
-        """The name of the Kaggle that is asked, for evidence and messages."""
-        return "the local Kaggle's API" if self.kaggle.is_local else "Kaggle's API"
-
-    def describe(self, slug: str) -> CompetitionDescription:
-        """The hosts' description of a competition.
-
-        Raises:
-            KaggleError: There is no such competition, or it cannot be asked.
-        """
-        facts = self.kaggle.competitions.facts(slug)
-        pages: Mapping[str, str] = {}
-        warnings = []
-        try:
-            pages = self.kaggle.competitions.pages(slug)
-        except (NotFoundError, ForbiddenError) as error:
-            warnings.append(f"The pages of the competition were not read: {error.message}")
-        return CompetitionDescription(
-            competition=Competition(
-                slug=slug, title=facts.title.strip() or slug, is_code_competition=facts.is_code_competition
-            ),
-            metric_text=facts.metric,
-            pages=pages,
-            source=self.source,
-            warnings=tuple(warnings),
-        )
-
-    def survey(self, slug: str) -> Survey:
-        """A look at a competition's files by their names and by pieces of some, within a budget.
-
-        Raises:
-            KaggleError: They may not be looked at, such as before the rules are accepted, or there are none.
-        """
-        listing = list_competition(self.kaggle, slug)
-        if not listing.sizes:
-            raise KaggleError(
-                f"{self.source} lists no files of {printable(slug)}: join the competition and accept its rules at "
-                f"https://www.kaggle.com/competitions/{printable(slug)}/rules, or name a folder with its files: "
-                "tandem generate --data DIR."
-            )
-        files = RemoteFiles(self.kaggle, slug, listing.sizes, tell=self.tell)
-        return survey_files(files, sorted(listing.directories, key=lambda directory: directory.path), listing.notes)
 
 
 # Unpacking a competition's archive: only what Kaggle lists, no byte more than it lists, nothing out of the folder.

@@ -10,12 +10,12 @@ from generator.accelerators import catalog
 from generator.errors import PairError
 from generator.files import read_text
 from generator.kaggle.chain.errors import JournalError
-from generator.kaggle.chain.journal import ChainState, Journal, Outcome, Push, QuotaSeen, state_in
-from generator.kaggle.chain.steps import describe_accelerator
+from generator.kaggle.chain.journal import ChainState, Journal, Journals, Outcome, Push, QuotaSeen, state_in
+from generator.kaggle.chain.training import describe_accelerator
 from generator.kit_files import PageTemplates
 from generator.pair.handover import PromisedFile, promised_files
-from generator.pair.workspace import Role
-from generator.text import JsonObject, markdown, markdown_code, printable, storable
+from generator.pair.workspace import Role, Workspace
+from generator.text import JsonObject, is_slug, markdown, markdown_code, printable, storable
 
 _COPIED = ("pair", "target", "account", "competition", "title", "commit", "kit", "handoff")
 
@@ -72,6 +72,11 @@ class ChainReceipt:
     by_hand_button: str
 
     @property
+    def is_ready(self) -> bool:
+        """True if the chain has a submission that was not submitted."""
+        return self.outcome is Outcome.READY
+
+    @property
     def minutes(self) -> float | None:
         """From the first line of the journal to the last."""
         # The clock may have been set back meanwhile.
@@ -118,6 +123,23 @@ def as_markdown(receipt: ChainReceipt, pair_receipts: Sequence[ChainReceipt]) ->
 def score(value: float | None) -> str:
     """A score with as many digits as a leaderboard of Kaggle shows, or nothing."""
     return "" if value is None else f"{value:.5f}"
+
+
+def chain_receipt_path(workspace: Workspace, pair: str) -> Path:
+    """The place of a pair's receipt."""
+    return workspace.output(pair) / "receipt.html"
+
+
+def write_receipt(workspace: Workspace, pair: str) -> Path | None:
+    """Writes the newest chain's receipt to `output/PAIR/receipt.html`; None if there is no chain."""
+    if not is_slug(pair):
+        return None
+    history = receipts(Journals(workspace.pair(pair)).list_all())
+    if not history:
+        return None
+    path = chain_receipt_path(workspace, pair)
+    workspace.files.write(path, as_html(history[0], history).encode("utf-8"))
+    return path
 
 
 def _receipt_or_damage(journal: Journal) -> ChainReceipt:
@@ -228,29 +250,27 @@ _TEMPLATES = PageTemplates(
 # A GitHub Actions workflow that pushes a pair, from the text beside this module; secrets by name only.
 
 
-def check_unedited(path: Path, pair: str) -> None:
-    """Makes sure that nothing is lost if the workflow is written anew.
+def write_workflow(workspace: Workspace, pair: str, *, submit: bool) -> Path:
+    """Writes the workflow of a pair into the repository that the workspace is.
 
     Args:
-        path: Where it belongs.
+        workspace: The workspace.
         pair: The pair's name, a slug.
+        submit: Whether it also submits.
 
     Raises:
         PairError: One is there that was edited.
     """
-    ours = [github_workflow(pair, submit=is_submitting) for is_submitting in (False, True)]
+    path = workspace.root / ".github" / "workflows" / f"tandem-{pair}.yml"
+    ours = [_github_workflow(pair, submit=is_submitting) for is_submitting in (False, True)]
     if path.exists() and read_text(path) not in ours:
         raise PairError(
             f"{printable(str(path))} has edits, so it was not overwritten. To write it again, move it to another place."
         )
+    workspace.files.write(path, _github_workflow(pair, submit=submit).encode("utf-8"))
+    return path
 
 
-def github_workflow(pair: str, *, submit: bool) -> str:
-    """The text of the workflow.
-
-    Args:
-        pair: The pair's name, a slug.
-        submit: Whether it also submits.
-    """
+def _github_workflow(pair: str, *, submit: bool) -> str:
     text = Path(__file__).with_name("github_workflow.yml").read_text(encoding="utf-8")
     return text.replace("[[pair]]", pair).replace("[[submit]]", " --submit" if submit else "")

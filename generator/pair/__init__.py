@@ -1,13 +1,16 @@
-"""Pairs of notebooks: their choices, their rendering, and their folder.
+"""Pairs of notebooks: their settings, their rendering, and their folder.
 
 Input: a competition and the user's options. Output: two notebooks with their metadata, and a `pair.toml`.
 
-    generation   all steps: facts, proposal, choices, files; and the reference pairs of a workspace
-    choices      the origin of each choice, their precedence, and the file `pair.toml`
+    generation   all steps: facts, proposal, settings, files
+    proposal     the facts of a competition, and the task that the kit infers from them
+    settings     values and their origin, their precedence, and the file `pair.toml`
+    overrides    the settings that `--set` and `-P` change
     spec         all values that templates can use
     rendering    renders a specification to the files of both kernels
     cells        joins parts into cells; shared cells, the user's own cells
     notebook     cells, parameters, the percent format
+    reference_pairs  renders all pairs of a workspace again
     folder       keeps edits, and writes all files or none
     data         puts the competition's files where the notebooks read them
     handover     the record that training writes for inference

@@ -52,6 +52,20 @@ def ensure_data(built_in: BuiltIn, workspace: Workspace) -> Path:
     return folder
 
 
+def is_built_in(slug: str) -> bool:
+    """True if a competition is built in, so that its files are written and not downloaded."""
+    return builtin.find(slug) is not None
+
+
+def ensure_built_in(slug: str, workspace: Workspace, *, tell: Callable[[str], None] = lambda _: None) -> None:
+    """Write the files of a competition into the workspace if it is a built-in one, and they are not there."""
+    built_in = builtin.find(slug)
+    if built_in is not None:
+        if not has_data(built_in, workspace):
+            tell(f"Writing the data of {slug} …")
+        ensure_data(built_in, workspace)
+
+
 def has_data(built_in: BuiltIn, workspace: Workspace) -> bool:
     """True if something stands where the data of this competition belongs."""
     folder = workspace.competition_data(built_in.competition.slug)

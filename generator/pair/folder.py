@@ -16,6 +16,7 @@ from types import FrameType
 from typing import Any
 
 from generator.competition.facts import Competition, CompetitionDescription
+from generator.competition.schema import frameworks
 from generator.errors import PairError, did_you_mean
 from generator.files import (
     FileReadError,
@@ -27,9 +28,9 @@ from generator.files import (
     resolve_inside,
 )
 from generator.pair.cells import has_code_of, possible_file, read_own_cells
-from generator.pair.choices import Choices, parse_choices
 from generator.pair.notebook import NotebookReadError, WrittenCell, written_cells
-from generator.pair.spec import frameworks
+from generator.pair.settings import Settings, parse_settings, settings_toml
+from generator.pair.spec import PairSpec, spec_of
 from generator.pair.workspace import PairFolder, Role, Workspace
 from generator.text import is_slug, printable
 
@@ -103,7 +104,7 @@ _MARKER = "complete"
 def pair_files() -> list[Path]:
     """The files of a pair, by their paths inside of its folder."""
     relative = PairFolder(Path())
-    return [relative.choices, *(make(role) for role in Role for make in (relative.notebook, relative.metadata))]
+    return [relative.settings_path, *(make(role) for role in Role for make in (relative.notebook, relative.metadata))]
 
 
 def base_of(path: Path) -> Path:
@@ -357,7 +358,7 @@ def existing_pair(workspace: Workspace, name: str) -> PairFolder:
         PairError: The name is not one, or there is no such pair; the message lists those that there are.
     """
     folder = pair_folder(workspace, name)
-    if not folder.choices.is_file():
+    if not folder.settings_path.is_file():
         pair_names = [pair.name for pair in workspace.pairs()]
         competition, _, framework = name.rpartition("-")
         options = f"{competition} --framework {framework}" if framework in frameworks() else name
@@ -369,20 +370,41 @@ def existing_pair(workspace: Workspace, name: str) -> PairFolder:
     return folder
 
 
-def read_choices(folder: PairFolder) -> Choices:
-    """Reads `pair.toml`; without one there are no choices yet.
+def read_settings(folder: PairFolder) -> Settings:
+    """Reads `pair.toml`; without one there are no settings yet.
 
     A value that differs from the kit's own copy of the file counts as set by hand.
 
     Raises:
-        ChoicesError: The file cannot be used as it stands.
+        SettingError: The file cannot be used as it stands.
         FileReadError: It cannot be read.
     """
-    if not folder.choices.exists():
-        return Choices()
-    base = _content(folder.path / base_of(Path(folder.choices.name)))
+    if not folder.settings_path.exists():
+        return Settings()
+    base = _content(folder.path / base_of(Path(folder.settings_path.name)))
     as_written = base.decode("utf-8", "replace") if base is not None else None
-    return parse_choices(read_text(folder.choices), path=folder.choices, as_written=as_written)
+    return parse_settings(read_text(folder.settings_path), path=folder.settings_path, as_written=as_written)
+
+
+def complete_settings(folder: PairFolder) -> Settings:
+    """Return the settings of an existing pair, with what its `pair.toml` leaves open; see `Settings.complete`."""
+    return read_settings(folder).complete(path=folder.settings_path)
+
+
+def read_pair_spec(folder: PairFolder) -> PairSpec:
+    """Return the specification of an existing pair: its id, kernels, competition and task.
+
+    Raises:
+        SettingError: Its `pair.toml` cannot be used.
+        CompetitionError: It leaves something open, and the competition is not a built-in one.
+    """
+    return spec_of(complete_settings(folder))
+
+
+def settings_content(folder: PairFolder, settings: Settings, *, may_leave_open: bool) -> bytes:
+    """Return the content of a pair's `pair.toml` with these settings, see `settings_toml`."""
+    existing = read_text(folder.settings_path) if folder.settings_path.exists() else None
+    return settings_toml(settings, existing=existing, may_leave_open=may_leave_open).encode("utf-8")
 
 
 def plan_write(
@@ -432,7 +454,7 @@ def find_lost_edits(
     lost_edits: dict[Path, Edits] = {}
     for path, content in files.items():
         existing = _content(folder.path / path)
-        if existing is None or path == Path(folder.choices.name) or _is_current(folder, path, content):
+        if existing is None or path == Path(folder.settings_path.name) or _is_current(folder, path, content):
             continue
         base = _content(folder.path / base_of(path))
         changes = edits(path, existing, since=without_base().get(path, content) if base is None else base)
@@ -496,7 +518,7 @@ def write_pair(folder: PairFolder, files: Mapping[Path, bytes], stale: Collectio
 def _is_current(folder: PairFolder, path: Path, content: bytes) -> bool:
     """True if a file says what was rendered; the kit's copy of `pair.toml` is compared to the letter."""
     existing = _content(folder.path / path)
-    if existing is None or path == Path(folder.choices.name):
+    if existing is None or path == Path(folder.settings_path.name):
         return existing == content
     return not edits(path, existing, since=content)
 

@@ -4,7 +4,7 @@ import json
 import os
 import re
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache
@@ -14,9 +14,8 @@ from types import SimpleNamespace
 import jinja2
 from jinja2.bccache import Bucket
 
-from generator.accelerators import AcceleratorKind, catalog
 from generator.competition.facts import Value
-from generator.competition.schema import extended_names
+from generator.competition.schema import all_parameters, extended_names, frameworks
 from generator.errors import PairError
 from generator.kit_files import places, sections, template_folder
 from generator.pair.cells import (
@@ -29,22 +28,28 @@ from generator.pair.cells import (
     with_own_cells,
     with_runtime,
 )
-from generator.pair.choices import Choices
 from generator.pair.notebook import (
     FOLDED_TAG,
     Cell,
     PercentError,
     UnknownParameterError,
     check_syntax,
+    is_fixed,
     notebook_text,
     override,
     parameters_cell,
     parse_percent_cells,
+    read_comments,
     read_parameters,
 )
-from generator.pair.spec import PairSpec, check_backbone, check_spec, frameworks, spec_of
+from generator.pair.settings import Origin, Settings, SettingValue
+from generator.pair.spec import PairSpec, check_backbone, check_spec, spec_of
 from generator.pair.workspace import PairFolder, Role
 from generator.text import markdown, markdown_code, printable, python_literal
+
+PairCells = dict[Role, list[Cell]]
+"""The cells of both notebooks of a pair."""
+
 
 # `kernel-metadata.json`: what Kaggle is told of a kernel, with every field explicit.
 #
@@ -65,7 +70,7 @@ def metadata_text(spec: PairSpec, role: Role, *, code_file: str | None = None) -
     """
     is_training = role is Role.TRAIN
     kernel = spec.kernel(role)
-    accelerator = spec.training_accelerator if is_training else catalog().inference
+    accelerator = spec.accelerator_of(role)
     # Training and inference both read an output of the training kernel, if it runs on Kaggle.
     reads_training = not spec.handover_dataset and (spec.continues or not is_training)
     fields = {
@@ -75,8 +80,8 @@ def metadata_text(spec: PairSpec, role: Role, *, code_file: str | None = None) -
         "language": "python",
         "kernel_type": "notebook",
         "is_private": True,
-        "enable_gpu": accelerator.kind is AcceleratorKind.GPU,
-        "enable_tpu": accelerator.kind is AcceleratorKind.TPU,
+        "enable_gpu": accelerator.kind == "gpu",
+        "enable_tpu": accelerator.kind == "tpu",
         # Training fetches ImageNet weights. Code competitions refuse a submission from a kernel with internet, so that
         # it stays off even where the pages would allow it, unless the user says otherwise.
         "enable_internet": is_training or bool(spec.competition.internet),
@@ -235,38 +240,40 @@ def compiled_templates() -> CompiledTemplates | None:
     return CompiledTemplates(str(folder)) if is_mine else None
 
 
-# The two kernels of a pair as files: what its choices render to.
+# The two kernels of a pair as files: what its settings render to.
 
 
 _RELATIVE = PairFolder(Path())
 _NAME = re.compile("`([A-Z][A-Z_]*)`")
+_MODEL_CELL = "model"
+_END_OF_CLAUSE = re.compile(r"[.:;](?=\s|$)| \(")
 
 
-def render_kernels(choices: Choices, *, user_files: Mapping[Path, str] | None = None) -> dict[Path, bytes]:
+def render_kernels(settings: Settings, *, user_files: Mapping[Path, str] | None = None) -> dict[Path, bytes]:
     """Renders both notebooks of a pair with their metadata.
 
     Args:
-        choices: A complete set of choices.
+        settings: A complete set of settings.
         user_files: What stands in the place of cells, by the user's file that has it; see `read_own_cells`.
 
     Returns:
-        The content of each file by its path inside of the pair's folder; the same choices always give the same bytes.
+        The content of each file by its path inside of the pair's folder; the same settings always give the same bytes.
 
     Raises:
         PairError: A template cannot be rendered, or a parameter that the user sets does not exist or fit, or a file of
             the user's has no cell whose place it can take.
     """
-    return kernel_files(choices, rendered_cells(choices, user_files=user_files))
+    return kernel_files(settings, rendered_cells(settings, user_files=user_files))
 
 
-def rendered_cells(choices: Choices, *, user_files: Mapping[Path, str] | None = None) -> dict[Role, list[Cell]]:
+def rendered_cells(settings: Settings, *, user_files: Mapping[Path, str] | None = None) -> PairCells:
     """Render the cells of both notebooks as they are where the user sets no parameter.
 
     Raises:
         PairError: As for `rendered_parts`.
     """
     notebooks = {
-        role: join_parts(with_runtime(parts)) for role, parts in rendered_parts(choices, user_files=user_files).items()
+        role: join_parts(with_runtime(parts)) for role, parts in rendered_parts(settings, user_files=user_files).items()
     }
     return notebooks | {Role.INFER: [_folded_copy(cell) for cell in notebooks[Role.INFER]]}
 
@@ -277,7 +284,7 @@ def _folded_copy(cell: Cell) -> Cell:
     return replace(cell, tags=(*cell.tags, FOLDED_TAG)) if is_copy else cell
 
 
-def rendered_parts(choices: Choices, *, user_files: Mapping[Path, str] | None = None) -> dict[Role, list[Cell]]:
+def rendered_parts(settings: Settings, *, user_files: Mapping[Path, str] | None = None) -> PairCells:
     """Render the parts that the cells of both notebooks are joined of.
 
     Raises:
@@ -285,7 +292,7 @@ def rendered_parts(choices: Choices, *, user_files: Mapping[Path, str] | None = 
         OwnCellError: A file of the user's cannot take the place of a cell.
         PercentError: A template renders to no sequence of named cells; with its line if that is known.
     """
-    spec, user_files = spec_of(choices), user_files or {}
+    spec, user_files = spec_of(settings), user_files or {}
     check_spec(spec)
     backend = spec.inference_backend
     cells = {role: _template_cells(spec, role) for role in Role}
@@ -301,14 +308,14 @@ def rendered_parts(choices: Choices, *, user_files: Mapping[Path, str] | None = 
     return {role: [_drop_false_mark(part, in_both) for part in notebook] for role, notebook in parts.items()}
 
 
-def kernel_files(choices: Choices, notebooks: Mapping[Role, list[Cell]]) -> dict[Path, bytes]:
-    """Makes the files of both kernels of the cells that the choices render to, with the parameters that the user sets.
+def kernel_files(settings: Settings, notebooks: PairCells) -> dict[Path, bytes]:
+    """Makes the files of both kernels of the cells that the settings render to, with the parameters that the user sets.
 
     Raises:
         PairError: A parameter does not exist or fit.
     """
-    spec = spec_of(choices)
-    overrides = {name: choice.value for name, choice in choices.parameters.items()}
+    spec = spec_of(settings)
+    overrides = {name: entry.value for name, entry in settings.parameters.items()}
     defaults = default_parameters(notebooks)
     for name in overrides:
         if name not in defaults:
@@ -323,11 +330,42 @@ def kernel_files(choices: Choices, notebooks: Mapping[Role, list[Cell]]) -> dict
     return files
 
 
-def default_parameters(notebooks: Mapping[Role, list[Cell]]) -> dict[str, Value]:
+def default_parameters(notebooks: PairCells) -> dict[str, Value]:
     """The parameters of both notebooks with their defaults; what both have is as in training."""
     cells = [cell for role in Role if (cell := parameters_cell(notebooks[role]))]
     train_last = [read_parameters(cell.source) for cell in reversed(cells)]
     return {name: value for parameters in train_last for name, value in parameters.items()}
+
+
+def parameters_in_use(settings: Settings, training: Iterable[Cell]) -> tuple[dict[str, SettingValue], frozenset[str]]:
+    """Return the parameters of the training notebook that the user can set, and the names of those to set first.
+
+    Args:
+        settings: The settings of the pair.
+        training: The cells of its training notebook.
+
+    Returns:
+        Each parameter in the order of the cell, with its comment as evidence; and the names of the main ones and of
+        those that the user set.
+    """
+    source = cell.source if (cell := parameters_cell(training)) else ""
+    comments, parameters = read_comments(source), {}
+    for name, default in read_parameters(source).items():
+        entry = (
+            settings.parameters.get(name) or settings.task.get(name.lower()) or SettingValue(default, Origin.DEFAULT)
+        )
+        value = entry.value if name in settings.parameters else default
+        if not is_fixed(name):
+            parameters[name] = SettingValue(value, entry.by, comments.get(name) or entry.evidence)
+    main = {name for name, setting in all_parameters().items() if setting.group == "main"}
+    return parameters, frozenset(parameters) & (main | set(settings.parameters))
+
+
+def model_summary(training: Iterable[Cell]) -> str:
+    """Return what the notebook says its model is: the first clause below the heading; "" if it says nothing."""
+    text = next((cell.source for cell in training if cell.name == _MODEL_CELL), "")
+    lines = [line.lstrip("# ").strip() for line in text.split("\n") if not line.startswith("#")]
+    return _END_OF_CLAUSE.split(" ".join(filter(None, lines)))[0].replace("`", "")
 
 
 def _drop_false_mark(cell: Cell, in_both: set[str]) -> Cell:

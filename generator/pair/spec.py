@@ -2,9 +2,8 @@
 
 import hashlib
 import json
-import re
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import Any
 
@@ -22,141 +21,74 @@ from generator.competition.facts import (
 )
 from generator.competition.schema import (
     Preset,
-    extended_names,
+    converters_of,
     families,
+    frameworks,
+    is_handle,
     keys_of,
     preset_of,
     presets_of,
-    read_declaration,
     task_of,
     values_of,
 )
 from generator.competition.tables.formats import TableFormat, table_format
 from generator.errors import PairError, did_you_mean
-from generator.kit_files import SUFFIX, template_folder
-from generator.pair.choices import Choice, Choices
+from generator.pair.settings import PLACEHOLDER_OWNER, Settings
 from generator.pair.workspace import KernelName, Role, dataset_beside, kernel_name
 from generator.text import printable
 
-# The frameworks, families and submissions that a folder of templates offers.
+# Pretrained models of texts: which of them a framework reads, and what suits their fine-tuning.
 
 
-@dataclass(frozen=True)
-class Framework:
-    """A framework that notebooks can be written in.
-
-    Attributes:
-        name: Its folder's name, such as "keras".
-        title: What people call it.
-        description: One sentence for those who choose.
-        extends: The framework that its templates, and what is not said here, are taken from; "" for none.
-        streams_with: The framework whose pipelines read its files; itself where nothing is said.
-        models: Of Kaggle Models, those for what it reads pretrained models of texts from, such as "keras".
-        tpu: The platforms whose TPU it can use.
-        backbones: The names of those for photographs; none where they are too many to know.
-        untested: What the names of those begin with that no test and no measurement of this kit has run.
-        encoders: The same for what is no photograph.
-        weights: The library that downloads pretrained weights of backbones; "" where none does.
-        several_hosts: Whether its training notebooks can run on several hosts at once.
-        aliases: What else people call it.
-    """
-
-    name: str
-    title: str
-    description: str
-    extends: str = ""
-    streams_with: str = ""
-    models: tuple[str, ...] = ()
-    tpu: Sequence[str] = (Service.KAGGLE, Service.COLAB)
-    backbones: Sequence[str] = ()
-    untested: Sequence[str] = ()
-    encoders: Sequence[str] = ()
-    weights: str = ""
-    several_hosts: bool = False
-    aliases: Sequence[str] = ()
-
-
-def frameworks() -> dict[str, Framework]:
-    """All frameworks that the templates offer, by name.
-
-    Raises:
-        SchemaError: A description is broken.
-    """
-    declarations = {
-        path.parent.name: read_declaration(path) for path in template_folder().glob("frameworks/*/framework.toml")
-    }
-    parent_values = {name: declarations[parent] for name, parent in extended_names().items() if name in declarations}
-    return {
-        name: Framework(name, **({"streams_with": name} | parent_values.get(name, {}) | own_values))
-        for name, own_values in sorted(declarations.items())
-    }
-
-
-def check_offered(*, family: str, framework: str, requirements: Mapping[str, str], source: str) -> None:
-    """Makes sure that there are templates for a family in a framework, and for what the task wants of it.
-
-    Args:
-        family: A family's name.
-        framework: A framework's name.
-        requirements: The task's `target_kind` and `submission`, as far as they are known.
-        source: Where the names come from, for messages: a file, or an option of the command line.
-
-    Raises:
-        PairError: There is no such family, or no such framework at all; or the family does not come in this framework,
-            or has nothing for this kind of target; or nothing is there for the submission.
-    """
-    all_families = families()
-    names = {"family": (family, list(all_families)), "framework": (framework, list(frameworks()))}
-    for kind, (name, options) in names.items():
-        if name not in options:
-            raise PairError(
-                f'{printable(source)}: unknown {kind} "{printable(name)}". Valid values: '
-                f"{', '.join(options) or 'none'}.{did_you_mean(name, options)}"
-            )
-    of_family = all_families[family].frameworks
-    if framework not in of_family:
-        raise PairError(
-            f'{printable(source)}: the family "{family}" has no templates for the framework "{framework}". Valid '
-            "values: "
-            f"{', '.join(of_family)}."
-        )
-    kinds = {
-        "target_kind": list(map(str, all_families[family].targets)),
-        "submission": sorted(
-            path.name.removesuffix(SUFFIX) for path in template_folder().glob(f"submissions/*{SUFFIX}")
-        ),
-    }
-    for kind, valid_names in kinds.items():
-        if valid_names and requirements.get(kind, valid_names[0]) not in valid_names:
-            raise PairError(
-                f'{printable(source)}: the family "{printable(family)}" has no templates for the {kind} '
-                f'"{printable(requirements[kind])}"; there are some for: {", ".join(valid_names)}. '
-                f"Another family or {kind} may "
-                "fit: `tandem generate --list` shows them."
-            )
-
-
-# Pretrained models on Kaggle: what names one, and which of those of texts a framework reads.
-
-
-_HANDLE = re.compile(r"[a-z0-9-]+/[A-Za-z0-9_.-]+/[A-Za-z]+/[A-Za-z0-9_.-]+/[1-9]\d*")
-
-
-def is_handle(name: str) -> bool:
-    """True if a name is one of Kaggle Models: owner/model/framework/variation/version."""
-    return _HANDLE.fullmatch(name) is not None
-
-
-def is_model_handle(name: str) -> bool:
-    """True if a name is that of a model to attach: a handle, or the short name of a suggested one of some family."""
-    return is_handle(name) or any(name in presets_of(family) for family in families())
+def model_kinds(framework: str) -> Sequence[str]:
+    """Return what a framework reads pretrained models of texts from, such as "keras"; nothing of an unknown one."""
+    declaration = frameworks().get(framework)
+    return declaration.models if declaration else ()
 
 
 def suggested_models(family: str, framework: str) -> Mapping[str, Preset]:
     """Return the suggested models of a family that a framework reads, by short name."""
-    declaration = frameworks().get(framework)
-    kinds = declaration.models if declaration else ()
+    kinds = model_kinds(framework)
     return {name: preset for name, preset in presets_of(family).items() if preset.kind in kinds}
+
+
+def with_preset_budget(task: Task, decisions: Mapping[str, Value]) -> Task:
+    """Return the task with the batch size and the epochs that suit the pretrained model, if one is named."""
+    preset = preset_of(task.family, str(decisions.get("pretrained", "")))
+    if preset is None:
+        return task
+    values = {**task.details, **decisions}
+    batch_size, length, epochs = (int(str(values[key])) for key in ("batch_size", "sequence_length", "epochs"))
+    fitting = {"batch_size": preset.batch_size(batch_size, length), "epochs": preset.epochs(epochs)}
+    return replace(task, details={**task.details, **fitting})
+
+
+# What a competition asks for that the templates cannot do.
+
+
+def template_limits(task: Task, *, is_served: bool) -> Iterator[str]:
+    """Yield warnings of what a competition, or the name of its submission, wants that the templates cannot do."""
+    lookup = task.details.get("lookup_table")
+    if is_served and lookup:
+        yield (
+            "This competition serves its test data through an inference server (kaggle_evaluation), but the "
+            f"inference notebook only predicts the rows of {printable(str(lookup))}. Train with this "
+            "pair, and write the server's predict() by hand."
+        )
+    name, file_format = task.submission_file, table_format(task.submission_file)
+    is_binary_archive = file_format.format is TableFormat.PARQUET and file_format.compression
+    is_json = file_format.format in (TableFormat.JSON, TableFormat.JSON_LINES)
+    if file_format.format is None or is_binary_archive or (is_json and file_format.compression == ".zip"):
+        yield (
+            f"The submission must have the name {printable(name)}, but the inference notebook can only write CSV, JSON "
+            "and "
+            "Parquet. Change its last cells by hand. If the competition accepts another file, set it with --file-name."
+        )
+    elif is_json and table_format(task.sample_submission).format is not file_format.format:
+        yield (
+            f"{printable(name)} will have one JSON object per row, with the names of the sample's columns. Compare it "
+            "with the example on the evaluation page."
+        )
 
 
 # The formats of a task's tables and submission, which decide what reads and writes them.
@@ -626,6 +558,10 @@ class PairSpec(TaskProperties):
         """The platform, as people write it."""
         return self.platform.capitalize()
 
+    def accelerator_of(self, role: Role) -> Accelerator:
+        """What one of the notebooks asks its platform for."""
+        return self.training_accelerator if role is Role.TRAIN else catalog().inference
+
     @property
     def training_accelerator(self) -> Accelerator:
         """What the training notebook asks its platform for."""
@@ -639,6 +575,11 @@ class PairSpec(TaskProperties):
             for candidate in offers
             if (candidate.kind, candidate.service) == (self.accelerator, self.platform)
         )
+
+    @property
+    def has_owner(self) -> bool:
+        """True if the kernels are rendered for a user of Kaggle."""
+        return self.train.ref.partition("/")[0] != PLACEHOLDER_OWNER
 
     @property
     def handover_dataset(self) -> str:
@@ -739,9 +680,8 @@ def _check_backend(spec: PairSpec) -> None:
     That weights can be converted is said by a template `frameworks/<framework>/<backend>.py.j2`.
     """
     framework, backend = spec.framework, spec.inference_backend
-    converters = template_folder().glob(f"frameworks/{framework}/*{SUFFIX}") if backend != framework else ()
-    converter_names = {path.name.removesuffix(SUFFIX) for path in converters}
-    able = [framework, *sorted(converter_names & set(families()[spec.family].frameworks))]
+    converters = set(converters_of(framework)) if backend != framework else set()
+    able = [framework, *sorted(converters & set(families()[spec.family].frameworks))]
     if backend not in able:
         raise PairError(
             f'INFERENCE_BACKEND is "{printable(backend)}", but a model of the family {printable(spec.family)} trained '
@@ -750,13 +690,14 @@ def _check_backend(spec: PairSpec) -> None:
         )
 
 
-def spec_of(choices: Choices) -> PairSpec:
-    """Makes the specification of a pair from a complete set of choices.
+def spec_of(settings: Settings) -> PairSpec:
+    """Make the specification of a pair from its complete settings.
 
     Raises:
-        KeyError: The choices are not complete, see `generator.pair.choices.completed`.
+        KeyError: They are not complete, see `Settings.complete`.
+        PairError: There is no such accelerator, or no such platform.
     """
-    pair_values: dict[str, Any] = {key: choice.value for key, choice in choices.pair.items()}
+    pair_values: dict[str, Any] = {key: entry.value for key, entry in settings.pair.items()}
     competition = Competition(
         slug=pair_values["competition"],
         title=pair_values["title"],
@@ -764,37 +705,40 @@ def spec_of(choices: Choices) -> PairSpec:
         inference_hours=pair_values.get("inference_hours"),
         internet=pair_values.get("internet"),
     )
-    keys = keys_of(pair_values["family"])
+    keys = keys_of(settings.family)
     values: dict[str, Any] = {
-        key: choices.task[key].value if key in choices.task or rule.default is None else rule.default
+        key: settings.task[key].value if key in settings.task or rule.default is None else rule.default
         for key, rule in keys.items()
     }
-    evidence = {key: choice.evidence for key, choice in choices.task.items() if choice.evidence}
-    evidence["family"] = choices.pair["family"].evidence
-    shared_values = {key: values[key] for key, rule in keys.items() if not rule.scope}
+    evidence = {key: entry.evidence for key, entry in settings.task.items() if entry.evidence}
+    evidence["family"] = settings.pair["family"].evidence
+    identity = {
+        **{key: pair_values[key] for key in ("competition", "family", "framework")},
+        **{key: values[key] for key, rule in keys.items() if not rule.scope},
+    }
+    digest = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:8]
     return PairSpec(
-        pair_id=_pair_id(pair_values, shared_values),
-        framework=pair_values["framework"],
+        pair_id=f"{pair_values['competition']}-{settings.framework}-{digest}",
+        framework=settings.framework,
         train=kernel_name(pair_values, Role.TRAIN),
         infer=kernel_name(pair_values, Role.INFER),
         competition=competition,
-        task=task_of(pair_values["family"], values, evidence),
-        accelerator=_accelerator(choices),
+        task=task_of(settings.family, values, evidence),
+        accelerator=_accelerator(settings),
         platform=_platform(str(pair_values.get("platform", Service.KAGGLE))),
         continues=pair_values.get("continues") is True,
     )
 
 
-def _accelerator(choices: Choices) -> AcceleratorKind:
-    choice = choices.parameters.get("ACCELERATOR")
-    if choice is None:
+def _accelerator(settings: Settings) -> AcceleratorKind:
+    if "ACCELERATOR" not in settings.parameters:
         return catalog().training.kind
-    try:
-        return AcceleratorKind(str(choice.value))
-    except ValueError:
-        value, kind_names = str(choice.value), ", ".join(f'"{kind}"' for kind in AcceleratorKind)
+    value = str(settings.parameters["ACCELERATOR"].value)
+    if value not in list(AcceleratorKind):
+        names = ", ".join(f'"{kind}"' for kind in AcceleratorKind)
         nearest = did_you_mean(value, AcceleratorKind)
-        raise PairError(f'ACCELERATOR is "{printable(value)}", but it must be one of {kind_names}.{nearest}') from None
+        raise PairError(f'ACCELERATOR is "{printable(value)}", and notebooks know {names}.{nearest}')
+    return AcceleratorKind(value)
 
 
 def _platform(name: str) -> Service:
@@ -805,63 +749,57 @@ def _platform(name: str) -> Service:
     return Service(name)
 
 
-def _pair_id(pair_values: dict[str, Any], task: dict[str, Any]) -> str:
-    identity = {
-        "competition": pair_values["competition"],
-        "family": pair_values["family"],
-        "framework": pair_values["framework"],
-        **task,
-    }
-    digest = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:8]
-    return f"{pair_values['competition']}-{pair_values['framework']}-{digest}"
-
-
 # The names of backbones that a framework has, as far as they are known without it.
 
 
-KNOB = "BACKBONE"
+_BACKBONE = "BACKBONE"
 
 
-def check_backbone(spec: PairSpec, knobs: Mapping[str, Value], defaults: Mapping[str, Value]) -> None:
+def check_backbone(spec: PairSpec, parameters: Mapping[str, Value], defaults: Mapping[str, Value]) -> None:
     """Makes sure that the framework can have the backbone that the user names, if any.
 
     Args:
         spec: The pair.
-        knobs: Those that the user turns.
+        parameters: Those that the user sets.
         defaults: All that there are.
 
     Raises:
         PairError: It cannot.
     """
-    if KNOB not in knobs or KNOB not in defaults:
+    if _BACKBONE not in parameters or _BACKBONE not in defaults:
         return
-    name, of_photographs, of_others = str(knobs[KNOB]), *_names_in(spec.framework)
+    name, of_photographs, of_others = str(parameters[_BACKBONE]), *_names_in(spec.framework)
     backbones = of_photographs if spec.has_backbone else of_others
     if not spec.has_backbone and spec.task.target_kind not in (TargetKind.MASK, TargetKind.IMAGE):
         backbones = (*of_others, *of_photographs)  # of sounds
     if not _is_possible(name, backbones):
         raise PairError(
             f'BACKBONE is "{printable(name)}", which the framework {spec.framework} does not have for this pair.'
-            f"{_nearest(name, backbones, default=str(defaults[KNOB]))}{_reason(name, spec, of_photographs)}"
+            f"{_nearest(name, backbones, default=str(defaults[_BACKBONE]))}{_reason(name, spec, of_photographs)}"
         )
 
 
-def untested_backbone(knobs: Mapping[str, Choice], framework: str) -> tuple[str, ...]:
-    """Returns a sentence on what is not known of the backbone that the user chose; nothing of the others."""
-    name, declaration = str(knobs[KNOB].value) if KNOB in knobs else "", frameworks().get(framework)
-    if declaration is None or not name.startswith(tuple(declaration.untested)):
+def untested_backbone(settings: Settings) -> tuple[str, ...]:
+    """Return a sentence on the backbone that the user chose, if it is not tested."""
+    if _BACKBONE not in settings.parameters:
+        return ()
+    name = str(settings.parameters[_BACKBONE].value)
+    if not name.startswith(tuple(frameworks()[settings.framework].untested)):
         return ()
     unknown = f"{printable(name)} is not tested: its memory, time and best LEARNING_RATE are unknown"
     return (f"{unknown}. `tandem plan` measures a step.",)
 
 
-def without_foreign_backbone(knobs: Mapping[str, Choice], framework: str) -> dict[str, Choice]:
-    """Returns the knobs that a pair keeps in another framework: all but a backbone that this one does not have."""
+def without_foreign_backbone(settings: Settings, framework: str) -> Settings:
+    """Return the settings that a pair keeps in another framework: all but a backbone that this one does not have."""
     of_photographs, of_others = _names_in(framework)
     backbones = (*of_photographs, *of_others)
-    return {
-        name: choice for name, choice in knobs.items() if name != KNOB or _is_possible(str(choice.value), backbones)
-    }
+    backbone = settings.parameters.get(_BACKBONE)
+    if backbone is None or _is_possible(str(backbone.value), backbones):
+        return settings
+    return replace(
+        settings, parameters={name: entry for name, entry in settings.parameters.items() if name != _BACKBONE}
+    )
 
 
 def _names_in(framework: str) -> tuple[Collection[str], Collection[str]]:

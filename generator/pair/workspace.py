@@ -30,8 +30,8 @@ class PairFolder:
         return self.path.name
 
     @property
-    def choices(self) -> Path:
-        """Every choice made for the pair, and by whom."""
+    def settings_path(self) -> Path:
+        """The file of the pair's settings."""
         return self.path / "pair.toml"
 
     @property
@@ -70,7 +70,7 @@ class Workspace:
 
     def pairs(self) -> list[PairFolder]:
         """Every pair in this workspace, by name."""
-        return [PairFolder(choices.parent) for choices in sorted((self.root / "kernels").glob("*/pair.toml"))]
+        return [PairFolder(path.parent) for path in sorted((self.root / "kernels").glob("*/pair.toml"))]
 
     @property
     def input(self) -> Path:
@@ -116,7 +116,7 @@ class KernelName:
 
 
 def kernel_name(pair_values: Mapping[str, Any], role: Role) -> KernelName:
-    """The name of one of the two kernels, from the choices of a pair by their keys."""
+    """The name of one of the two kernels, from the settings of a pair by their keys."""
     ending = f"{pair_values['framework']}-{role}".replace("_", "-")
     # Another pair of the same competition has a name of its own, so that the two do not write into the same kernels.
     name = str(pair_values.get("name") or pair_values["competition"])

@@ -29,8 +29,7 @@ from generator.accelerators import (
 from generator.errors import RunError
 from generator.files import read_json
 from generator.kit_files import PageTemplates
-from generator.pair.folder import existing_pair
-from generator.pair.generation import read_pair_spec
+from generator.pair.folder import existing_pair, read_pair_spec
 from generator.pair.workspace import Role, Workspace
 from generator.plan import probe
 from generator.run.execution import Execution, Listener, load_notebook_v4, read_notebook_parameters, set_parameters

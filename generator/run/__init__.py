@@ -4,6 +4,7 @@
     engine          executes one notebook with papermill; `execution` has its data, events and errors
     kernel          the process of a notebook, separate from the user's Jupyter
     input_mounts    mounts the inputs as Kaggle does
+    needs           the datasets, models and weights that the pairs of a competition need
     output_folder   the outputs of a run, and the kept outputs of the previous run
     report          the report page; `notebook_html` sanitizes untrusted HTML
 

@@ -12,7 +12,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from generator.competition.baseline import baselines
-from generator.pair.generation import read_pair_spec
+from generator.pair.folder import read_pair_spec
 from generator.pair.workspace import Workspace
 
 MEMORY = 6 << 30  # bytes of addresses, of which BLAS and OpenMP reserve a part

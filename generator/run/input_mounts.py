@@ -11,11 +11,11 @@ from pathlib import Path, PurePosixPath
 
 from generator.competition import builtin
 from generator.competition.facts import Value
+from generator.competition.schema import frameworks
 from generator.errors import RunError
 from generator.files import read_bytes
 from generator.kit_files import install_command
 from generator.pair.data import ensure_data, is_reached_as_the_user_chose, unpack_if_packed
-from generator.pair.spec import frameworks
 from generator.pair.workspace import PairFolder, Role, Workspace
 from generator.run.stand_in_model import write_stand_in
 from generator.text import JsonObject, printable

@@ -17,8 +17,7 @@ from generator.competition.baseline import Baseline
 from generator.competition.submission import SubmissionSummary, sample_columns_of, summarize, tolerance_of, validate
 from generator.errors import RunError, TandemError
 from generator.pair.cells import check_shared_cells
-from generator.pair.folder import existing_pair, handled_signals
-from generator.pair.generation import read_pair_spec
+from generator.pair.folder import existing_pair, handled_signals, read_pair_spec
 from generator.pair.handover import HandOver, Score, read_handover
 from generator.pair.spec import PairSpec
 from generator.pair.workspace import PairFolder, Role, Workspace

@@ -18,7 +18,7 @@ from generator.check.checking import check_kernels
 from generator.check.rules import RULES
 from generator.check.source import read_target
 from generator.cli import check as check_verb
-from generator.cli import check as compiler_report
+from generator.cli import check_targets
 from generator.tpu_compiler.compilation import NotebookTarget
 from generator.tpu_compiler.report import CompileReport, CompilerProblem, StepCost
 
@@ -411,7 +411,7 @@ def compiler(monkeypatch: pytest.MonkeyPatch) -> list[NotebookTarget]:
         progress(f"compiling for {options.topology}")
         return CompileReport(options.topology, "libtpu 0", steps, words, ["Not everything is known."], None, 2.5)
 
-    monkeypatch.setattr(compiler_report, "compile_steps", compile_steps)
+    monkeypatch.setattr(check_targets, "compile_steps", compile_steps)
     return asked
 
 
@@ -437,7 +437,7 @@ def test_what_the_compiler_says_is_a_finding_like_others(
 def test_notebooks_of_others_are_not_executed_unasked(
     tmp_path: Path, tandem: Tandem, compiler: list[NotebookTarget], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(check_verb, "find_spec", lambda _: object())  # libtpu is installed
+    monkeypatch.setattr(check_targets, "find_spec", lambda _: object())  # libtpu is installed
     write_kernel(tmp_path / "mine")
     shutil.copytree(KERNELS / "titanic", tmp_path / "kernels" / "titanic")
 

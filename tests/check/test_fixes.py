@@ -273,6 +273,6 @@ def test_names_that_went_are_written_as_they_are_called_now(
     path = tmp_path / "notebook.ipynb"
     path.write_text(notebook_text([before]))
 
-    assert " was removed in " in tandem("check", path, "--diff").out
+    assert " is removed since " in tandem("check", path, "--diff").out
     tandem("check", path, "--fix")
     assert json.loads(path.read_text())["cells"][0]["source"] == (after or before)

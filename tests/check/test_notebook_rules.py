@@ -295,3 +295,201 @@ def test_a_search_that_is_not_deep_enough_for_the_mounts_is_found(search: str, *
 )
 def test_a_shell_that_writes_where_it_is_below_the_inputs_is_found(cells: list[str], *, is_found: bool) -> None:
     assert has("N043", *cells) == is_found
+
+
+BOOSTING = (
+    "import catboost as cb\nimport lightgbm as lgb\nimport xgboost as xgb\nfrom sklearn.base import clone\nX = y = [1]"
+)
+
+
+@pytest.mark.parametrize(
+    ("code", "rule"),
+    [
+        ("m = lgb.LGBMClassifier()\nm.fit(X, y, eval_set=[(X, y)], early_stopping_rounds=9)", "N025"),
+        ("lgb.LGBMRegressor(n_estimators=9).fit(X, y, verbose=False)", "N025"),
+        ("m = lgb.LGBMClassifier()\nm.fit(X, y, eval_metric='auc', callbacks=[lgb.early_stopping(9)])", ""),
+        ("lgb.train({}, X, verbose_eval=9)", "N025"),
+        ("xgb.train({}, X, early_stopping_rounds=9, verbose_eval=9)", ""),
+        ("m = xgb.XGBRegressor()\nm.fit(X, y, eval_metric='rmse', verbose=9)", "N025"),
+        ("m = xgb.XGBRegressor(early_stopping_rounds=9, eval_metric='rmse')\nm.fit(X, y, verbose=9)", ""),
+        ("m = cb.CatBoostClassifier()\nm.fit(X, y, early_stopping_rounds=9, verbose=9)", ""),
+        ("m = lgb.LGBMClassifier()\nm = cb.CatBoostClassifier()\nm.fit(X, y, early_stopping_rounds=9)", ""),
+        ("def build():\n    return xgb.XGBClassifier()\nclone(build()).fit(X, y, early_stopping_rounds=9)", "N025"),
+        ("def run(m):\n    m.fit(X, y, early_stopping_rounds=9)\nrun(cb.CatBoostRegressor())", ""),
+        ("def run(m):\n    m.fit(X, y, early_stopping_rounds=9)\nrun(lgb.LGBMRegressor())", "N025"),
+        (
+            ("def run(m):\n    m.fit(X, y, early_stopping_rounds=9)\nfor m in [lgb.LGBMModel, cb.CatBoost]:\n"
+            "    run(m())"),
+            "",
+        ),
+        (
+            "def run(m):\n    m.fit(X, y, verbose=9)\nrun(lgb.LGBMRegressor())\nrun(cb.CatBoostRegressor())",
+            "N026",
+        ),
+        (("class M:\n    def __init__(self):\n        self.m = lgb.LGBMRegressor()\n    def fit(self):\n"
+         "        self.m.fit(X, y, verbose=9)\nM().fit()"), "N025"),
+        ("class M(lgb.LGBMRegressor):\n    def fit(self, X, verbose=0):\n        pass\nM().fit(X, verbose=9)", ""),
+        ("from sklearn.preprocessing import OneHotEncoder\nOneHotEncoder().get_feature_names()", "N025"),
+        ("from sklearn.preprocessing import OneHotEncoder\nOneHotEncoder().get_feature_names_out()", ""),
+        ("from datasets import load_metric", "N026"),
+        ("settings = dict(early_stopping_rounds=9)\nm = lgb.LGBMRegressor()\nm.fit(X, y, **settings)", "N026"),
+        ("!pip install lightgbm==3.3.5\nm = lgb.LGBMRegressor()\nm.fit(X, y, verbose=9)", ""),
+        ("try:\n    lgb.LGBMRegressor().fit(X, y, verbose=9)\nexcept TypeError:\n    pass", ""),
+    ],
+)  # fmt: skip
+def test_an_argument_of_fit_is_refused_by_the_class_that_lost_it(code: str, rule: str) -> None:
+    assert rule_of_removed(f"{BOOSTING}\n{code}") == rule
+
+
+@pytest.mark.parametrize(
+    ("code", "rule"),
+    [
+        ("A.RandomResizedCrop(224, 224, scale=(0.8, 1.0))", "N025"),
+        ("A.RandomResizedCrop(height=CFG.size, width=CFG.size)", "N025"),
+        ("A.RandomResizedCrop(CFG.size, CFG.size)", "N025"),
+        ("A.RandomResizedCrop((224, 224), (0.8, 1.0))", ""),
+        ("A.RandomResizedCrop(SIZE, SCALE)", ""),
+        ("A.RandomResizedCrop(size=(224, 224), scale=(0.8, 1.0))", ""),
+        ("A.RandomSizedCrop((200, 400), 256, 256)", "N025"),
+        ("A.RandomSizedCrop((200, 400), (256, 256))", ""),
+        ("A.RandomCrop(224, 224)", ""),
+        ("A.Resize(height=224, width=224)", ""),
+        ("A.Cutout(num_holes=8, p=0.5)", "N025"),
+        ("A.IAASharpen()", "N025"),
+        ("A.CoarseDropout(max_holes=8, max_height=16)", "N026"),
+        ("A.CoarseDropout(num_holes_range=(1, 8))", ""),
+        ("A.GaussNoise(var_limit=(10, 50))", "N026"),
+        ("A.ShiftScaleRotate(shift_limit=0.1, border_mode=0, value=0)", ""),
+        ("A.ShiftScaleRotate(shift_limit=0.1, border_mode=0, value=(255, 255, 255))", "N026"),
+        ("A.ImageCompression(quality_lower=60)", "N026"),
+        ("!pip install albumentations==1.3.1\nA.Cutout()", ""),
+        ("if A.__version__ < '2':\n    A.RandomResizedCrop(224, 224)", ""),
+    ],
+)
+def test_arguments_of_albumentations_are_errors_where_they_raise(code: str, rule: str) -> None:
+    head = "import albumentations as A\nclass CFG:\n    size = len('x')\nSIZE, SCALE = print(), print()"
+
+    assert rule_of_removed(f"{head}\n{code}") == rule
+
+
+def rule_of_removed(code: str) -> str:
+    found = [rule for rule in ("N025", "N026") if has(rule, code, **T4)]
+    return "".join(found)
+
+
+@pytest.mark.parametrize(
+    ("cell", "is_found"),
+    [
+        ("!streamlit run app.py", True),
+        ("!streamlit run app.py & npx localtunnel --port 8501", True),
+        ("!streamlit run app.py &>/dev/null &", False),
+        ("!nohup flask run --port 80 &", False),
+        ("!python -m http.server 8000", True),
+        ("!timeout 60 tensorboard --logdir logs", False),
+        ("!tensorboard --logdir logs", True),
+        ("%load_ext tensorboard\n%tensorboard --logdir logs", False),
+        ("!jupyter nbconvert --to html notebook.ipynb\n!streamlit --version", False),
+        ("%%bash\ncd /tmp\njupyter lab --no-browser", True),
+        ("%%bash --bg\ngradio app.py", False),
+        ("%%writefile app.py\nfrom flask import Flask\nFlask('a').run()", False),
+        ("import subprocess\nsubprocess.Popen(['ollama', 'serve'])", False),
+        ("import subprocess\nsubprocess.run(['ollama', 'serve'])", True),
+        ("import os\nos.system('uvicorn app:app')", True),
+        ("get_ipython().system_raw('tensorboard --logdir logs &')", False),
+        ("from flask import Flask\napp = Flask('a')\nif __name__ == '__main__':\n    app.run()", True),
+        ("from flask import Flask\napp = Flask('a')\nDEMO = len('x') > 3\nif DEMO:\n    app.run()", False),
+        (
+            (
+                "import threading\nfrom flask import Flask\napp = Flask('a')\ndef run():\n    app.run()\n"
+                "threading.Thread(target=run, daemon=True).start()"
+            ),
+            False,
+        ),
+        ("import flask, subprocess\nsubprocess.run(['ls'])", False),
+        ("import gradio as gr\ngr.Interface(len, 'text', 'text').launch(share=True)", False),
+        ("import gradio as gr\ngr.Interface(len, 'text', 'text').launch(debug=True)", True),
+    ],
+)
+def test_a_server_that_the_notebook_waits_for_is_found(cell: str, *, is_found: bool) -> None:
+    assert has("N080", cell) == is_found
+
+
+SAMPLE = f"import pandas as pd\np = [1]\nsub = pd.read_csv('{DATA}/sample_submission.csv')\nsub['target'] = p\n"
+
+
+@pytest.mark.parametrize(
+    ("code", "is_found"),
+    [
+        (SAMPLE + "sub.to_csv('submission.csv')", True),
+        (SAMPLE + "sub.to_csv('submission.csv', index=False)", False),
+        (SAMPLE + "sub.to_csv('submission.csv', index=True)", False),
+        (SAMPLE + "sub.set_index('id').to_csv('submission.csv')", False),
+        (SAMPLE + "sub = sub.set_index('id')\nsub.to_csv('submission.csv')", False),
+        (SAMPLE + "sub.set_index('id', inplace=True)\nsub.to_csv('submission.csv')", False),
+        (SAMPLE + "sub.index.name = 'id'\nsub.to_csv('submission.csv')", False),
+        (SAMPLE + "sub.to_csv('submission.csv', index_label='id')", False),
+        (SAMPLE + "sub[['id', 'target']].to_csv('/kaggle/working/submission.csv')", True),
+        (SAMPLE + "sub.to_csv('oof.csv')", False),
+        (SAMPLE.replace(".csv')", ".csv', index_col='id')") + "sub.to_csv('submission.csv')", False),
+        (SAMPLE + "sub.to_csv('submission.csv')\npd.read_csv('submission.csv', index_col=0)", False),
+        ("import pandas as pd\npd.DataFrame({'Id': ids, 'target': p}).to_csv('submission.csv')", True),
+        ("import pandas as pd\npd.DataFrame({'target': p}, index=ids).to_csv('submission.csv')", False),
+        ("import pandas as pd\npd.DataFrame({'a': p, 'b': p}).to_csv('submission.csv')", False),
+        (f"import pandas as pd\nt = pd.read_csv('{DATA}/test.csv')\nt[['PassengerId', 'y']].to_csv('sub.csv')", True),
+        (f"import pandas as pd\nt = pd.read_csv('{DATA}/test.csv')\nt['y'].to_csv('sub.csv')", False),
+        ("import pandas as pd\ndef write(table):\n    table.to_csv('submission.csv')\nwrite(pd.DataFrame())", False),
+    ],
+)
+def test_row_numbers_in_a_submission_are_found(code: str, *, is_found: bool) -> None:
+    assert has("N068", code) == is_found
+
+
+@pytest.mark.parametrize(
+    ("code", "metadata", "is_found"),
+    [
+        ("Trainer(model=m, args=TrainingArguments('out')).train()", {"machine_shape": "TpuV5E8"}, True),
+        ("class T(Trainer):\n    pass\nT(model=m).train()", {"machine_shape": "TpuV5E8"}, True),
+        ("Trainer(model=m).train()", T4, False),
+        ("Trainer(model=m).predict([1])", {"machine_shape": "TpuV5E8"}, False),
+        ("import torch_xla\nTrainer(model=m).train()", {"machine_shape": "TpuV5E8"}, False),
+        ("from accelerate import notebook_launcher\ndef run():\n    Trainer(model=m).train()\nnotebook_launcher(run)",
+         {"machine_shape": "TpuV5E8"}, False),
+        ("!accelerate launch train.py --tpu", {"machine_shape": "TpuV5E8"}, False),
+    ],
+)  # fmt: skip
+def test_a_trainer_that_nothing_launches_on_a_tpu_is_found(code: str, metadata: Any, *, is_found: bool) -> None:
+    head = "from transformers import Trainer, TrainingArguments\nm = print()"
+
+    assert has("N093", f"{head}\n{code}", **metadata) == is_found
+
+
+FIT_OF_KERAS = "import keras\nm = keras.Sequential()\nm.compile('adam', 'mse')\nm.fit([1], [1], epochs=9)"
+FIT_OF_TRAINER = """from transformers import AutoModel, Trainer, TrainingArguments
+m = AutoModel.from_pretrained('/kaggle/input/m')
+settings = TrainingArguments(output_dir='{}')
+trainer = Trainer(model=m, args=settings)
+trainer.train()
+"""
+
+
+@pytest.mark.parametrize(
+    ("code", "is_found"),
+    [
+        (f"{FIT_OF_KERAS}\nm.save('/tmp/m.keras')", True),
+        (f"import os\nos.makedirs('/kaggle/temp/a')\n{FIT_OF_KERAS}\nm.save('/kaggle/temp/a/m.keras')", True),
+        (f"{FIT_OF_KERAS}\nm.save('/tmp/m.keras')\nm.save_weights('m.weights.h5')", False),
+        (f"{FIT_OF_KERAS}\nm.save('m.keras')", False),
+        (f"{FIT_OF_KERAS}\nm.save(f'{{folder}}/m.keras')", False),
+        (f"{FIT_OF_KERAS}\nm.save('/tmp/m.keras')\n!cp /tmp/m.keras /kaggle/working", False),
+        (f"import shutil\n{FIT_OF_KERAS}\nm.save('/tmp/m.keras')\nshutil.copy('/tmp/m.keras', '.')", False),
+        (f"import json\n{FIT_OF_KERAS}\nm.save('/tmp/m.keras')\njson.dump({{}}, open('log.json', 'w'))", False),
+        (f"import json\n{FIT_OF_KERAS}\nm.save('/tmp/m.keras')\njson.dump({{}}, open('/tmp/log.json', 'w'))", True),
+        ("import keras\nm = keras.Sequential()\nm.save('/tmp/m.keras')", False),
+        (FIT_OF_TRAINER.format("/tmp/out") + "trainer.save_model()", True),
+        (FIT_OF_TRAINER.format("out") + "trainer.save_model()", False),
+        (FIT_OF_TRAINER.format("/tmp/out") + "trainer.save_model('/kaggle/working/m')", False),
+        (FIT_OF_TRAINER.format("/tmp/out") + "trainer.push_to_hub()", False),
+    ],
+)
+def test_a_training_that_saves_only_what_is_not_kept_is_found(code: str, *, is_found: bool) -> None:
+    assert has("N039", code, **T4) == is_found

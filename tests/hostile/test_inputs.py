@@ -213,6 +213,6 @@ def test_a_disk_that_cannot_be_written_to_is_told_in_one_sentence(
     def fails(*_: object, **__: object) -> None:
         raise error
 
-    monkeypatch.setattr("generator.kaggle.chain.chain.check_exists", fails)
+    monkeypatch.setattr("generator.kaggle.chain.plan.check_exists", fails)
 
     assert refused(*PUSH) == f"Error: {sentence}, then run the command again.\n"

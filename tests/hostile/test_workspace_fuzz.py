@@ -14,13 +14,13 @@ from fake_kaggle import SAMPLE, FakeKaggle
 from hypothesis import given
 from hypothesis import strategies as st
 
-from generator.cli.chain import write_receipt
 from generator.cli.main import main
 from generator.competition.builtin import require
 from generator.competition.specimen.files import stage_folder
 from generator.errors import TandemError
 from generator.kaggle.chain.chain import push_pair
 from generator.kaggle.chain.execution import PollingPolicy, PushOptions, RunContext
+from generator.kaggle.receipt import write_receipt
 from generator.pair.data import ensure_data, link_data
 from generator.pair.folder import base_of, commit, pair_files, pair_folder
 from generator.pair.workspace import Role, Workspace

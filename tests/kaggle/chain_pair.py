@@ -13,7 +13,8 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any
 
-from generator.pair.generation import GenerateOptions, draft, read_pair_spec, write
+from generator.pair.folder import read_pair_spec
+from generator.pair.generation import GenerateOptions, draft, write
 from generator.pair.handover import digest_of
 from generator.pair.workspace import PairFolder, Role, Workspace
 
@@ -22,7 +23,7 @@ from generator.pair.workspace import PairFolder, Role, Workspace
 def _rendered(owner: str, slug: str) -> Path:
     """A rendered pair of `digits`, or of another competition with the same task; made once a process."""
     workspace = Workspace(Path(mkdtemp(prefix="chain-pair-")))
-    write(draft(workspace, GenerateOptions(competition="digits", flags={"owner": owner})))
+    write(draft(workspace, GenerateOptions(competition="digits", values={"owner": owner})))
     folder = workspace.pair("digits")
     if slug != "digits":
         edit_competition(folder, slug)
@@ -116,8 +117,10 @@ class FakeTime:
 
 def edit_competition(folder: PairFolder, slug: str) -> None:
     """Makes the pair one of another competition, with the same task."""
-    text = folder.choices.read_text()
-    folder.choices.write_text(text.replace('competition = { value = "digits"', f'competition = {{ value = "{slug}"'))
+    text = folder.settings_path.read_text()
+    folder.settings_path.write_text(
+        text.replace('competition = { value = "digits"', f'competition = {{ value = "{slug}"')
+    )
     shutil.rmtree(folder.state, ignore_errors=True)
     pair_id = read_pair_spec(folder).pair_id
     for role in Role:

@@ -9,8 +9,8 @@ from fake_kaggle import SAMPLE, FakeKaggle
 
 from generator.competition import builtin
 from generator.errors import TandemError
-from generator.kaggle.chain.chain import ChainResult, push_pair
-from generator.kaggle.chain.execution import PollingPolicy, PushOptions, RunContext
+from generator.kaggle.chain.chain import push_pair
+from generator.kaggle.chain.execution import ChainResult, PollingPolicy, PushOptions, RunContext
 from generator.kaggle.errors import ForbiddenError, NotFoundError, RateLimitedError, ServerFailedError, UnreachableError
 from generator.pair.workspace import PairFolder, Workspace
 

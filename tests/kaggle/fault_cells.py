@@ -20,8 +20,8 @@ from serving import DailyClock, Served, served
 
 from generator.errors import TandemError
 from generator.kaggle.chain import journal as journal_module
-from generator.kaggle.chain.chain import ChainResult, push_pair
-from generator.kaggle.chain.execution import Handoff, PollingPolicy, PushOptions, RunContext
+from generator.kaggle.chain.chain import push_pair
+from generator.kaggle.chain.execution import ChainResult, Handoff, PollingPolicy, PushOptions, RunContext
 from generator.kaggle.chain.journal import ChainStep, Outcome
 from generator.kaggle.credentials import AccessToken
 from generator.kaggle.gateway import Kaggle

@@ -19,7 +19,7 @@ from serving import Served, served
 from generator.kaggle.chain.inputs import prepare
 from generator.kaggle.connect import Target, connect
 from generator.local_server import ROOT_VARIABLE
-from generator.pair.choices import PLACEHOLDER_OWNER
+from generator.pair.settings import PLACEHOLDER_OWNER
 from generator.pair.workspace import PairFolder, Role
 from generator.sessions.sandbox import SessionOrder
 
@@ -74,7 +74,7 @@ def test_push_carries_a_pair_to_its_score(local: Served, tandem: Tandem, tmp_pat
 def test_a_pair_that_was_trained_on_colab_is_carried_from_its_output_to_its_score(
     local: Served, tandem: Tandem, pair: PairFolder, tmp_path: Path
 ) -> None:
-    pair.choices.write_text(pair.choices.read_text().replace("[pair]", '[pair]\nplatform = "colab"'))
+    pair.settings_path.write_text(pair.settings_path.read_text().replace("[pair]", '[pair]\nplatform = "colab"'))
     trained = tmp_path / "output" / "cells" / "train"
     trained.mkdir(parents=True)
     for name, content in training_output(pair).items():

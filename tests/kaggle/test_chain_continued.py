@@ -16,7 +16,7 @@ from generator.competition.builtin import require
 from generator.kaggle.chain.errors import HandOverUnfitError, StepFailedError
 from generator.kaggle.chain.journal import ChainStep
 from generator.local_server import ROOT_VARIABLE
-from generator.pair.generation import read_pair_spec
+from generator.pair.folder import read_pair_spec
 from generator.pair.workspace import PairFolder, Role
 from generator.run.input_mounts import mounts, read_sources
 from generator.sessions.sandbox import SessionOrder
@@ -77,7 +77,7 @@ def test_a_training_of_three_sessions_goes_on_by_the_lines_that_the_messages_say
     assert "--from train" not in first.err
     assert f"run `tandem {' '.join(generate)}`, then `tandem {' '.join(push)}`" in first.err
 
-    pair.choices.write_text(pair.choices.read_text().replace("[pair]", "[pair]\ncontinues = true"))
+    pair.settings_path.write_text(pair.settings_path.read_text().replace("[pair]", "[pair]\ncontinues = true"))
     rendered = tandem(*generate)
     assert rendered.code == 0, rendered.err
     assert sources(pair) == [read_pair_spec(pair).train.ref]
@@ -101,7 +101,9 @@ def test_a_training_of_three_sessions_goes_on_by_the_lines_that_the_messages_say
 
 
 def test_a_pair_that_continues_from_the_start_is_pushed_first_without_its_own_output(table: Table) -> None:
-    table.folder.choices.write_text(table.folder.choices.read_text().replace("[pair]", "[pair]\ncontinues = true"))
+    table.folder.settings_path.write_text(
+        table.folder.settings_path.read_text().replace("[pair]", "[pair]\ncontinues = true")
+    )
     metadata = table.folder.metadata(Role.TRAIN)
     fields = json.loads(metadata.read_text())
     metadata.write_text(json.dumps({**fields, "kernel_sources": [fields["id"]]}))

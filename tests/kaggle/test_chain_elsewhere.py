@@ -19,7 +19,7 @@ DATASET = "local/digits-keras-train-handover"
 def colab(table: Table) -> Table:
     """The table with a pair that trains on Colab, and was trained there."""
     flags = {"owner": "local", "platform": "colab"}
-    write(draft(table.workspace, GenerateOptions(competition="digits", flags=flags)))
+    write(draft(table.workspace, GenerateOptions(competition="digits", values=flags)))
     del table.kaggle.outputs["train"]
     trained_on_colab(table)
     return table

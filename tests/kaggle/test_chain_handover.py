@@ -14,7 +14,7 @@ from generator.kaggle.chain import errors
 from generator.kaggle.chain.execution import Handoff
 from generator.kaggle.chain.journal import ChainStep
 from generator.kaggle.errors import SubmitForbiddenError
-from generator.pair.generation import read_pair_spec
+from generator.pair.folder import read_pair_spec
 from generator.pair.workspace import Role
 
 
@@ -73,7 +73,7 @@ def as_parquet(table: Table) -> bytes:
     folder, stream = table.folder, io.BytesIO()
     was = read_pair_spec(folder).pair_id
     section = '[task]\nsubmission_file = "submission.parquet"'
-    folder.choices.write_text(folder.choices.read_text().replace("[task]", section))
+    folder.settings_path.write_text(folder.settings_path.read_text().replace("[task]", section))
     for role in Role:
         notebook = folder.notebook(role)
         text = notebook.read_text().replace(was, read_pair_spec(folder).pair_id)

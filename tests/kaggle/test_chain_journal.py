@@ -8,8 +8,8 @@ import pytest
 from chain_table import Table
 
 from generator.errors import TandemError
-from generator.kaggle.chain.chain import ChainResult
 from generator.kaggle.chain.errors import JournalDamagedError, JournalError
+from generator.kaggle.chain.execution import ChainResult
 from generator.kaggle.chain.journal import Journals, Outcome
 from generator.kaggle.receipt import receipts
 

@@ -10,10 +10,10 @@ from chain_table import Table
 from fake_kaggle import ERROR
 
 from generator.errors import TandemError
-from generator.kaggle.chain.chain import ChainPlan, LocalPair, cost
 from generator.kaggle.chain.execution import Handoff, PushOptions
-from generator.kaggle.chain.inputs import prepare
+from generator.kaggle.chain.inputs import cost, prepare
 from generator.kaggle.chain.journal import ChainStep, Journals
+from generator.kaggle.chain.plan import ChainPlan, LocalPair
 from generator.pair.workspace import Role
 
 TRAIN, INFER = Role
@@ -118,4 +118,4 @@ def test_the_cost_of_a_push_is_that_of_its_session(table: Table, fields: dict[st
     kernel = prepare(table.folder, TRAIN, verify=False).push
     kernel = replace(kernel, **{"enable_gpu": False, "enable_tpu": False, **fields})
 
-    assert cost(kernel, "kaggle") == said
+    assert cost(kernel, is_local=False) == said

@@ -115,7 +115,7 @@ def test_a_push_that_lost_its_inputs_fails_its_step(table: Table) -> None:
 
 def test_a_code_competition_that_pair_toml_does_not_know_of_gets_nothing_with_the_internet_on(table: Table) -> None:
     known, unknown = (f"code_competition = {{ value = {value}" for value in ("true", "false"))
-    table.folder.choices.write_text(table.folder.choices.read_text().replace(known, unknown))
+    table.folder.settings_path.write_text(table.folder.settings_path.read_text().replace(known, unknown))
     with edited(table.folder.metadata(Role.INFER)) as fields:
         fields["enable_internet"] = True
 

@@ -7,7 +7,7 @@ import pytest
 
 from generator.files import WorkspaceFiles
 from generator.kaggle.chain.errors import ChainError
-from generator.kaggle.chain.inputs import wheels_for
+from generator.kaggle.chain.wheels import wheels_for
 
 
 def test_a_pip_that_lies_in_the_workspace_is_not_executed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

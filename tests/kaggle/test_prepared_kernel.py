@@ -10,7 +10,8 @@ from chain_pair import edited, pair_in
 
 from generator.files import WorkspaceFiles
 from generator.kaggle.chain.errors import KernelUnfitError
-from generator.kaggle.chain.inputs import Wheels, image, install_cell, missing_requirements, prepare, wheels_for
+from generator.kaggle.chain.inputs import prepare
+from generator.kaggle.chain.wheels import Wheels, image, install_cell, missing_requirements, wheels_for
 from generator.pair.notebook import with_first_cell
 from generator.pair.workspace import PairFolder, Role
 

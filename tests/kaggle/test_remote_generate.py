@@ -64,7 +64,7 @@ def workspace(ferry: Served) -> Workspace:
 
 
 def choices_of(workspace: Workspace, pair: str = "the-ferry") -> dict[str, Any]:
-    content = tomllib.loads(workspace.pair(pair).choices.read_text())
+    content = tomllib.loads(workspace.pair(pair).settings_path.read_text())
     return {**content["pair"], **content["task"]}
 
 

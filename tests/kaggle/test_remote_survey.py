@@ -13,8 +13,9 @@ from miniature import write_tree
 from generator.competition.introspection import read_task
 from generator.competition.introspection.evidence import Hints
 from generator.competition.survey import survey_folder
-from generator.kaggle.competition_data import DownloadBudget, RemoteFacts, RemoteFiles
+from generator.kaggle.competition_data import DownloadBudget, RemoteFiles
 from generator.kaggle.errors import KaggleError, RulesNotAcceptedError
+from generator.kaggle.facts import RemoteFacts
 
 MEGABYTE = 1 << 20
 # The same ones, whatever layouts there will be.

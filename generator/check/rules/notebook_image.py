@@ -23,6 +23,7 @@ from generator.check.environment import (
     missing_modules,
     module_named,
     removed_names,
+    removed_of_estimators,
     removed_values,
     shell_commands,
     stays_the_same,
@@ -62,6 +63,7 @@ _LOGIN_COMMANDS = re.compile(
 )
 _MAKES_FRAMES = ("pandas.DataFrame", "pandas.read_", "pandas.Series", "pandas.concat", "pandas.merge")
 _APPEND = Removed("pandas.DataFrame.append", "2.0", "pandas.concat([a, b])")
+_SIZES = {"RandomResizedCrop": 0, "RandomSizedCrop": 1}  # where height and width stood
 _LABELS_AND_AXIS = 2  # arguments of DataFrame.drop
 _LONGEST_NAME = 200  # of a file
 _NOT_PUSHED = "A push does not include {}, a file beside the notebook."
@@ -232,7 +234,7 @@ def command_line_in_a_notebook(kernel: KernelSource) -> Iterator[RuleProblem]:
     for call in code.calls:
         if call.last not in _COMMAND_LINES and call.last not in _EVENT_LOOPS:
             continue
-        in_method = any(code.class_of(function) is not None for function in code.functions_around(call.node))
+        in_method = any(code.class_of(attribute) is not None for attribute in code.functions_around(call.node))
         if is_guarded(code, call.node) or in_method or not is_called(code, call.node):
             continue
         is_bare = not call.node.args and not call.node.keywords
@@ -351,11 +353,14 @@ class _Removals:
         for call in self._code.calls:
             self._look_at_call(call)
             self._look_at_method(call)
+            self._look_at_estimator(call)
             if "pandas" in self._code.modules:
                 self._look_at_pandas(call)
         return tuple(self._uses.values())
 
-    def _add(self, node: ast.AST, entry: Removed, *, certain: bool = True, fix: Fix | None = None) -> None:
+    def _add(
+        self, node: ast.AST, entry: Removed, *, certain: bool = True, fix: Fix | None = None, verb: str = "removed"
+    ) -> None:
         libraries = {module_named(entry.library), "scikit_learn" if entry.library == "sklearn" else entry.library}
         libraries |= entry.backports
         is_keras = entry.name.startswith("tensorflow.keras.") or entry.name in removed_names("methods")
@@ -366,7 +371,7 @@ class _Removals:
         if is_there or is_own or is_guarded(self._code, node):
             return
         place = self._code.place(node)
-        message = f"{entry.name} was removed in {entry.library} {entry.version}."
+        message = f"{entry.name} is {verb} since {entry.library} {entry.version}."
         prefix, is_nothing, reason = entry.instead.partition("nothing")
         remedy = f"Write {entry.instead}{'…' if entry.instead.endswith('=') else ''}."
         if is_nothing and not prefix:
@@ -419,6 +424,9 @@ class _Removals:
             text = self._code.text(call.argument(0)) or ""
             if text.startswith(start) and not text.startswith(fine):
                 self._add(call.node, entry)
+        if parent == "albumentations":
+            self._look_at_sizes(call)
+            self._look_at_ignored(call)
 
     def _look_at_method(self, call: CodeCall) -> None:
         modules = self._code.modules
@@ -430,6 +438,51 @@ class _Removals:
             is_there = library in modules or (library == "keras" and "tensorflow" in modules)
             if is_there and (not argument or argument in keywords):
                 self._add(call.node, entry)
+
+    def _look_at_estimator(self, call: CodeCall) -> None:
+        """What is gone for the class of the object alone: `fit` of LightGBM is not that of CatBoost."""
+        table = removed_of_estimators()
+        modules = {module for module, method in table if method == call.last} & self._code.modules
+        if not modules or call.receiver is None:
+            return
+        keywords = {"": True, **dict(_keywords(self._code, call))}
+        names = {entry.name for module in modules for _, entry in table[module, call.last]}
+        if names.isdisjoint(keywords):
+            return
+        makers = self._code.makers(call.receiver)
+        for maker in makers:
+            module, _, last = ("" if maker is None else maker.name).partition(".")
+            for beginning, entry in table.get((module, call.last), ()):
+                name = last.rpartition(".")[2]
+                if name.startswith(beginning) and entry.name in keywords:
+                    is_certain = keywords[entry.name] and len(makers) == 1
+                    argument = f"({entry.name})" if entry.name else ""
+                    removal = Removed(f"{module}.{name}.{call.last}{argument}", entry.version, entry.instead)
+                    self._add(call.node, removal, certain=is_certain)
+
+    def _look_at_sizes(self, call: CodeCall) -> None:
+        """The height and the width of a crop of albumentations, which takes `size=(height, width)` since 2.0."""
+        name = call.name.rpartition(".")[2]
+        at = _SIZES.get(name)
+        if at is None or not call.name.startswith("albumentations.") or call.is_open:
+            return
+        if call.keyword("size") is not None or any(isinstance(argument, ast.Starred) for argument in call.node.args):
+            return
+        sizes = call.node.args[at : at + 2]
+        is_number = bool(sizes) and self._code.number(sizes[0]) is not None
+        is_twice = len(sizes) > 1 and ast.dump(sizes[0]) == ast.dump(sizes[1])
+        old_name = next((keyword for keyword in ("height", "width") if call.keyword(keyword) is not None), "")
+        if old_name or is_number or is_twice:
+            removal = Removed(f"albumentations.{name}({old_name or 'height, width'})", "2.0", "size=(height, width)")
+            self._add(call.node, removal)
+
+    def _look_at_ignored(self, call: CodeCall) -> None:
+        """Arguments that the library passes by with a warning, so that something else is computed."""
+        for keyword in call.node.keywords:
+            entry = removed_names("ignored").get(f"{call.name}({keyword.arg})")
+            if entry is not None and not _is_zero(self._code, keyword.value):
+                self._add(call.node, entry, certain=False, verb="ignored, with a warning,")
+                return
 
     def _look_at_pandas(self, call: CodeCall) -> None:
         """Removed ways to call what is still there, which no table can tell."""
@@ -449,6 +502,25 @@ class _Removals:
             self._add(call.node, Removed("pandas.DataFrame.drop(x, 1)", "2.0", "drop(columns=…)"))
         if call.name == "pandas.concat" and axis is not None:
             self._add(call.node, Removed("pandas.concat(x, 1)", "2.0", "pandas.concat(x, axis=1)"))
+
+
+def _keywords(code: NotebookCode, call: CodeCall) -> Iterator[tuple[str, bool]]:
+    """The keywords of a call, and whether it certainly gives them: those of `**settings` may have been changed."""
+    for keyword in call.node.keywords:
+        settings = code.resolve(keyword.value) if keyword.arg is None else None
+        if keyword.arg is not None:
+            yield keyword.arg, True
+        elif isinstance(settings, ast.Dict):
+            yield from ((text, False) for key in settings.keys if key is not None and (text := code.text(key)))
+        elif isinstance(settings, ast.Call) and code.name(settings.func) == "dict":
+            yield from ((argument.arg, False) for argument in settings.keywords if argument.arg)
+
+
+def _is_zero(code: NotebookCode, node: ast.expr) -> bool:
+    """True for 0, and for a tuple or a list of zeros: what an argument is anyhow."""
+    value = code.resolve(node)
+    parts = value.elts if isinstance(value, ast.Tuple | ast.List) else [node]
+    return all(code.number(element) == 0 for element in parts)
 
 
 @cache
@@ -508,7 +580,7 @@ def _is_own_method(code: NotebookCode, name: str) -> bool:
 def _is_defined(code: NotebookCode, name: str) -> bool:
     """True if the notebook gives a name to something of its own in any scope, such as a parameter `float`."""
     stores = any(node.id == name and not isinstance(node.ctx, ast.Load) for node in code.nodes(ast.Name))
-    return stores or any(defined_name == name for defined_name, _ in code.definitions())
+    return stores or any(node == name for node, _ in code.definitions())
 
 
 def _attributes_set(code: NotebookCode) -> Iterator[str]:

@@ -8,7 +8,14 @@ from functools import lru_cache
 from generator.accelerators import AcceleratorKind
 from generator.check.cell_text import CodeCall, FunctionNode, is_true
 from generator.check.code import NotebookCode
-from generator.check.environment import gpu_keywords, gpu_modules, installed_modules, is_guarded, strings_and_commands
+from generator.check.environment import (
+    gpu_keywords,
+    gpu_modules,
+    installed_modules,
+    is_guarded,
+    shell_commands,
+    strings_and_commands,
+)
 from generator.check.findings import Severity
 from generator.check.rule import RuleProblem, rule
 from generator.check.source import KernelSource
@@ -22,6 +29,17 @@ _STEPS = {
 }
 _ENDINGS = {"sys.exit", "exit", "quit", "os._exit", "os.abort", "os.kill", "next", "_exit"}
 _SERVES = {"serve", "serve_forever", "wait", "run_forever", "recv", "accept", "poll", "input", "join", "read"}
+# Programs that serve until they are stopped, some of them by a subcommand only.
+_SERVERS = {
+    "streamlit": {"run"}, "flask": {"run"}, "jupyter": {"notebook", "lab", "server"}, "jupyter-lab": set(),
+    "jupyter-notebook": set(), "gradio": set(), "tensorboard": set(), "uvicorn": set(), "gunicorn": set(),
+    "mlflow": {"ui", "server"},
+    "ollama": {"serve"}, "vllm": {"serve"}, "optuna-dashboard": set(), "ngrok": {"http", "tcp"}, "localtunnel": set(),
+    "lt": set(), "http.server": set(), "chainlit": {"run"}, "fastapi": {"run", "dev"},
+}  # fmt: skip
+_STARTERS = {"nohup", "npx", "python", "python3", "sudo", "-m", "-y", "--yes", "exec", "time"}
+_UNTIL_STOPPED = "serves until somebody stops it, so that the session runs until its time is over."
+_ONLY_TELLS = {"--help", "--version", "-h", "list", "dev_upload"}
 _LONGEST_SLEEP = 600  # seconds
 _BOUNDED = {"take"}
 _DATASETS = {
@@ -59,7 +77,7 @@ def loop_without_end(kernel: KernelSource) -> Iterator[RuleProblem]:
     """A loop never ends, or the notebook sleeps: `while True` without an exit, a sleep of more than ten minutes.
 
     A `for` over `itertools.count()`, `itertools.cycle()` or a dataset that is repeated without a count is such a loop,
-    and a server that serves forever blocks as one.
+    and a server that serves forever blocks as one: `!streamlit run app.py`, `!tensorboard`, `app.run()` of Flask.
 
     A session that was pushed cannot be stopped by the API; it runs for 9 to 12 hours, and its quota is gone. What was
     to keep a session of the editor awake does the same harm here.
@@ -87,16 +105,12 @@ def loop_without_end(kernel: KernelSource) -> Iterator[RuleProblem]:
             remedy = "Leave it with `break` after a count or a time, or loop over range(STEPS) and take next(…)."
             yield RuleProblem(code.place(for_loop), message, remedy)
     for call in code.calls:
-        is_server = call.last == "serve_forever" and not code.script and call.receiver is not None
-        if is_server and _is_called(code, call.node) and not _asks_where(code, call.node):
-            message = "This serves forever. The session runs until its time limit."
-            remedy = "Start it in a thread: threading.Thread(target=server.serve_forever, daemon=True).start()."
-            yield RuleProblem(code.place(call.node), message, remedy)
         seconds = code.number(call.argument(0)) if call.name in {"time.sleep", "asyncio.sleep"} else None
         is_long = seconds is not None and seconds > _LONGEST_SLEEP
         if seconds is not None and is_long and _is_called(code, call.node) and not _asks_where(code, call.node):
             message = f"The session sleeps for {seconds / 60:,.0f} minutes here."
             yield RuleProblem(code.place(call.node), message, "Remove the cell.")
+    yield from _servers(code)
 
 
 @rule("N081", "dataset-without-end", Severity.WARNING)
@@ -243,7 +257,8 @@ def tpu_is_not_used(kernel: KernelSource) -> Iterator[RuleProblem]:
     """The metadata request a TPU, but the training does not use it.
 
     TensorFlow and Keras on TensorFlow find no TPU in Kaggle's image, PyTorch needs torch_xla, and trees run on the CPU:
-    20 hours of TPU a week go to a CPU.
+    20 hours of TPU a week go to a CPU. A Trainer of transformers that no launcher starts is one process: it uses one
+    chip of the TPU, if accelerate finds torch_xla, or else the CPU.
     Train with Keras on JAX (`KERAS_BACKEND=jax`) or with torch_xla; else ask for a GPU.
 
     Source (2026-11-27): Kaggle/docker-python tpu/requirements.in (tensorflow-cpu, torch+cpu), pull request 1499.
@@ -261,6 +276,13 @@ def tpu_is_not_used(kernel: KernelSource) -> Iterator[RuleProblem]:
     if not code.callee_names.isdisjoint({"Accelerator", "notebook_launcher", "xla_device"}):
         return
     for call in code.calls:
+        if _is_trainer(code, call) and "train" in code.callee_names and not is_guarded(code, call.node, any_if=True):
+            message = (
+                "This Trainer is one process: it uses one of the TPU's chips, or the CPU if torch_xla is not found."
+            )
+            remedy = 'Start it by torch_xla.launch, or write "machine_shape": "NvidiaTeslaT4" in kernel-metadata.json.'
+            yield RuleProblem(code.place(call.node), message, remedy)
+            return
         is_keras = call.last in {"fit", "fit_generator"} and bool({"keras", "tensorflow"} & code.modules)
         is_torch = _trains_torch(code, call)
         if (is_keras and is_keras_fit(code, call)) or is_torch:
@@ -307,6 +329,56 @@ def one_gpu_of_two(kernel: KernelSource) -> Iterator[RuleProblem]:
             way = "Write model = torch.nn.DataParallel(model)" if is_torch else _KERAS_ON_TWO
             yield RuleProblem(code.place(call.node), message, f"{way}, or train a fold on each.")
             return
+
+
+def _servers(code: NotebookCode) -> Iterator[RuleProblem]:
+    """What serves until it is stopped, in the notebook's process or in a shell that the notebook waits for."""
+    if code.script:
+        return
+    for call in code.calls:
+        if call.last == "serve_forever" and call.receiver is not None:
+            is_server, message = True, "This serves forever. The session runs until its time limit."
+            remedy = "Start it in a thread: threading.Thread(target=server.serve_forever, daemon=True).start()."
+        else:
+            is_server, message = _serves(code, call), f"This {_UNTIL_STOPPED}"
+            remedy = "Remove it: nobody reaches a session that was pushed."
+        if is_server and _is_called(code, call.node) and not _asks(code, call.node):
+            yield RuleProblem(code.place(call.node), message, remedy)
+    for command in shell_commands(code):
+        servers = [server for server in map(_server, command.words) if server]
+        if servers and command.is_waited_for and not command.is_optional:
+            remedy = "Remove the line: nobody reaches a session that was pushed."
+            yield RuleProblem(command.place, f"{servers[0]} {_UNTIL_STOPPED}", remedy)
+
+
+def _server(words: tuple[str, ...]) -> str:
+    """The program of a command that serves until it is stopped, in the foreground; else nothing."""
+    if words[-1].endswith("&"):
+        return ""
+    last = max((at for at, word in enumerate(words) if word == "&"), default=-1)  # what is before it goes on alone
+    rest = list(words[last + 1 :])
+    while rest and (rest[0] in _STARTERS or "=" in rest[0]):
+        del rest[0]
+    program = rest[0].rpartition("/")[2] if rest else ""
+    subcommands = _SERVERS.get(program)
+    if subcommands is None or not _ONLY_TELLS.isdisjoint(rest):
+        return ""
+    return program if not subcommands or (rest[1:2] and rest[1] in subcommands) else ""
+
+
+def _serves(code: NotebookCode, call: CodeCall) -> bool:
+    """True for `app.run()` of Flask, `uvicorn.run`, and `launch(debug=True)` of Gradio, which wait for an end."""
+    if call.name in {"uvicorn.run", "waitress.serve"}:
+        return True
+    if call.last == "run" and "flask" in code.modules:
+        return [maker is not None and maker.name for maker in code.makers(call.receiver)] == ["flask.Flask"]
+    return call.last == "launch" and "gradio" in code.modules and is_true(call.keyword("debug"))
+
+
+def _asks(code: NotebookCode, node: ast.AST) -> bool:
+    """True below a condition, but for that of a script's own guard, which is true in a notebook too."""
+    tests = (ancestor.test for ancestor in code.ancestors(node) if isinstance(ancestor, ast.If))
+    return any("__name__" not in ast.unparse(test) for test in tests)
 
 
 def _is_endless_iterator(code: NotebookCode, iterable: ast.expr) -> bool:
@@ -361,16 +433,18 @@ def _truths(code: NotebookCode) -> Mapping[str, set[bool | None]]:
 def _is_called(code: NotebookCode, node: ast.AST) -> bool:
     """True for what runs: outside of functions, or in one that something of the notebook names."""
     function = code.function(node)
-    return function is None or getattr(function, "name", "") in _names_used(code)
+    is_method = function is not None and code.class_of(function) is not None
+    return function is None or getattr(function, "name", "") in _names_used(code, are_attributes=is_method)
 
 
-@lru_cache(maxsize=2)
-def _names_used(code: NotebookCode) -> frozenset[str]:
-    """The names and attributes of a notebook, but for those that threads are given, which end with the session."""
+@lru_cache(maxsize=4)
+def _names_used(code: NotebookCode, *, are_attributes: bool) -> frozenset[str]:
+    """The names or attributes of a notebook, but for those that threads are given, which end with the session."""
     helpers = [call for call in code.calls if call.last in {"Thread", "Timer", "Process"}]
     beside = {node for call in helpers for node in ast.walk(call.node)}
-    names = {node.id for node in code.nodes(ast.Name) if node not in beside}
-    return frozenset(names | {node.attr for node in code.nodes(ast.Attribute) if node not in beside})
+    if are_attributes:
+        return frozenset(node.attr for node in code.nodes(ast.Attribute) if node not in beside)
+    return frozenset(node.id for node in code.nodes(ast.Name) if node not in beside)
 
 
 def _asks_where(code: NotebookCode, node: ast.AST) -> bool:
@@ -460,9 +534,9 @@ def _function_is_endless(code: NotebookCode, call: CodeCall, depth: int) -> bool
     if _yields_without_end(code, function):
         return True
     return_values = [
-        statement.value
-        for statement in code.nodes(ast.Return)
-        if code.function(statement) is function and statement.value
+        assignment.value
+        for assignment in code.nodes(ast.Return)
+        if code.function(assignment) is function and assignment.value
     ]
     if len(return_values) != 1:
         return False
@@ -546,6 +620,17 @@ def _truth(test: ast.expr, function: ast.FunctionDef, call: CodeCall) -> bool | 
         behind = at - (len(names) - len(defaults))
         value = defaults[behind] if 0 <= behind < len(defaults) else None
     return bool(value.value) if isinstance(value, ast.Constant) else None
+
+
+def _is_trainer(code: NotebookCode, call: CodeCall) -> bool:
+    """True for what makes a Trainer of transformers or TRL, or of a class of the notebook that is one."""
+    name = call.name
+    for _ in range(_DEEPEST):
+        owner = code.classes.get(name)
+        if owner is None or not owner.bases:
+            break
+        name = code.name(owner.bases[0])
+    return name.startswith(("transformers.", "trl.")) and name.endswith("Trainer")
 
 
 def _settings_ask_for_gpu(code: NotebookCode, call: CodeCall) -> bool:

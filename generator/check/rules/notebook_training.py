@@ -30,6 +30,9 @@ _SAVES = (
     "to_excel", "write_video", "imwrite",
 )  # fmt: skip
 _WRITES_MODEL = {"save", "save_weights", "save_model", "ModelCheckpoint"}
+_LOST = ("/tmp/", "/kaggle/temp/", "/var/tmp/", "/dev/shm/", "/root/", "/home/")  # noqa: S108 - looked for
+_MAKES_FOLDERS = {"mkdir", "makedirs"}
+_HARMLESS = ("pip", "matplotlib", "time", "config", "load_ext", "nvidia", "mkdir", "ls", "tensorboard", "autoreload")
 _OWN_TRAINERS = {"Trainer", "SFTTrainer", "Seq2SeqTrainer", "Learner", "TabularPredictor", "YOLO", "AutoModel", "tuner"}
 _ONE_UNIT = {"softmax", "keras.activations.softmax", "tensorflow.nn.softmax", "tensorflow.keras.activations.softmax"}
 _CHANGES = {"update", "setdefault", "__setitem__"}
@@ -136,6 +139,32 @@ def nothing_is_saved(kernel: KernelSource) -> Iterator[RuleProblem]:
         if call.last == "backward":
             remedy = 'Save the weights after it: torch.save(model.state_dict(), "model.pt").'
         yield RuleProblem(code.place(call.node), message, remedy)
+
+
+@rule("N039", "saved-where-it-is-lost", Severity.WARNING)
+def saved_where_it_is_lost(kernel: KernelSource) -> Iterator[RuleProblem]:
+    """A model is trained, and all that the notebook saves lies outside of /kaggle/working.
+
+    /tmp, /kaggle/temp and what else is beside it end with the session: the output has no weights and no scores.
+    Save below /kaggle/working, or copy there what is to be kept.
+
+    Source (2026-11-28): kaggle.com/docs/notebooks (only /kaggle/working is kept).
+    """
+    code = kernel.code
+    if kernel.metadata is None or kernel.purpose is Purpose.INFERENCE or code.stars - keras_stars(code):
+        return
+    writings = [(writing.node, writing.path) for writing in writes(code)] + list(_outputs_of_trainers(code))
+    is_lost = bool(writings) and all(path is not None and path.startswith(_LOST) for _, path in writings)
+    if not is_lost or not code.is_whole or any(cell.syntax_error for cell in code.cells):
+        return
+    trains = any(_is_long_training(code, call) or _is_train_of_trainer(code, call) for call in code.calls)
+    if not trains or _may_save_elsewhere(code, {node for node, _ in writings}):
+        return
+    files = [(node, path) for node, path in writings if code.name(node.func).rpartition(".")[2] not in _MAKES_FOLDERS]
+    for node, path in [writing for writing in files if not is_guarded(code, writing[0])][:1]:
+        file_path = (path or "").replace(UNKNOWN, "…")
+        message = f"{file_path} is gone when the session ends, and nothing else is saved."
+        yield RuleProblem(code.place(node), message, f'Write "/kaggle/working/{PurePosixPath(file_path).name}".')
 
 
 @rule("N036", "one-optimizer-for-several-models", Severity.WARNING)
@@ -367,13 +396,53 @@ def _is_long_training(code: NotebookCode, call: CodeCall) -> bool:
     return False
 
 
+@lru_cache(maxsize=2)
+def _outputs_of_trainers(code: NotebookCode) -> tuple[tuple[ast.Call, str | None], ...]:
+    """The settings of trainings of transformers, with the folders in which their checkpoints lie."""
+    settings = [call for call in code.calls if call.last.endswith("TrainingArguments") or call.last == "SFTConfig"]
+    folders = [call.argument(0, "output_dir") for call in settings]
+    return tuple(
+        (call.node, "trainer_output" if folder is None else code.text(folder))
+        for call, folder in zip(settings, folders, strict=True)
+    )
+
+
+def _is_train_of_trainer(code: NotebookCode, call: CodeCall) -> bool:
+    is_train = call.last == "train" and bool(_outputs_of_trainers(code))
+    return is_train and any(
+        maker is not None and maker.last.endswith("Trainer") for maker in code.makers(call.receiver)
+    )
+
+
+def _may_save_elsewhere(code: NotebookCode, nodes: set[ast.Call]) -> bool:
+    """True if something beside these calls may save, or take a file to another folder."""
+    if any(not command.startswith(_HARMLESS) for _, _, command in code.commands()):
+        return True
+    if code.callee_names & _OWN_TRAINERS and not _outputs_of_trainers(code):
+        return True
+    for call in code.calls:
+        is_save = call.last in _SAVES and call.node not in nodes and not _fills(code, call)
+        is_move = call.name in _MOVING or call.name.startswith(("shutil.", "subprocess.", "os.system", "zipfile."))
+        if is_save or is_move or call.keyword("push_to_hub", "hub_model_id") is not None:
+            return True
+    return False
+
+
+def _fills(code: NotebookCode, call: CodeCall) -> bool:
+    """True for what writes into a file that the notebook opens, or saves into the folder of a trainer."""
+    if call.last == "save_model" and not call.node.args and not call.node.keywords:
+        return bool(_outputs_of_trainers(code))
+    makers = code.makers(call.argument(1, "file", "fp")) if call.last == "dump" else code.makers(call.receiver)
+    return all(maker is not None and maker.last == "open" for maker in makers)
+
+
 def _model_loop(code: NotebookCode, call: CodeCall) -> ast.AST | None:
     """The loop around a compile, or around the one call of its function, that makes the model anew each time."""
-    around = next((ancestor for ancestor in code.ancestors(call.node) if isinstance(ancestor, ast.For)), None)
+    around = next((value for value in code.ancestors(call.node) if isinstance(value, ast.For)), None)
     function = code.function(call.node)
     if around is None and function is not None:
         name = getattr(function, "name", "")
-        around_calls = (loop for caller in code.calls_by_name.get(name, []) for loop in code.ancestors(caller.node))
+        around_calls = (loop for value in code.calls_by_name.get(name, []) for loop in code.ancestors(value.node))
         return next((loop for loop in around_calls if isinstance(loop, ast.For)), None)
     if around is None or not isinstance(call.receiver, ast.Name):
         return around
@@ -403,7 +472,7 @@ def _index_fit_calls(code: NotebookCode) -> Mapping[str, list[ast.Name]]:
 
 def _has_own_weights(code: NotebookCode, model: CodeCall) -> bool:
     """True for a model that is made of constants alone, so that it shares no layer with another one."""
-    arguments = [*model.node.args, *(keyword.value for keyword in model.node.keywords)]
+    arguments = [*model.node.args, *(node.value for node in model.node.keywords)]
     names = [node for argument in arguments for node in walk_nodes(argument) if isinstance(node, ast.Name)]
     return all(
         node.id in code.imports or isinstance(code.resolve(node), ast.Constant | ast.Tuple | ast.List) for node in names
@@ -473,6 +542,8 @@ _ARRAYS_OF_SHAPE = {"numpy.zeros", "numpy.ones", "numpy.empty", "numpy.full"}
 _SAME_LENGTH = {"list", "tuple", "numpy.array", "numpy.asarray", "pandas.Series"}
 _SAME_LENGTH_METHODS = {"astype", "ravel", "flatten", "tolist", "round", "clip"}
 _DEEPEST = 8  # names and operations that are followed to an array
+_CHANGES_INDEX = {"index", "set_index", "rename_axis", "sort_index", "reindex"}  # where a table's index may get a name
+_KEEPS_INDEX = {"copy", "astype", "fillna", "round", "sort_values", "drop", "rename", "assign", "head", "clip"}
 _KERAS_LOADS = {"keras.models.load_model", "keras.saving.load_model", "tensorflow.keras.models.load_model"}
 _PICKLE_DUMPS = {"pickle.dump", "joblib.dump", "dill.dump", "cloudpickle.dump", "?.to_pickle"}
 _PICKLE_LOADS = {"pickle.load", "joblib.load", "dill.load", "cloudpickle.load", "pandas.read_pickle"}
@@ -685,6 +756,31 @@ def submission_of_a_fixed_length(kernel: KernelSource) -> Iterator[RuleProblem]:
             )
 
 
+@rule("N068", "index-in-the-submission", Severity.WARNING)
+def index_in_the_submission(kernel: KernelSource) -> Iterator[RuleProblem]:
+    """A submission is written with the index of pandas, a column that the sample does not have.
+
+    `to_csv` writes the row numbers as a first column without a name, unless it is told not to: the submission has a
+    column too many, and is refused or misread.
+    Write `to_csv("submission.csv", index=False)`.
+
+    Source (2026-11-28): pandas, DataFrame.to_csv (index=True is the default).
+    """
+    code = kernel.code
+    calls = [call for call in code.calls if call.last == "to_csv" and call.receiver is not None]
+    paths = [code.text(call.argument(0, "path_or_buf")) or "" for call in calls]
+    by_position = 6  # index is the seventh argument
+    again = {path for call, path in zip(calls, paths, strict=True) if call.keyword("index", "index_label") is not None}
+    again |= {code.text(call.argument(0)) or "" for call in code.calls if call.keyword("index_col") is not None}
+    for call, path in zip(calls, paths, strict=True):
+        name = PurePosixPath(path).name.lower()
+        is_submission = name.endswith((".csv", ".csv.gz")) and _SUB.match(name) is not None and "sample" not in name
+        is_told = call.keyword("index", "index_label") is not None or call.is_open or len(call.node.args) > by_position
+        if is_submission and not is_told and path not in again and _has_row_numbers(code, call.receiver):
+            message = f"{_name(path)} gets the row numbers as a first column, which the sample does not have."
+            yield RuleProblem(code.place(call.node), message, f'Write to_csv("{_name(path)}", index=False).')
+
+
 @rule("N064", "shared-cell-differs")
 def shared_cell_differs(kernel: KernelSource) -> Iterator[RuleProblem]:
     """A cell that must be the same in both notebooks of a pair differs.
@@ -707,6 +803,57 @@ def shared_cell_differs(kernel: KernelSource) -> Iterator[RuleProblem]:
             "not match the training."
         )
         yield RuleProblem(place, message, "Copy the correct cell into the other notebook.")
+
+
+@lru_cache(maxsize=10_000)  # a name may be given many tables, of which each is made of the one before
+def _has_row_numbers(
+    code: NotebookCode, table: ast.expr | None, depth: int = 0, *, has_id_column: bool = False
+) -> bool:
+    """True for a table whose index is certainly that of its rows, while its ids are a column."""
+    if isinstance(table, ast.Name):
+        values = code.find_meanings(table)
+        expressions = [meaning for meaning in values if isinstance(meaning, ast.expr)]
+        is_changed = table.id in _tables_with_names(code)
+        is_known = not is_changed and bool(values) and len(expressions) == len(values) and depth < _DEEPEST
+        return is_known and all(
+            _has_row_numbers(code, meaning, depth + 1, has_id_column=has_id_column) for meaning in expressions
+        )
+    if isinstance(table, ast.Subscript):  # table[["id", "target"]]
+        columns = code.resolve(table.slice)
+        is_table = isinstance(columns, ast.List) and len(columns.elts) > 1
+        has_id_column |= isinstance(columns, ast.List) and any(
+            _is_id(code.text(meaning)) for meaning in columns.elts[:1]
+        )
+        return is_table and _has_row_numbers(code, table.value, depth + 1, has_id_column=has_id_column)
+    call = code.call(table)
+    if call is None or depth > _DEEPEST or call.is_open:
+        return False
+    if call.name == "pandas.read_csv":
+        is_sample = "sample" in (code.text(call.argument(0)) or "").lower()
+        return call.keyword("index_col") is None and (is_sample or has_id_column)
+    if call.name == "pandas.DataFrame":
+        data = code.resolve(call.argument(0, "data"))
+        is_plain = call.keyword("index") is None and len(call.node.args) <= 1  # the second one is the index
+        keys = (
+            [code.text(meaning) if meaning is not None else None for meaning in data.keys]
+            if isinstance(data, ast.Dict)
+            else []
+        )
+        return is_plain and len(keys) > 1 and any(_is_id(meaning) for meaning in keys[:1])
+    is_kept = call.last in _KEEPS_INDEX or (call.last == "reset_index" and not call.node.args)
+    return is_kept and _has_row_numbers(code, call.receiver, depth + 1, has_id_column=has_id_column)
+
+
+@lru_cache(maxsize=2)
+def _tables_with_names(code: NotebookCode) -> frozenset[str]:
+    """The names of tables whose index may have a name: `sub.set_index("id")`, `sub.index.name = "id"`."""
+    attributes = (attribute for attribute in code.nodes(ast.Attribute) if attribute.attr in _CHANGES_INDEX)
+    return frozenset(attribute.value.id for attribute in attributes if isinstance(attribute.value, ast.Name))
+
+
+def _is_id(column: str | None) -> bool:
+    words = re.split(r"[_\W]+|(?<=[a-z])(?=[A-Z])", column or "")
+    return not {"id", "ids", "uid", "image", "filename", "key"}.isdisjoint(word.lower() for word in words)
 
 
 def _names_taken(kernel: KernelSource) -> tuple[str, ...]:

@@ -522,8 +522,8 @@ def batch_not_in_eights(tpu: TpuCode) -> Iterator[RuleProblem]:
         scales = size is not None and tpu.devices.decide(size)
         a_core = number / DEVICES if is_global and scales else number
         if a_core % _TILE:
-            whose = "of a core" if scales or not is_global else "of all cores"
-            message = f"The training batch {whose} is {a_core:g}, not a multiple of {_TILE}."
+            scope = "of a core" if scales or not is_global else "of all cores"
+            message = f"The training batch {scope} is {a_core:g}, not a multiple of {_TILE}."
             yield RuleProblem(
                 tpu.code.place(node),
                 message,

@@ -207,7 +207,7 @@ def _reasons(column: Column, table: Table, tables: Tables, server: InferenceServ
         Reason(2 if column.is_unique else -3, f"unique in {table.name}"),
         Reason(2 * (is_sample and _is_unique(in_test)), f"unique in {_name(tables.test)}"),
         Reason(1 * _is_unique(in_train), f"unique in {_name(tables.train)}"),
-        Reason((0.6 if is_sample else 1.5) * looks_like_id(column.name), "named like an id"),
+        Reason((0.6 if is_sample else 1.5) * looks_like_id(column.name), "its name is that of an id"),
         Reason(-3 * is_new, "a target"),
         Reason(-2 * _is_measured(column), "measured"),
         Reason(-4 * is_nameless(column.name), "without a name"),

@@ -435,7 +435,7 @@ def _labels(survey: Survey, roles: tuple[Table | None, ...], findings: Findings)
     sample, test, train = roles
     key = "labels_table"
     if train is None or key in findings.hints.overrides or _is_labelled(train, sample, test):
-        evidence = f"the labels are in {train.name}" if train is not None else "there is no table to train on"
+        evidence = f"the labels are in {train.name}" if train is not None else "there is no training table"
         return survey.table(findings.settle(key, "", evidence))
     candidates = [weigh(t.path, _labels_reasons(t, train, sample)) for t in _other_tables(survey, *roles)]
     return _role(key, candidates, _LABELS_NEED, survey, findings)

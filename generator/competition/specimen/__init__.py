@@ -6,8 +6,11 @@ from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
 
 from generator import __version__
+from generator.competition import builtin
 from generator.competition.facts import Task
 from generator.competition.specimen.examples import Original, synthetic_data
 from generator.competition.specimen.files import (
@@ -21,6 +24,7 @@ from generator.competition.specimen.files import (
 )
 from generator.competition.specimen.media import MediaFiles, with_usual_formats
 from generator.competition.specimen.tables import TableMaker, table_file
+from generator.competition.survey import survey_folder
 from generator.competition.survey.facts import Survey
 from generator.files import WorkspaceFiles
 
@@ -82,6 +86,24 @@ def write_specimen(  # noqa: PLR0913 - each is a decision of its own
     return SpecimenSummary(folder=folder, rows=table_rows, files=dict(writer.files), notes=tuple(writer.notes))
 
 
+def write_built_in_specimen(slug: str, task: Task, folder: Path, **options: Any) -> SpecimenSummary:
+    """Writes a specimen of a built-in competition, whose files are written for the time that it takes to survey them.
+
+    Args:
+        slug: The competition.
+        task: What was made of it.
+        folder: Where to write.
+        options: Those of `write_specimen`.
+
+    Raises:
+        CompetitionError: As `write_specimen`.
+        FileWriteError: As `write_specimen`.
+    """
+    with TemporaryDirectory() as place:
+        builtin.require(slug).write(Path(place))
+        return write_specimen(survey_folder(Path(place)), task, folder, **options)
+
+
 def _write(original: Original, writer: Writer) -> dict[str, int]:
     data = with_folders(synthetic_data(original))
     if data.sampler.different > len(data.train):
@@ -121,4 +143,4 @@ def _marker(original: Original) -> bytes:
     return (json.dumps(content, indent=2) + "\n").encode()
 
 
-__all__ = ["MARKER", "SpecimenSummary", "write_specimen"]
+__all__ = ["MARKER", "SpecimenSummary", "write_built_in_specimen", "write_specimen"]

@@ -2,7 +2,8 @@
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -39,7 +40,7 @@ from generator.kaggle.errors import (
     SessionLimitError,
     UnreachableError,
 )
-from generator.kaggle.gateway import Kaggle
+from generator.kaggle.gateway import DatasetApi, Kaggle, ModelApi
 from generator.pair.folder import existing_pair
 from generator.pair.workspace import PairFolder, Workspace
 
@@ -110,7 +111,7 @@ class PushOptions:
         Raises:
             PairError: There is no pair of this name, or its choices cannot be used.
         """
-        from generator.pair.generation import read_pair_spec
+        from generator.pair.folder import read_pair_spec
 
         return read_pair_spec(self.folder)
 
@@ -371,6 +372,36 @@ class ChainExecution:
             error.step = str(step)
         return error
 
+    @contextmanager
+    def record_failures(self, step: ChainStep) -> Iterator[None]:
+        """Writes down what goes wrong with a step, unless that was done already."""
+        try:
+            yield
+        except StepError as error:
+            if self.state.failure is None:
+                self.fail(step, error)
+            raise
+
+    def note_quota(self) -> None:
+        """Writes down the accelerator hours that were used, which are good to know, and nothing to fail for."""
+        try:
+            quota = self.kaggle.kernels.quota()
+        except KaggleError as error:
+            self.tell("quota", f"The quota cannot be read: {error.message}")
+            return
+        gpu, tpu = quota.gpu_used.total_seconds(), quota.tpu_used.total_seconds()
+        self.write(EntryKind.QUOTA, gpu=gpu, tpu=tpu)
+        left = (quota.tpu_allowed - quota.tpu_used).total_seconds() / 3600
+        self.tell("quota", f"{left:.1f} hours of TPU are left this week", gpu_seconds=gpu, tpu_seconds=tpu)
+
+    def finish(self) -> None:
+        """Writes down that the chain has its score, and nothing is left to be done."""
+        self.write(EntryKind.FINISHED)
+
+    def uploads(self, kind: Handoff) -> DatasetApi | ModelApi:
+        """The part of Kaggle that takes versions of this kind."""
+        return self.kaggle.datasets if kind is Handoff.DATASET else self.kaggle.models
+
     def poll(self, subject: str, *, url: str, is_new: bool = False) -> Poll:
         """Asks about something for as long as it takes; `is_new` is what Kaggle may not know of yet."""
         return Poll(self.polling, self.clock, lambda text: self.tell(self.step, text), subject, url, is_new)
@@ -383,6 +414,15 @@ class ChainExecution:
             KaggleError: It answered, and that will not change by waiting.
         """
         return self.poll(subject, url=url).ask(ask)
+
+
+@dataclass(frozen=True)
+class ChainResult:
+    """A chain as a command left it; `has_advanced` says whether there was anything to do."""
+
+    journal: Journal
+    state: ChainState
+    has_advanced: bool
 
 
 # The exactly-once protocol: announce, send, and look for it after a lost answer or a crash before sending again.

@@ -1,38 +1,25 @@
-"""What a push sends: the prepared notebook, its inputs, wheels, and the commit."""
+"""The kernels that a push sends, prepared from their folders: what is sent, what it costs, and the commit."""
 
 import hashlib
 import json
 import os
-import re
 import subprocess
-import sys
 import tempfile
-import tomllib
-import zipfile
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
-from email.parser import HeaderParser
-from functools import cache
 from pathlib import Path
 from typing import Any
 
-from generator.accelerators import AcceleratorKind
-from generator.check.checking import check_kernels, errors
-from generator.check.code import read_code
-from generator.check.findings import CheckFinding
-from generator.check.rules import RULES
-from generator.check.source import KernelSource, read_role
-from generator.competition.facts import Value
-from generator.errors import TandemError
-from generator.files import WorkspaceFiles, read_text, writing
-from generator.kaggle.api_types import KernelPush, RemoteKernel
-from generator.kaggle.chain.errors import ChainError, JournalError, KernelUnfitError
-from generator.kaggle.chain.journal import EntryKind, Journals, state_in
+from generator.accelerators import Accelerator, AcceleratorKind, Service, catalog
+from generator.check.checking import KernelCheck, allowed_ids, check_kernel
+from generator.check.source import read_role
+from generator.kaggle.api_types import KernelPush
+from generator.kaggle.chain.errors import ChainError, KernelUnfitError
 from generator.kaggle.errors import SECRET_RULE
-from generator.pair.folder import Edits, base_of, cell_edits
 from generator.pair.notebook import ParameterError, digest_of_cells, has_parameters, join_lines, read_parameters
+from generator.pair.settings import PLACEHOLDER_OWNER
 from generator.pair.workspace import PairFolder, Role
-from generator.text import JsonObject, printable, python_literal
+from generator.text import JsonObject, printable
 
 # The commit that a pair was pushed from, asked of git.
 
@@ -74,215 +61,6 @@ def git_commit(folder: Path) -> str:
         return ""
 
 
-# The notebooks that a pair sent, by which a version that was edited on Kaggle is told from one of ours.
-#
-# Each is kept in `.tandem/chains/sent` before it is sent, so that the cells that differ can be named.
-
-
-_LONGEST = 600
-
-
-class KernelHistory:
-    """What the kernels of a pair were, as its journals and the notebooks that were kept tell of them."""
-
-    def __init__(self, pair: PairFolder, journals: Journals) -> None:
-        self._pair, self._journals = pair, journals
-        self._folder = journals.folder / "sent"
-
-    def keep(self, text: str) -> None:
-        """Keeps a notebook that is about to be sent.
-
-        Raises:
-            FileWriteError: No permission or no space.
-            UnsafePlaceError: A folder above it is a link.
-        """
-        self._pair.files.write(self._folder / f"{digest_of_cells(text)}.ipynb", text.encode("utf-8"))
-
-    def edits(self, role: Role, ref: str, remote: RemoteKernel, *, sends: str) -> str:
-        """The cells by which a version on Kaggle differs from ours; empty if a push over it loses nothing.
-
-        A version is ours if a journal announced its cells, whatever became of that, or if they are those of the
-        notebook that is to be sent or of the one that was rendered.
-
-        Args:
-            role: Which kernel of the pair.
-            ref: Its name on Kaggle.
-            remote: Its newest version there.
-            sends: The notebook that is to be sent.
-        """
-        digest, path = digest_of_cells(remote.source), PairFolder(self._pair.path).notebook(role)
-        rendered_text = _text(self._pair.path / base_of(path.relative_to(self._pair.path)))
-        digests, last = self._collect_digests(ref)
-        if (
-            digest in digests | {digest_of_cells(sends), digest_of_cells(rendered_text)}
-            or self._notebook_path(digest).is_file()
-        ):
-            return ""
-        base, base_label = _text(self._notebook_path(last)), "what was pushed last"
-        if not base:
-            base, base_label = sends, "the notebook that is to be pushed"
-        return f"compared with {base_label}, {_shorten(cell_edits(remote.source, since=base))}"
-
-    def _collect_digests(self, ref: str) -> tuple[set[str], str]:
-        """The digests of all notebooks that were announced, and of the last one that a kernel was made of."""
-        digests, last = set[str](), ""
-        for journal in self._journals.list_all():
-            try:
-                state, entries = state_in(journal), journal.entries()
-            except JournalError:
-                continue
-            digests |= {entry.fields.text("sent") for entry in entries if entry.kind is EntryKind.PUSHING}
-            pushes = [push for push in (*state.earlier, *state.pushes.values()) if push.ref == ref and not push.is_open]
-            last = pushes[-1].sent if pushes else last
-        return digests, last
-
-    def _notebook_path(self, digest: str) -> Path:
-        return self._folder / f"{digest}.ipynb"
-
-
-def _text(path: Path) -> str:
-    """The text of a file; empty if it cannot be read."""
-    try:
-        return read_text(path)
-    except TandemError:
-        return ""
-
-
-def _shorten(edits: Edits) -> str:
-    text = printable(str(edits))
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]} …"
-
-
-# Wheels of what a notebook imports beyond Kaggle's image, for that image's Python.
-
-
-_TIMEOUT_SECONDS = 600
-_LARGEST_METADATA = 4 * 1024 * 1024
-_REQUIREMENT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
-_ELSEWHERE = re.compile(r"extra ==|;.*(win32|darwin|Windows|Darwin|python_version\s*<|PyPy)")
-
-
-@dataclass(frozen=True)
-class Image:
-    """The packages of Kaggle's image, by the dated file beside this module."""
-
-    pythons: tuple[str, ...]
-    platforms: tuple[str, ...]
-    distributions: frozenset[str]
-    modules: Mapping[str, str]
-
-
-@dataclass(frozen=True)
-class Wheels:
-    """Wheel files by name, and what is to be installed from them."""
-
-    requirements: tuple[str, ...]
-    files: Mapping[str, Path]
-
-
-@cache
-def image() -> Image:
-    """Kaggle's GPU image."""
-    data = tomllib.loads(Path(__file__).with_name("image.toml").read_text(encoding="utf-8"))
-    return Image(
-        tuple(data["pythons"]), tuple(data["platforms"]), frozenset(data["distributions"]), dict(data["modules"])
-    )
-
-
-def missing_requirements(notebook: str) -> tuple[str, ...]:
-    """The distributions that a notebook's code imports, and that neither Python nor the image has."""
-    kaggle_image = image()
-    names = {
-        kaggle_image.modules.get(module, module).lower().replace("_", "-")
-        for module in read_code(json.loads(notebook), Path()).modules - sys.stdlib_module_names
-    }
-    return tuple(sorted(names - kaggle_image.distributions))
-
-
-def wheels_for(notebook: str, folder: Path, files: WorkspaceFiles) -> Wheels:
-    """Downloads what a notebook needs beyond the image, with what that needs in turn.
-
-    Args:
-        notebook: The notebook as JSON.
-        folder: Where the wheels are kept; whatever else lies there is not taken along.
-        files: The way to write there.
-
-    Raises:
-        ChainError: Something has no wheel for the image's Python.
-        FileWriteError: The folder cannot be written.
-        UnsafePlaceError: A link is in the way.
-    """
-    requirements = missing_requirements(notebook)
-    if not requirements:
-        return Wheels((), {})
-    wheels: dict[str, Path] = {}
-    with writing(folder):
-        for python in image().pythons:
-            files.make_folder(folder / python)
-            with files.beside(folder / python) as fresh:
-                for wheel in dict.fromkeys(_download_all(requirements, python, fresh)):
-                    wheels[wheel.name] = folder / python / wheel.name
-                    files.move(wheel, wheels[wheel.name])
-    return Wheels(requirements, dict(sorted(wheels.items())))
-
-
-def install_cell(wheels: Wheels, dataset: str) -> str:
-    """The cell that installs wheels from an attached dataset, without a network."""
-    slug = dataset.partition("/")[2]
-    text = Path(__file__).with_name("install_wheels.py.txt").read_text(encoding="utf-8").rstrip()
-    text = text.replace("MOUNTS", python_literal([f"datasets/{dataset}", slug]))
-    return text.replace("WHEELS", python_literal(list(wheels.requirements)))
-
-
-def _download_all(requirements: Iterable[str], python: str, folder: Path) -> list[Path]:
-    """Fetches wheels one by one: what the image has already must not come along in another version."""
-    wheels: list[Path] = []
-    image_packages = image().distributions
-    waiting, fetched_names = list(requirements), set[str]()
-    while waiting:
-        name = waiting.pop()
-        if name in fetched_names or name in image_packages:
-            continue
-        fetched_names.add(name)
-        wheels.append(_download(name, python, folder))
-        waiting += _dependencies(wheels[-1])
-    return wheels
-
-
-def _download(name: str, python: str, folder: Path) -> Path:
-    before = set(folder.glob("*.whl"))
-    # Without -P Python looks into the working folder first, and would execute a pip.py that somebody sent there.
-    command = [sys.executable, "-P", "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps"]
-    command += ["--only-binary=:all:", "--implementation=cp", f"--python-version={python}", f"--dest={folder}"]
-    command += [f"--platform={platform}" for platform in image().platforms]
-    stem = re.compile(re.escape(name).replace(r"\-", "[-_.]") + "-", re.IGNORECASE)
-    try:
-        process = subprocess.run(  # noqa: S603 - no shell; a name that an import statement can have
-            [*command, "--", name], capture_output=True, text=True, timeout=_TIMEOUT_SECONDS, check=False
-        )
-        answer = (process.stderr.strip().splitlines() or ["nothing was downloaded."])[-1]
-        files = [path for path in folder.glob("*.whl") if stem.match(path.name) and not process.returncode]
-    except subprocess.TimeoutExpired:
-        answer, files = "no answer in ten minutes.", []
-    if not files:
-        raise ChainError(
-            f"There is no wheel of {printable(name)} for Python {python} on Linux: {printable(answer)} "
-            "Remove that import from the inference notebook, or attach it as a dataset by hand."
-        )
-    return next(iter(set(files) - before), files[-1])
-
-
-def _dependencies(wheel: Path) -> list[str]:
-    """The distributions that a wheel requires without extras."""
-    with zipfile.ZipFile(wheel) as archive:
-        member = next(name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
-        with archive.open(member) as file:
-            text = file.read(_LARGEST_METADATA).decode("utf-8", "replace")
-    requirements = [str(requirement) for requirement in HeaderParser().parsestr(text).get_all("Requires-Dist", [])]
-    matches = [_REQUIREMENT.match(requirement) for requirement in requirements if not _ELSEWHERE.search(requirement)]
-    return [name[0].lower().replace("_", "-") for name in matches if name]
-
-
 # Preparing a kernel's folder for a push: the checks before Kaggle sees it, and the notebook that is sent.
 
 
@@ -290,6 +68,15 @@ _UNSENDABLE = {"M001", "M004", "N001", "N004", "N005", "N064"}
 """The rules without which there would be nothing that can be sent, or nothing that could load what was trained."""
 ALWAYS = frozenset({"M001", "M004", "N001", "N005"})
 """The rules that cannot be passed by: a file that cannot be read, or a text that no request can hold."""
+
+
+def allowed_rules(names: Collection[str]) -> tuple[str, ...]:
+    """The ids of the rules that `--allow` names.
+
+    Raises:
+        CheckError: There is no such rule, or no way over it.
+    """
+    return allowed_ids(names, never=ALWAYS)
 
 
 @dataclass(frozen=True)
@@ -301,16 +88,32 @@ class PreparedKernel:
         source: The digest of what its folder says.
         parameters: The constants of its parameters cell.
         wants: The accelerator that it is for.
-        kernel_source: What its folder says.
-        doubts: What the check found in it, none of it an error.
+        check: What its folder says, and what `tandem check` found in it, none of it an error.
     """
 
     push: KernelPush
     source: str
-    parameters: Mapping[str, Value]
+    parameters: Mapping[str, object]
     wants: str
-    kernel_source: KernelSource
-    doubts: Sequence[CheckFinding] = ()
+    check: KernelCheck
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What a push of it sends, in a few words, for people and as JSON."""
+        push = self.push
+        sources = (push.competition_sources, push.kernel_sources, push.dataset_sources, push.model_sources)
+        return {
+            "kernel": push.ref,
+            "machine_shape": push.machine_shape,
+            "internet": push.enable_internet,
+            "private": push.is_private,
+            "sources": [ref for refs in sources for ref in refs],
+            "bytes": len(push.text.encode("utf-8")),
+        }
+
+    def cost(self, *, is_local: bool) -> str:
+        """What a push of it costs."""
+        return cost(self.push, is_local=is_local)
 
 
 def prepare(folder: PairFolder, role: Role, *, verify: bool = True, allow: Collection[str] = ()) -> PreparedKernel:
@@ -327,7 +130,8 @@ def prepare(folder: PairFolder, role: Role, *, verify: bool = True, allow: Colle
         FileReadError: A file is missing.
     """
     kernel = read_role(folder, role)
-    doubts = check_fit(kernel, pair=folder.name, verify=verify, allow=allow)
+    check = check_kernel(kernel, only=None if verify else _UNSENDABLE, allow=set(allow) - ALWAYS)
+    _refuse_errors(check, pair=folder.name)
     metadata, notebook, path = kernel.metadata or JsonObject(), kernel.notebook, kernel.code.path
     if not notebook:
         raise KernelUnfitError(path=path, problem="it is not a notebook")
@@ -339,33 +143,45 @@ def prepare(folder: PairFolder, role: Role, *, verify: bool = True, allow: Colle
     fields = {name: str(getattr(push, name)) for name in names}
     digest = hashlib.sha256(json.dumps([digest_of_cells(push.text), fields], sort_keys=True).encode()).hexdigest()
     wants = str(parameters.get("ACCELERATOR", kernel.accelerator or AcceleratorKind.GPU))
-    return PreparedKernel(push, digest, parameters, wants, kernel, doubts)
+    return PreparedKernel(push, digest, parameters, wants, check)
 
 
-def check_fit(
-    kernel: KernelSource, *, pair: str, verify: bool = True, allow: Collection[str] = ()
-) -> Sequence[CheckFinding]:
-    """Makes sure that `tandem check` finds no error in a kernel, but of the rules that are allowed.
-
-    Returns:
-        What it finds that is no error.
+def check_offline(kernel: PreparedKernel, *, pair: str, allow: Collection[str] = ()) -> None:
+    """Makes sure that a kernel is fit for a code competition, which its folder may not know to be one.
 
     Raises:
-        KernelUnfitError: The first one, and how many more there are.
+        KernelUnfitError: It is not.
     """
-    passed_by = set(allow) - ALWAYS
-    rules = [rule for rule in RULES if (verify or rule.id in _UNSENDABLE) and rule.id not in passed_by]
-    findings = check_kernels([kernel], rules)
-    if faults := errors(findings):
-        raise KernelUnfitError.of_findings(faults, pair=pair, always=ALWAYS)
-    return findings
+    source = kernel.check.kernel
+    if not source.needs_internet_off:
+        offline = replace(source, needs_internet_off=True)
+        _refuse_errors(check_kernel(offline, allow=set(allow) - ALWAYS), pair=pair)
 
 
-def owned_by(kernel: PreparedKernel, owner: str, *, instead_of: str) -> PreparedKernel:
-    """The same kernel under another owner, with the sources that belonged to the former one."""
+def _refuse_errors(check: KernelCheck, *, pair: str) -> None:
+    if check.errors:
+        raise KernelUnfitError.of_findings(check.errors, pair=pair, always=ALWAYS)
+
+
+def with_owner(kernel: PreparedKernel, account: str, *, is_local: bool, pair: str) -> PreparedKernel:
+    """The kernel under the account's name, with the sources that belonged to the former owner.
+
+    Raises:
+        ChainError: It is somebody else's, and only a local Kaggle takes such kernels.
+    """
+    owner = kernel.push.ref.partition("/")[0]
+    if owner == account:
+        return kernel
+    if not is_local:
+        owner_name = "nobody yet" if owner == PLACEHOLDER_OWNER else owner
+        raise ChainError(
+            f'The kernels of {printable(pair)} belong to "{printable(owner_name)}", and the credentials here to '
+            f'"{printable(account)}". Render them for yourself: '
+            f"`tandem generate --competition … --name {printable(pair)} --owner {printable(account)}`."
+        )
 
     def change_owner(ref: str) -> str:
-        return f"{owner}/{ref.partition('/')[2]}" if ref.partition("/")[0] == instead_of else ref
+        return f"{account}/{ref.partition('/')[2]}" if ref.partition("/")[0] == owner else ref
 
     push = kernel.push
     kernels = tuple(map(change_owner, push.kernel_sources))
@@ -385,7 +201,7 @@ def _clean(notebook: dict[str, Any]) -> str:
     return json.dumps({**notebook, "cells": cells, "metadata": metadata}, ensure_ascii=False, indent=1)
 
 
-def _parameters(notebook: Mapping[str, Any], path: Path) -> dict[str, Value]:
+def _parameters(notebook: Mapping[str, Any], path: Path) -> Mapping[str, object]:
     for cell in notebook["cells"]:
         if has_parameters(cell):
             try:
@@ -415,3 +231,26 @@ def _push(metadata: JsonObject, text: str, *, may_hold_secrets: bool) -> KernelP
         model_sources=refs("model_sources"),
         may_hold_secrets=may_hold_secrets,
     )
+
+
+def accelerator_of(kernel: KernelPush) -> Accelerator | None:
+    """What the session of a pushed kernel runs on; None if the catalog does not know its machine shape."""
+    shape = "" if kernel.machine_shape == "Gpu" else kernel.machine_shape
+    if not shape and (kernel.enable_tpu or kernel.enable_gpu or kernel.machine_shape):
+        return catalog().training if kernel.enable_tpu else catalog().inference
+    accelerators = {
+        accelerator.machine_shape: accelerator
+        for accelerator in catalog().all_accelerators
+        if accelerator.service is Service.KAGGLE
+    }
+    return catalog().replacements.get(shape) or accelerators.get(shape)
+
+
+def cost(kernel: KernelPush, *, is_local: bool) -> str:
+    """What a push costs: the accelerator, and how long the session may last, which is taken from a week's quota."""
+    accelerator = accelerator_of(kernel)
+    if accelerator is None:
+        return kernel.machine_shape
+    name = "no accelerator" if accelerator.kind is AcceleratorKind.CPU else accelerator.name
+    quota = " of quota" if accelerator.weekly_hours else ", without quota"
+    return f"{name}, at most {accelerator.session_hours} h{'' if is_local else quota}"

@@ -13,10 +13,12 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, TypeVar
 
-from generator.files import FileReadError, WorkspaceFiles, writing
-from generator.kaggle.api_types import SessionState
-from generator.kaggle.chain.errors import ChainError, JournalDamagedError, JournalError
-from generator.pair.workspace import PairFolder, Role
+from generator.files import FileReadError, WorkspaceFiles, read_text, writing
+from generator.kaggle.api_types import RemoteKernel, SessionState
+from generator.kaggle.chain.errors import ChainError, JournalDamagedError, JournalError, NoChainError
+from generator.pair.folder import Edits, base_of, cell_edits, existing_pair
+from generator.pair.notebook import digest_of_cells
+from generator.pair.workspace import PairFolder, Role, Workspace
 from generator.text import JsonObject, printable
 
 # The events of a chain while it runs; the command line shows them, programs read them as JSON.
@@ -557,6 +559,40 @@ def has_chain(journals: Journals, target: str) -> bool:
         return True
 
 
+def newest_chain(workspace: Workspace, pair: str, target: str | None) -> Journal:
+    """The journal of a pair's newest chain, on the Kaggle that is asked for or on any.
+
+    Raises:
+        NoChainError: There is none.
+        PairError: There is no pair of this name.
+    """
+    journals = Journals(existing_pair(workspace, pair))
+    journal = latest(journals, target) if target else next(reversed(journals.list_all()), None)
+    if journal is None:
+        raise NoChainError(pair=pair, target=target or "kaggle", verb="show")
+    return journal
+
+
+def chains_of(workspace: Workspace, pair: str) -> list[Journal]:
+    """The journals of all chains of a pair, the oldest first."""
+    return Journals(workspace.pair(pair)).list_all()
+
+
+def chain_of(workspace: Workspace, pair: str, number: int) -> Journal:
+    """The journal of the chain with a number, of a pair that has chains.
+
+    Raises:
+        ChainError: There is none.
+    """
+    journals = chains_of(workspace, pair)
+    journal = next((entry for entry in journals if entry.number == number), None)
+    if journal is None:
+        raise ChainError(
+            f"There is no chain {number} of {printable(pair)}. The last one is chain {journals[-1].number}."
+        )
+    return journal
+
+
 def repair(journals: Journals, now: datetime) -> None:
     """Cuts damaged journals down to the lines before the damage, and notes that Kaggle knows more than they do."""
     for journal in journals.list_all():
@@ -690,3 +726,82 @@ _CHANGES: dict[EntryKind, Callable[[ChainState, Entry], ChainState]] = {
     EntryKind.FINISHED: lambda state, _: replace(state, is_finished=True),
     EntryKind.REPAIRED: lambda state, _: replace(state, is_repaired=True),
 }
+
+
+# The notebooks that a pair sent, by which a version that was edited on Kaggle is told from one of ours.
+#
+# Each is kept in `.tandem/chains/sent` before it is sent, so that the cells that differ can be named.
+
+
+_LONGEST_EDITS = 600
+
+
+class KernelHistory:
+    """What the kernels of a pair were, as its journals and the notebooks that were kept tell of them."""
+
+    def __init__(self, pair: PairFolder, journals: Journals) -> None:
+        self._pair, self._journals = pair, journals
+        self._folder = journals.folder / "sent"
+
+    def keep(self, text: str) -> None:
+        """Keeps a notebook that is about to be sent.
+
+        Raises:
+            FileWriteError: No permission or no space.
+            UnsafePlaceError: A folder above it is a link.
+        """
+        self._pair.files.write(self._folder / f"{digest_of_cells(text)}.ipynb", text.encode("utf-8"))
+
+    def edits(self, role: Role, ref: str, remote: RemoteKernel, *, sends: str) -> str:
+        """The cells by which a version on Kaggle differs from ours; empty if a push over it loses nothing.
+
+        A version is ours if a journal announced its cells, whatever became of that, or if they are those of the
+        notebook that is to be sent or of the one that was rendered.
+
+        Args:
+            role: Which kernel of the pair.
+            ref: Its name on Kaggle.
+            remote: Its newest version there.
+            sends: The notebook that is to be sent.
+        """
+        digest, path = digest_of_cells(remote.source), PairFolder(self._pair.path).notebook(role)
+        rendered_text = _text(self._pair.path / base_of(path.relative_to(self._pair.path)))
+        digests, last = self._collect_digests(ref)
+        if (
+            digest in digests | {digest_of_cells(sends), digest_of_cells(rendered_text)}
+            or self._notebook_path(digest).is_file()
+        ):
+            return ""
+        base, base_label = _text(self._notebook_path(last)), "what was pushed last"
+        if not base:
+            base, base_label = sends, "the notebook that is to be pushed"
+        return f"compared with {base_label}, {_shorten(cell_edits(remote.source, since=base))}"
+
+    def _collect_digests(self, ref: str) -> tuple[set[str], str]:
+        """The digests of all notebooks that were announced, and of the last one that a kernel was made of."""
+        digests, last = set[str](), ""
+        for journal in self._journals.list_all():
+            try:
+                state, entries = state_in(journal), journal.entries()
+            except JournalError:
+                continue
+            digests |= {entry.fields.text("sent") for entry in entries if entry.kind is EntryKind.PUSHING}
+            pushes = [push for push in (*state.earlier, *state.pushes.values()) if push.ref == ref and not push.is_open]
+            last = pushes[-1].sent if pushes else last
+        return digests, last
+
+    def _notebook_path(self, digest: str) -> Path:
+        return self._folder / f"{digest}.ipynb"
+
+
+def _text(path: Path) -> str:
+    """The text of a file; empty if it cannot be read."""
+    try:
+        return read_text(path)
+    except FileReadError:
+        return ""
+
+
+def _shorten(edits: Edits) -> str:
+    text = printable(str(edits))
+    return text if len(text) <= _LONGEST_EDITS else f"{text[:_LONGEST_EDITS]} …"

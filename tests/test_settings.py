@@ -6,120 +6,118 @@ from pathlib import Path
 import pytest
 
 from generator.competition import builtin
-from generator.pair.choices import (
-    Choice,
-    Choices,
-    ChoicesError,
-    MadeBy,
-    choices_toml,
-    fill_choices,
-    merge_choices,
-    parse_choices,
-    propose_choices,
+from generator.pair.settings import (
+    Origin,
+    SettingError,
+    Settings,
+    SettingValue,
+    parse_settings,
+    propose_settings,
+    settings_toml,
 )
 
 PATH = Path("kernels/digits/pair.toml")
 
 
-def proposal(framework: str = "keras") -> Choices:
+def proposal(framework: str = "keras") -> Settings:
     digits = builtin.require("digits")
-    owner = Choice("ada", MadeBy.INFERRED, "KAGGLE_USERNAME")
-    return propose_choices(digits.competition, digits.task, framework=framework, owner=owner)
+    owner = SettingValue("ada", Origin.INFERRED, "KAGGLE_USERNAME")
+    return propose_settings(digits.competition, digits.task, framework=framework, owner=owner)
 
 
-def regenerated(text: str, as_written: str | None = None, flags: dict[str, str] | None = None) -> Choices:
-    return merge_choices(proposal(), parse_choices(text, path=PATH, as_written=as_written), flags=flags or {})
+def regenerated(text: str, as_written: str | None = None, flags: dict[str, str] | None = None) -> Settings:
+    return proposal().merge(parse_settings(text, path=PATH, as_written=as_written), flags or {})
 
 
-def test_choices_survive_being_written_and_read() -> None:
-    assert parse_choices(choices_toml(proposal()), path=PATH) == proposal()
+def test_settings_survive_being_written_and_read() -> None:
+    assert parse_settings(settings_toml(proposal()), path=PATH) == proposal()
 
 
-def test_writing_the_same_choices_again_changes_no_byte() -> None:
-    text = choices_toml(proposal())
+def test_writing_the_same_settings_again_changes_no_byte() -> None:
+    text = settings_toml(proposal())
 
-    assert choices_toml(regenerated(text, as_written=text), existing=text) == text
+    assert settings_toml(regenerated(text, as_written=text), existing=text) == text
 
 
-def test_each_choice_is_one_line_that_says_who_made_it() -> None:
-    text = choices_toml(proposal())
+def test_each_setting_is_one_line_that_says_who_chose_it() -> None:
+    text = settings_toml(proposal())
 
     assert 'framework = { value = "keras", by = "default" }\n' in text
     assert 'owner = { value = "ada", by = "inferred", evidence = "KAGGLE_USERNAME" }\n' in text
 
 
 def test_a_plain_value_is_the_users_own_and_stays_with_its_comment() -> None:
-    text = choices_toml(proposal()).replace(
+    text = settings_toml(proposal()).replace(
         'framework = { value = "keras", by = "default" }', 'framework = "tensorflow"  # the team knows it'
     )
-    choices = regenerated(text)
+    settings = regenerated(text)
 
-    assert choices.pair["framework"] == Choice("tensorflow", MadeBy.HAND)
-    assert 'framework = "tensorflow"  # the team knows it\n' in choices_toml(choices, existing=text)
+    assert settings.pair["framework"] == SettingValue("tensorflow", Origin.HAND)
+    assert 'framework = "tensorflow"  # the team knows it\n' in settings_toml(settings, existing=text)
 
 
 def test_a_value_edited_inside_its_table_is_noticed_as_made_by_hand() -> None:
-    written = choices_toml(proposal())
+    written = settings_toml(proposal())
     edited = re.sub("epochs = { value = [0-9]+", "epochs = { value = 5", written)
     assert edited != written
-    choices = regenerated(edited, as_written=written)
+    settings = regenerated(edited, as_written=written)
 
-    assert choices.task["epochs"] == Choice(5, MadeBy.HAND)
-    assert 'epochs = { value = 5, by = "hand" }' in choices_toml(choices, existing=edited)
+    assert settings.task["epochs"] == SettingValue(5, Origin.HAND)
+    assert 'epochs = { value = 5, by = "hand" }' in settings_toml(settings, existing=edited)
 
 
 def test_an_edit_that_changes_only_the_type_is_noticed_too() -> None:
     written = "[parameters]\nTTA = { value = 1, by = 'default' }\n"
-    choices = parse_choices(written.replace("value = 1", "value = true"), path=PATH, as_written=written)
+    settings = parse_settings(written.replace("value = 1", "value = true"), path=PATH, as_written=written)
 
-    assert choices.parameters["TTA"] == Choice(True, MadeBy.HAND)
+    assert settings.parameters["TTA"] == SettingValue(True, Origin.HAND)
 
 
 def test_inferred_and_default_choices_are_made_anew() -> None:
-    text = choices_toml(proposal("tensorflow"))
+    text = settings_toml(proposal("tensorflow"))
 
-    assert regenerated(text, as_written=text).pair["framework"] == Choice("keras", MadeBy.DEFAULT)
+    assert regenerated(text, as_written=text).pair["framework"] == SettingValue("keras", Origin.DEFAULT)
 
 
 def test_a_flag_is_kept_until_another_flag_overrules_it() -> None:
-    first = merge_choices(proposal(), Choices(), flags={"framework": "tensorflow"})
-    text = choices_toml(first)
+    first = proposal().merge(Settings(), {"framework": "tensorflow"})
+    text = settings_toml(first)
 
-    assert regenerated(text, as_written=text).pair["framework"] == Choice("tensorflow", MadeBy.FLAG)
+    assert regenerated(text, as_written=text).pair["framework"] == SettingValue("tensorflow", Origin.FLAG)
     again = regenerated(text, as_written=text, flags={"framework": "keras"})
-    assert again.pair["framework"] == Choice("keras", MadeBy.FLAG)
+    assert again.pair["framework"] == SettingValue("keras", Origin.FLAG)
 
 
 def test_a_flag_overrules_a_choice_by_hand() -> None:
     text = '[pair]\nframework = "tensorflow"  # mine\n'
-    choices = regenerated(text, flags={"framework": "keras"})
+    settings = regenerated(text, flags={"framework": "keras"})
 
-    assert 'framework = { value = "keras", by = "flag" }  # mine\n' in choices_toml(choices, existing=text)
+    assert 'framework = { value = "keras", by = "flag" }  # mine\n' in settings_toml(settings, existing=text)
 
 
 def test_comments_order_and_own_parameters_survive_regeneration() -> None:
     text = '# mine\n[parameters]\nEPOCHS = 10 # short\nSIZES = [1, 2]\n\n[pair]\nowner = "grace"\nflagship = true\n'
-    again = choices_toml(regenerated(text), existing=text)
+    again = settings_toml(regenerated(text), existing=text)
 
     assert again.startswith("# mine\n[parameters]\nEPOCHS = 10 # short\nSIZES = [1, 2]\n")
     assert 'owner = "grace"\nflagship = true\n' in again
-    assert parse_choices(again, path=PATH).parameters["SIZES"].value == [1, 2]
+    assert parse_settings(again, path=PATH).parameters["SIZES"].value == [1, 2]
 
 
 def test_what_a_minimal_file_leaves_open_is_completed_and_what_it_says_stays() -> None:
-    choices = fill_choices(parse_choices('[pair]\ncompetition = "digits"\nowner = "grace"\n', path=PATH), proposal())
+    settings = parse_settings('[pair]\ncompetition = "digits"\nowner = "grace"\n', path=PATH).fill(proposal())
 
-    assert (choices.pair["owner"].value, choices.pair["framework"].value) == ("grace", "keras")
-    assert choices.task["image_size"].value == 16
+    assert (settings.pair["owner"].value, settings.pair["framework"].value) == ("grace", "keras")
+    assert settings.task["image_size"].value == 16
 
 
 @pytest.mark.parametrize(
     "title", ["it's", 'say "hi"', "two\nlines", "back\\slash", "]]\n[pair]", "🚀", "\x1b[31m", "'''", "\u2028"]
 )
 def test_any_title_survives_the_file(title: str) -> None:
-    choices = Choices(pair={"title": Choice(title, MadeBy.INFERRED, title)})
+    settings = Settings(pair={"title": SettingValue(title, Origin.INFERRED, title)})
 
-    assert parse_choices(choices_toml(choices), path=PATH) == choices
+    assert parse_settings(settings_toml(settings), path=PATH) == settings
 
 
 @pytest.mark.parametrize(
@@ -149,8 +147,8 @@ def test_any_title_survives_the_file(title: str) -> None:
     ],
 )
 def test_a_file_that_cannot_be_used_is_one_sentence_with_the_key(text: str, message: str) -> None:
-    with pytest.raises(ChoicesError) as caught:
-        parse_choices(text, path=PATH)
+    with pytest.raises(SettingError) as caught:
+        parse_settings(text, path=PATH)
 
     assert message in str(caught.value)
     assert "pair.toml" in str(caught.value)
@@ -158,6 +156,6 @@ def test_a_file_that_cannot_be_used_is_one_sentence_with_the_key(text: str, mess
 
 
 def test_a_broken_copy_of_the_kit_counts_as_none() -> None:
-    text = choices_toml(proposal())
+    text = settings_toml(proposal())
 
-    assert parse_choices(text, path=PATH, as_written="[[broken") == proposal()
+    assert parse_settings(text, path=PATH, as_written="[[broken") == proposal()
