@@ -93,7 +93,7 @@ def test_a_setting_of_the_command_line_gets_the_type_of_its_key(text: str, setti
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("epochs", "write KEY=VALUE"),
+        ("epochs", "Write KEY=VALUE"),
         ("epoch=3", 'Did you mean "epochs"?'),
         ("epochs=3.5", "epochs must be a whole number"),
         ("flip=maybe", "flip must be true or false"),
