@@ -527,7 +527,7 @@ def check_offered(*, family: str, framework: str, requirements: Mapping[str, str
     of_family = all_families[family].frameworks
     if framework not in of_family:
         raise PairError(
-            f'{printable(source)}: the family "{family}" has no templates for the framework "{framework}". Valid values: '
+            f'{printable(source)}: the family "{family}" has no templates for the framework "{framework}". It has: '
             f"{', '.join(of_family)}."
         )
     kinds = {
