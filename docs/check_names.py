@@ -52,7 +52,7 @@ EXTERNAL = frozenset(
         ("localkaggle/services/kernel_records.py", "ended"),
         ("localkaggle/services/kernel_records.py", "started"),
         ("localkaggle/services/versions.py", "created"),
-        ("localkaggle/web/views.py", "added"),
+        ("localkaggle/web/editor.py", "added"),
         ("rehearsal/sessions.py", "found"),
         ("rehearsal/sessions.py", "tried"),
         ("rehearsal/sessions.py", "when"),

@@ -68,7 +68,7 @@ def install_command(extra: str) -> str:
 
 
 # What pages of several packages have alike.
-SHARED = Path(__file__).with_name("page_parts")
+SHARED_FOLDER = Path(__file__).with_name("page_parts")
 
 
 class PageTemplates:
@@ -94,7 +94,7 @@ class PageTemplates:
         import jinja2
 
         environment = jinja2.Environment(
-            loader=jinja2.FileSystemLoader([self._folder, SHARED]),
+            loader=jinja2.FileSystemLoader([self._folder, SHARED_FOLDER]),
             autoescape=jinja2.select_autoescape(["html.j2"]),
             undefined=jinja2.StrictUndefined,
             trim_blocks=True,

@@ -34,6 +34,10 @@ LONGEST = (
 )
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--rewrite-golden", action="store_true", help="write what `generate` reports now to tests/golden")
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """The files that take minutes begin first, or a worker would wait for one at the end."""
     places = {name: place for place, name in enumerate(LONGEST)}

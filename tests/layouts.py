@@ -1,17 +1,21 @@
 """Small competitions in the layouts that Kaggle has, each with what should be made of it.
 
-They stand as data in `layout_data/*.toml`, a table for each: what Kaggle calls the metric, what has to be read from
+They stand as data in `competitions/*.toml`, a table for each: what Kaggle calls the metric, what has to be read from
 the files (`task`, `details`; `absent` names details that there are none of), words that a warning has to have for what
 cannot be known (`warns`), what the user can decide so that nothing remains to be warned of (`settles`), what it is
-refused with (`refused`), the `files`.
-`layout_data/kaggle` has competitions as they stand on Kaggle, with their source: columns and first rows are quoted.
+refused with (`refused`), the `files`, and what the evaluation page says (`page`). `cases` are the same competition with
+something else: `options` of the command line, `metric`, `page`, `lists`, `examples`, more or other `files`, those that
+it is `without`, and other `names` of them. What `generate` reports of a competition and its cases stands in `golden/`.
+`competitions/cases` has what one rule makes of one table or folder after another.
+`competitions/kaggle` has competitions as they stand on Kaggle, with their source: columns and first rows are quoted.
 
 The text of a file is written as it stands, but for what is in angle brackets. A line that begins with loops,
 `<n in train><kind in kinds>`, is written for each of their values, where `examples` has the numbers of the examples (as
 the arguments of `range`) and `lists` has other values; in the name of a file it makes a file for each. Then there are
 choices, `<male|female>`; numbers between two, with as many decimals as the first has, `<0.00~9.5>`; and expressions,
-`<n % 2>`, `<n:04d>`, in which `key`, `words` and `numbers` can be used as well. The name says what a file is: an image
-of a size and mode ("48x40 L"), a sound of so many seconds, a table in Parquet, a part of an archive, records ...
+`<n % 2>`, `<n:04d>`, in which `key`, `words`, `numbers` and `fill` (with a text of `lists`) can be used as well.
+The name says what a file is: an image of a size and mode ("48x40 L"), a sound of so many seconds, a table in Parquet,
+a part of an archive, records ... A file of `zeros` cannot be read.
 """
 
 import gzip
@@ -21,7 +25,7 @@ import re
 import tomllib
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -36,12 +40,12 @@ from generator.competition.introspection.evidence import Hints, Reading
 from generator.competition.survey import survey_folder
 from generator.competition.survey.facts import Survey
 
-DATA = Path(__file__).with_name("layout_data")
+DATA = Path(__file__).with_name("competitions")
 _LOOP = re.compile(r"<(\w+) in ([^<>]+)>")
 _SLOT = re.compile(r"<([^<>]+)>")
 _DRAW = re.compile(r"(-?\d+(?:\.(\d+))?)~(-?[\d.]+)")
 _SPEC = re.compile(r"(.+):(\.?\d+[dxf])")
-_IMAGES = (".png", ".jpg", ".jpeg", ".tif", ".tiff", ".gif")
+_IMAGES = (".png", ".jpg", ".jpeg", ".tif", ".tiff", ".gif", ".bmp", ".webp")
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,6 +65,9 @@ class Layout:
         scope: What the text can name.
         encoding: Of the tables.
         gateway: What the inference server of the competition is like, where it has one: arguments of `write_gateway`.
+        page: What the evaluation page says.
+        options: Options of `generate`, as they are typed.
+        cases: The same competition with something else, by name.
     """
 
     name: str
@@ -75,6 +82,9 @@ class Layout:
     scope: Mapping[str, object] = field(default_factory=dict)
     encoding: str = "utf-8"
     gateway: Mapping[str, str] = field(default_factory=dict)
+    page: str = ""
+    options: str = ""
+    cases: "Mapping[str, Layout]" = field(default_factory=dict)
 
     def write(self, folder: Path) -> None:
         """Fills an empty folder."""
@@ -106,7 +116,8 @@ class Layout:
         for path, text in self.text.items():
             for scope, name in expanded(path, fresh):
                 archive, packed, member = name.partition(".zip/")
-                content = self.content(Path(name), text, scope, shade=len(files))
+                is_broken = text == "zeros"
+                content = bytes(200) if is_broken else self.content(Path(name), text, scope, shade=len(files))
                 if packed:
                     members.setdefault(f"{archive}.zip", {})[member] = content
                 else:
@@ -117,7 +128,7 @@ class Layout:
         """The bytes of a file: its suffix says which kind it is of."""
         suffix = path.suffix.lower()
         if suffix in _IMAGES:
-            size, _, mode = text.partition(" ")
+            size, _, mode = fill_text(text, scope).partition(" ")
             return picture(size or "48x40", mode or "RGB", suffix[1:], shade=shade * 37 % 256)
         if suffix == ".wav":
             return sound(seconds=float(text or 0.25))
@@ -139,7 +150,11 @@ def expanded(text: str, scope: dict[str, Any]) -> Iterator[tuple[dict[str, Any],
         for value in evaluated(loop[2], scope):
             yield from expanded(rest, {**scope, loop[1]: value})
     else:
-        yield scope, _SLOT.sub(lambda slot: filled(slot[1], scope), text)
+        yield scope, fill_text(text, scope)
+
+
+def fill_text(text: str, scope: dict[str, Any]) -> str:
+    return _SLOT.sub(lambda slot: filled(slot[1], scope), text)
 
 
 def filled(slot: str, scope: dict[str, Any]) -> str:
@@ -168,6 +183,7 @@ def evaluated(expression: str, scope: dict[str, Any]) -> Any:
         "key": key_of(scope.get("n", 0)),
         "words": lambda count: sentence(source, count),
         "numbers": numbers,
+        "fill": lambda text: fill_text(text, scope),
     }
     return eval(_compiled(expression), names | scope)  # noqa: S307 (of our own data)
 
@@ -210,16 +226,30 @@ def parquet(table: bytes) -> bytes:
 def read_layouts(paths: Iterable[Path]) -> Iterator[Layout]:
     for path in paths:
         for name, said in tomllib.loads(path.read_text(encoding="utf-8")).items():
-            task = said.pop("task", {})
-            numbered = {key: range(*numbers) for key, numbers in said.pop("examples", {}).items()}
-            yield Layout(
+            task, cases = said.pop("task", {}), said.pop("cases", {})
+            layout = Layout(
                 name,
                 {key: tuple(value) if isinstance(value, list) else value for key, value in task.items()},
                 said.pop("details", {}) | dict.fromkeys(said.pop("absent", ())),
                 text=said.pop("files"),
-                scope=numbered | said.pop("lists", {}),
+                scope=scope_of(said),
                 **said,
             )
+            yield replace(layout, cases={case: change_layout(layout, changes) for case, changes in cases.items()})
+
+
+def scope_of(data: dict[str, Any]) -> dict[str, object]:
+    """What the text of a layout can name."""
+    numbered = {key: range(*numbers) for key, numbers in data.pop("examples", {}).items()}
+    return numbered | data.pop("lists", {})
+
+
+def change_layout(layout: Layout, changes: dict[str, Any]) -> Layout:
+    """A case of a layout."""
+    without, names = changes.pop("without", ()), changes.pop("names", {})
+    files = {**layout.text, **changes.pop("files", {})}
+    text = {names.get(path, path): content for path, content in files.items() if path not in without}
+    return replace(layout, text=text, scope={**layout.scope, **scope_of(changes)}, **changes)
 
 
 def sampled(layouts: Sequence[Layout]) -> list[Any]:
@@ -235,3 +265,4 @@ LAYOUTS = [layout for layout in ALL_LAYOUTS if not layout.warns]
 WARNED = [layout for layout in ALL_LAYOUTS if layout.warns]
 KAGGLE = [layout for layout in (*ALL_LAYOUTS, *_ON_KAGGLE) if layout.source and not layout.refused]
 REFUSED = [layout for layout in (*_EVERY, *_ON_KAGGLE) if layout.refused]
+CATALOGUE = [*_EVERY, *_ON_KAGGLE, *read_layouts(sorted(DATA.glob("cases/*.toml")))]

@@ -12,7 +12,7 @@ from tasks import task_of
 
 from generator.competition.baseline import CONSTANT, COPY, Baseline, baselines
 from generator.competition.facts import Task
-from generator.run import pair_run as of_a_run
+from generator.run import baseline_process as of_a_run
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from generator.colab.remote.prepare import WATCH
 from generator.colab.rental import (
     MACHINES,
     PIECE_BYTES,
-    Assigned,
+    AssignedMachine,
     ColabError,
     CommandError,
     CommandLine,
@@ -101,7 +101,7 @@ def test_a_program_that_wants_to_be_signed_in_says_so_and_sessions_are_read(tmp_
     line = "[x] m-s-1 | Hardware: T4 | Shape: Standard | Variant: GPU"
     program.write_text(f"#!/bin/sh\necho '[colab] A new version is available'\necho '{line}'\n")
     program.chmod(0o755)
-    assert CommandLine(str(program)).sessions() == [Assigned("x", "m-s-1", "T4")]
+    assert CommandLine(str(program)).sessions() == [AssignedMachine("x", "m-s-1", "T4")]
 
     program.write_text("#!/bin/sh\necho To authorize colab-cli, visit this URL\nread code || exit 1\n")
     with pytest.raises(Exception, match="sessions` once in a terminal"):

@@ -44,46 +44,9 @@ def generate(tandem: Callable[..., Outcome], tmp_path: Path, monkeypatch: pytest
 
 
 @pytest.mark.parametrize(
-    ("cells", "says"),
-    [
-        (lambda _: "cat", False),
-        (lambda _: "none", False),
-        (lambda _: "dog cat", False),
-        (lambda _: "True:cat False:dog", True),
-        (lambda n: ("True:cat", "False:dog")[n % 2], True),
-    ],
-)
-@pytest.mark.parametrize("column", ["kind", "age:kind"])
-def test_a_sample_whose_cells_name_no_class_is_told(
-    generate: Generate, cells: Callable[[int], str], says: bool, column: str
-) -> None:
-    sample = rows(f"id,{column}", range(60, 90), cells)
-    outcome = generate({**PETS, "sample_submission.csv": sample})
-
-    said = 'Warning: The notebooks submit classes such as "cat", but sample_submission.csv has values such as'
-    assert (outcome.code, said in outcome.err) == (0, says), outcome.err
-    assert not says or "--labels, or another column with --target." in outcome.err
-
-
-FAULTS = {
-    "train.csv": rows("id,size,bumps,stains", range(60), lambda n: n / 3, lambda n: n % 2, lambda n: n % 3 % 2),
-    "test.csv": rows("id,size", range(60, 90), lambda n: n / 3),
-    "sample_submission.csv": rows("id,bumps,stains", range(60, 90), lambda _: 0.5, lambda _: 0.5),
-}
-
-
-@pytest.mark.parametrize(
     ("files", "argument", "says"),
     [
-        (FAULTS, "--submission=label", '--submission cannot be "label": .* in 2 columns: numbers'),
-        (FAULTS, "--submission=label_set", '--submission cannot be "label_set"'),
-        (PETS, "--submission=class_columns", "label or probability or top_k"),
         (PETS, "--submission=label_set", '--submission cannot be "label_set"'),
-        (PETS, "--set=drop_columns=age,size", 'drop_columns cannot be "age, size": .* no feature column would remain'),
-        (PETS, "--set=separator=;", "separator cannot be \";\": it must be ',', which train.csv has"),
-        (PETS, "--set=separator=(", "separator cannot be"),
-        (PETS, "--set=encoding=utf-16", 'encoding cannot be "utf-16": it must be utf-8, the encoding of train.csv'),
-        (PETS, "--set=encoding=utf-9", 'encoding cannot be "utf-9"'),
         (PETS, "-P=PRECISION=fp16", "PRECISION must be one of auto, float32, mixed_bfloat16, mixed_float16"),
     ],
 )
@@ -95,77 +58,6 @@ def test_a_decision_that_the_files_contradict_is_one_sentence_and_nothing_is_wri
     assert (outcome.code, outcome.err.count("\n")) == (1, 1), outcome.err
     assert re.search(says, outcome.err)
     assert list(Path().iterdir()) == []
-
-
-@pytest.mark.parametrize(
-    "argument", ["--submission=top_k", "--set=drop_columns=age", "--set=separator=[,;]", "--set=encoding=cp1252"]
-)
-def test_a_decision_that_fits_the_files_is_taken(generate: Generate, argument: str) -> None:
-    assert generate(PETS, *argument.split("=", 1)).code == 0
-
-
-ROWS_OF_TESTS = PETS["test.csv"].splitlines()
-
-
-@pytest.mark.parametrize(
-    ("name", "text", "says"),
-    [
-        (
-            "train.csv",
-            PETS["train.csv"] + "60,1,2,cat,and,more\n",
-            "train.csv has rows with more cells than its header, and ",
-        ),
-        (
-            "test.csv",
-            PETS["test.csv"] + "90,1,2,3\n",
-            "test.csv has rows with more cells than its header, and the notebooks ",
-        ),
-        ("train.csv", PETS["train.csv"] + "7,1,2,cat\n", ""),  # they stay together
-        (
-            "test.csv",
-            PETS["test.csv"] + "88,1,2\n",
-            'test.csv has several rows with the same id, such as "88", and ',
-        ),
-        (
-            "sample_submission.csv",
-            PETS["sample_submission.csv"] + "89,cat\n",
-            "sample_submission.csv has several rows with",
-        ),
-        (
-            "test.csv",
-            "\n".join([*ROWS_OF_TESTS[:20], ""]),
-            'test.csv lacks ids of the sample submission, such as "79"',
-        ),
-        ("test.csv", PETS["test.csv"] + "90,1,2\n", ""),
-        ("train.csv", PETS["train.csv"] + "60,1\n", ""),
-    ],
-)
-def test_rows_at_which_a_notebook_would_stop_are_told(generate: Generate, name: str, text: str, says: str) -> None:
-    outcome = generate({**PETS, name: text}, "--metric", "accuracy")
-
-    told = [line for line in outcome.err.splitlines() if line.startswith("Warning") and " stop" in line]
-    assert (outcome.code, len(told)) == (0, bool(says)), outcome.err
-    assert all(says in line for line in told), outcome.err
-
-
-@pytest.mark.parametrize(
-    ("text", "says"),
-    [
-        (
-            "\n<!DOCTYPE html><html><body>Sign in, please</body></html>\n",
-            "train.csv is an HTML page in the place of the ",
-        ),
-        (
-            "version https://git-lfs.github.com/spec/v1\noid sha256:4d7\nsize 9\n",
-            "train.csv is a pointer of Git LFS in ",
-        ),
-    ],
-)
-def test_what_lies_in_the_place_of_a_table_is_named(generate: Generate, text: str, says: str) -> None:
-    outcome = generate({**PETS, "train.csv": text})
-
-    assert (outcome.code, outcome.err.count("\n")) == (1, 1), outcome.err
-    assert says in outcome.err
 
 
 def test_a_byte_order_mark_before_the_choices_is_passed_by(generate: Generate) -> None:

@@ -12,7 +12,7 @@ from runnable_pair import write_pair
 
 from generator.errors import RunError
 from generator.pair.workspace import Role, Workspace
-from generator.rehearsal.rehearsal import cells_of, check_rehearsed, write_record
+from generator.rehearsal.record import cells_of, check_rehearsed, write_record
 from generator.rehearsal.sessions import Rehearsal, Trial, Verdict, seen_in
 
 PARAMETERS = """

@@ -10,8 +10,9 @@ import pytest
 from generator.competition.baseline import CONSTANT, COPY, Baseline
 from generator.pair.handover import HandOver, Score
 from generator.pair.workspace import Role
-from generator.run.execution import NotebookParameters, RunResult
+from generator.run.execution import NotebookParameters
 from generator.run.report import Conclusions, conclusions
+from generator.run.result import RunResult
 from generator.text import JsonObject
 
 RISING = [0.5, 0.6, 0.7, 0.8, 0.85, 0.88, 0.9, 0.95]

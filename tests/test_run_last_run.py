@@ -8,8 +8,9 @@ import pytest
 
 from generator.pair.handover import HandOver, Score
 from generator.pair.workspace import Role
-from generator.run.execution import ExecutedNotebook, RunResult
+from generator.run.execution import ExecutedNotebook
 from generator.run.report import NOT_RUN, write_last_run
+from generator.run.result import RunResult
 from generator.text import JsonObject
 
 

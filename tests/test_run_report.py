@@ -12,8 +12,9 @@ from runnable_pair import INFER, TRAIN, write_pair
 
 from generator.errors import RunError
 from generator.pair.workspace import Role
-from generator.run.execution import ExecutedNotebook, RunResult
+from generator.run.execution import ExecutedNotebook
 from generator.run.report import exact_duration, write_report
+from generator.run.result import RunResult
 
 HOSTILE = "</pre></div><script>alert(1)</script><img src='http://evil.example/x.png' onerror='alert(1)'>"
 MEASURES = """

@@ -337,25 +337,6 @@ def test_rows_are_told_apart_by_two_columns_together(tmp_path: Path, step: int) 
     assert [float(cell) for (cell,) in found] == [row for (row,) in predictions]
 
 
-@pytest.mark.parametrize(
-    ("sample", "placeholder", "context", "unseen"),
-    [
-        (("id", "weight", "cat", "dog", "owl"), "0.3", ["weight"], []),
-        (("id", "weight", "cat", "dog", "owl"), "0", ["weight"], []),
-        (("id", "cat", "dog", "owl", "fox"), "0.25", [], ["fox"]),
-    ],
-)
-def test_a_number_beside_the_classes_is_context_unless_it_is_the_placeholder(
-    tmp_path: Path, sample: tuple[str, ...], placeholder: str, context: list[str], unseen: list[str]
-) -> None:
-    layout(tmp_path, sample, kind="name", placeholder=placeholder)
-
-    task = task_in(tmp_path, "log_loss")
-
-    assert task.submission is SubmissionKind.CLASS_COLUMNS
-    assert (task.details.get("context_columns", []), task.details.get("unseen_columns", [])) == (context, unseen)
-
-
 def test_a_sample_may_end_its_rows_in_a_separator(tmp_path: Path) -> None:
     test = layout(tmp_path, ("id", "c", "target"))
     sample = tmp_path / "sample_submission.csv"
@@ -369,23 +350,6 @@ def test_a_sample_may_end_its_rows_in_a_separator(tmp_path: Path) -> None:
     assert path.read_text().splitlines()[:2] == [header, f"{rows[0].removesuffix('0')}0.0"]
     checks = {"columns": sample_columns_of(task), "tolerance": tolerance_of(task)}
     assert validate(path, sample, **checks).rows == ROWS
-
-
-def test_a_text_that_stands_in_the_sample_is_read_and_no_id(tmp_path: Path) -> None:
-    layout(tmp_path, ("note", "target"), columns="note day", kind="class", placeholder="0.5")
-
-    task = task_in(tmp_path, "auc")
-
-    assert (task.family, task.details["text_columns"]) == ("text", ["note"])
-    assert (task.details["has_sample_ids"], task.details["context_columns"]) == (False, ["note"])
-
-
-def test_days_that_tell_the_rows_apart_are_their_ids(tmp_path: Path) -> None:
-    layout(tmp_path, ("when", "target"), columns="when a price")
-
-    task = task_in(tmp_path, "rmse")
-
-    assert (task.id_column, "context_columns" in task.details) == ("when", False)
 
 
 @pytest.mark.parametrize("suffix", ["parquet", "json", "jsonl", "tsv"])

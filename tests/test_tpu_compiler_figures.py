@@ -7,7 +7,7 @@ import pytest
 from generator.errors import TandemError
 from generator.text import JsonObject
 from generator.tpu_compiler.compilation import ResultCache
-from generator.tpu_compiler.report import CompileReport, Told, find_topology
+from generator.tpu_compiler.report import CompileReport, ReportBuilder, find_topology
 from generator.tpu_compiler.worker.compiler import Fit, largest_batch, program_of_length, read_program
 
 # Lines of what libtpu 0.0.42.1 says of a step on v5e:2x4, shortened.
@@ -200,7 +200,7 @@ def test_a_cache_that_cannot_be_written_changes_nothing(tmp_path: Path) -> None:
 
 def told(*events: dict[str, object]) -> CompileReport:
     topology = find_topology("v5e:2x4")
-    heard = Told(topology, CompileReport(topology.name, "libtpu"))
+    heard = ReportBuilder(topology, CompileReport(topology.name, "libtpu"))
     for event in events:
         heard.add(JsonObject(event))
     heard.finish()

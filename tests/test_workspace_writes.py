@@ -56,7 +56,7 @@ ALLOWED = {
         "an empty folder that was just made; real files, in a temporary folder of the system",
         {"tempfile.TemporaryDirectory", "write_bytes"},
     ),
-    "competition/specimen/files.py": ("an empty folder that was just made", {"ZipFile", "mkdir", "write_bytes"}),
+    "competition/specimen/staging.py": ("an empty folder that was just made", {"ZipFile", "mkdir", "write_bytes"}),
     "competition/specimen/media.py": ("in memory", {"open", "save"}),
     "competition/specimen/stand_in_server.py": (
         "is copied into specimens, and runs in a session",
@@ -74,20 +74,20 @@ ALLOWED = {
     ),
     "pair/data.py": ("a folder that was just made", {"mkdir", "open"}),
     "pair/rendering.py": ("the user's own cache", {"mkdir"}),
-    "plan/__init__.py": ("a temporary folder of the system", {"mkdir", "write_text"}),
+    "plan/measurement.py": ("a temporary folder of the system", {"mkdir", "write_text"}),
     "plan/probe.py": ("runs in a notebook, in its working folder", {"write_text"}),
     "rehearsal/hidden_test.py": (
         "a folder that was just made; an empty folder that was just made",
         {"ZipFile", "copyfile", "extractall", "mkdir", "os.link", "rename", "write_bytes"},
     ),
     "rehearsal/sessions.py": ("a folder that was just made", {"mkdir", "write_text"}),
+    "run/baseline_process.py": ("a temporary folder of the system", {"open"}),
     "run/input_mounts.py": ("a temporary folder of the system", {"mkdir", "symlink_to"}),
     "run/kernel.py": (
         "a temporary folder of the system; temporary folders of the system",
         {"mkdir", "open", "os.open", "tempfile.mkdtemp"},
     ),
     "run/output_folder.py": ("a handle of workspace_files", {"os.truncate"}),
-    "run/pair_run.py": ("a temporary folder of the system", {"open"}),
     "run/report.py": ("a temporary folder of the system", {"tempfile.TemporaryDirectory", "write_bytes", "write_text"}),
     "run/weights_process.py": ("its standard output", {"fdopen"}),
     "tpu_compiler/compilation.py": (

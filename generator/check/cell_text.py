@@ -33,7 +33,7 @@ _MOST_CUTS = 4  # places at which a cell that is too large is cut before it is g
 _PYTHON_MAGICS = {"time", "timeit", "capture", "prun", "memit", "debug", "skip", "snakeviz"}
 _SHELL_MAGICS = {"bash", "sh", "script", "system", "sx", "!", "shell"}
 _COMMAND = re.compile(r"(?P<target>[^=!%#'\"()]+=\s*)?(?P<mark>!!?|%(?=[A-Za-z]))(?P<command>.*)", re.DOTALL)
-_TIMED = re.compile(r"%time(?:it)?\s+(?P<statement>[^-\s].*)", re.DOTALL)
+_TIME_MAGIC = re.compile(r"%time(?:it)?\s+(?P<statement>[^-\s].*)", re.DOTALL)
 _PROMPT = re.compile(r"(?:>>>|\.\.\.)(?: |$)")
 # IPython's line magics and its aliases of commands, which it takes without their `%` where they are all of a cell.
 _LINE_MAGICS = frozenset(
@@ -258,7 +258,7 @@ def _without_commands(lines: list[str]) -> tuple[list[str], dict[int, str]]:
         count, text = _join_lines(lines, len(python_lines))
         if fields.get("command") is not None:
             commands[len(python_lines) + 1] = text.lstrip()[match.start("command") :].strip()
-        time_match = _TIMED.fullmatch(text.strip())
+        time_match = _TIME_MAGIC.fullmatch(text.strip())
         target = (fields.get("target") or "").strip()
         instead = time_match["statement"] if time_match else f"{target} None" if target else "pass"
         python_lines += [line[: len(line) - len(line.lstrip())] + instead, *[""] * (count - 1)]

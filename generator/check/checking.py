@@ -18,7 +18,7 @@ from urllib.parse import quote
 
 from generator.check.cell_text import cell_name, collector_paused
 from generator.check.environment import is_elsewhere_at, may_be_passed_by_at
-from generator.check.findings import REMOVED, CheckFinding, CodeChange, FieldChange, Severity, describe_place, is_node
+from generator.check.findings import DELETE, CheckFinding, CodeChange, FieldChange, Severity, describe_place, is_node
 from generator.check.rule import CheckRule, finding_fingerprint, relative, without_ignored
 from generator.check.rules import RULES
 from generator.check.source import KernelSource
@@ -422,7 +422,7 @@ class _JsonText:
             return self._item(at, last, change.value)
         members = self.members(at)
         numbers = [number for number, member in enumerate(members) if member.key == last]
-        if change.value is not REMOVED:
+        if change.value is not DELETE:
             new = json.dumps(change.value, ensure_ascii=self.text.isascii())
             if numbers:  # of two with one name the last one counts
                 return Replacement(members[numbers[-1]].value, members[numbers[-1]].end, new)
@@ -467,7 +467,7 @@ class _JsonText:
 
     def _item(self, at: int, number: int, value: Any) -> Replacement:
         items = self.items(at)
-        if value is REMOVED:
+        if value is DELETE:
             return self._without(items, number)
         return Replacement(*items[number], json.dumps(value, ensure_ascii=self.text.isascii()))
 

@@ -35,7 +35,7 @@ UNKNOWN = "\0"  # a part of a text that only a run would tell
 
 _SAME_TEXT = {"pathlib.Path", "pathlib.PurePath", "pathlib.PosixPath", "pathlib.PurePosixPath", "str", "os.fspath"}
 _JOINING = {"os.path.join", "posixpath.join", "tensorflow.io.gfile.join"}
-_UNCHANGED = {"resolve", "absolute", "expanduser", "as_posix"}
+_PATH_IDENTITIES = {"resolve", "absolute", "expanduser", "as_posix"}
 
 
 class Names(Protocol):
@@ -82,7 +82,7 @@ def string_value(code: Names, node: ast.AST, depth: int) -> str | None:  # noqa:
 def _text_of_call(code: Names, node: ast.Call, depth: int) -> str | None:
     name = code.name(node.func)
     method = name.rpartition(".")[2]
-    if name not in _SAME_TEXT and name not in _JOINING and method != "joinpath" and method not in _UNCHANGED:
+    if name not in _SAME_TEXT and name not in _JOINING and method != "joinpath" and method not in _PATH_IDENTITIES:
         return None
     parts = [code.text(argument, depth + 1) for argument in node.args]
     if name in _SAME_TEXT and len(parts) == 1:
@@ -92,7 +92,7 @@ def _text_of_call(code: Names, node: ast.Call, depth: int) -> str | None:
     base = code.text(node.func.value, depth + 1) if isinstance(node.func, ast.Attribute) else None
     if base is None or method == "joinpath":
         return _path(base, *parts) if base is not None else None
-    return base if method in _UNCHANGED else None
+    return base if method in _PATH_IDENTITIES else None
 
 
 def _path(*parts: str | None) -> str:

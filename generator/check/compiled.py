@@ -538,17 +538,17 @@ _ROUNDS = 8
 _DEEPEST = 60  # expressions within one that are told apart
 _MOST_PARTS = 64  # of a tuple or a dictionary, that are told apart
 _SAME_PARTS = {"tuple", "list", "sorted", "reversed", "iter", "tqdm"}
-_FLATTENED = {"flatten", "tree_flatten", "flatten_with_path", "tree_flatten_with_path"}  # leaves, and a structure
+_FLATTENERS = {"flatten", "tree_flatten", "flatten_with_path", "tree_flatten_with_path"}  # leaves, and a structure
 _Comprehension = ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp
-_Told = ast.Tuple | ast.List | ast.Dict | ast.Subscript | ast.Attribute | ast.Call | ast.IfExp | ast.NamedExpr
-_Told |= _Comprehension | ast.Lambda | ast.Compare | ast.Name
+_Expression = ast.Tuple | ast.List | ast.Dict | ast.Subscript | ast.Attribute | ast.Call | ast.IfExp | ast.NamedExpr
+_Expression |= _Comprehension | ast.Lambda | ast.Compare | ast.Name
 # What of a value is on the device: all or nothing; or, of a tuple by number and of a dictionary or a record by key,
 # that of each part.
 Extent: TypeAlias = "bool | dict[Hashable, Extent]"
 KeyT = TypeVar("KeyT", bound=Hashable)
 
 
-class Traced:
+class TracedNames:
     """The traced names of each compiled function."""
 
     def __init__(self, code: NotebookCode, compilation: ExecutionModes) -> None:
@@ -626,7 +626,7 @@ class Traced:
         stack = children_of(node)
         while stack:
             child = stack.pop()
-            if not isinstance(child, _Told):
+            if not isinstance(child, _Expression):
                 stack += children_of(child)
             elif _is_any(self._extent(child, extents, depth + 1)):
                 return True
@@ -665,7 +665,7 @@ class Traced:
         first = node.args[0] if node.args else None
         if call.name in _SAME_PARTS and first is not None:
             return self._extent(first, extents, depth + 1)
-        if call.last in _FLATTENED and call.name.startswith("jax.tree") and first is not None:
+        if call.last in _FLATTENERS and call.name.startswith("jax.tree") and first is not None:
             return _told_apart({0: _is_any(self._extent(first, extents, depth + 1)), 1: False})
         if call.last in {"get", "pop"} and call.receiver is not None and first is not None:
             defaults = [self._extent(argument, extents, depth + 1) for argument in node.args[1:]]

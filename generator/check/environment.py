@@ -29,7 +29,7 @@ _STANDARD_LIBRARY = sys.stdlib_module_names | {
 
 
 @dataclass(frozen=True)
-class Removed:
+class Removal:
     """A name that a library has removed, the version in which it went, and what stands in its place."""
 
     name: str
@@ -58,40 +58,40 @@ class Removed:
         return any(version is None or _parts(version) >= _parts(self.version) for version in versions)
 
 
-def stays_the_same(entry: Removed) -> bool:
+def stays_the_same(entry: Removal) -> bool:
     """Return whether a name means the same under its other one."""
     return entry.name.startswith(tuple(_table("removed_names.toml")["same"]))
 
 
-def removed_names(table: str) -> Mapping[str, Removed]:
+def removed_names(table: str) -> Mapping[str, Removal]:
     """Return the removed names of a table of `removed_names.toml`."""
     return _read_removed_names(table)
 
 
 @cache
-def _read_removed_names(table: str) -> Mapping[str, Removed]:
+def _read_removed_names(table: str) -> Mapping[str, Removal]:
     rows = _table("removed_names.toml")[table].items()
-    return {name: Removed(name, version, instead) for name, (version, instead) in rows}
+    return {name: Removal(name, version, instead) for name, (version, instead) in rows}
 
 
 @cache
-def removed_of_estimators() -> Mapping[tuple[str, str], list[tuple[str, Removed]]]:
+def removed_of_estimators() -> Mapping[tuple[str, str], list[tuple[str, Removal]]]:
     """Return what methods of estimators have lost: by module and method the beginning of the class, and the argument.
 
     The argument is empty where the method itself is gone.
     """
-    entries: dict[tuple[str, str], list[tuple[str, Removed]]] = defaultdict(list)
+    entries: dict[tuple[str, str], list[tuple[str, Removal]]] = defaultdict(list)
     for name, entry in _read_removed_names("estimators").items():
         path, _, argument = name.rstrip(")").partition("(")
         module, *_, beginning, method = path.split(".")
-        entries[module, method].append((beginning.rstrip("*"), Removed(argument, entry.version, entry.instead)))
+        entries[module, method].append((beginning.rstrip("*"), Removal(argument, entry.version, entry.instead)))
     return entries
 
 
-def removed_values() -> Mapping[str, tuple[Removed, str, str]]:
+def removed_values() -> Mapping[str, tuple[Removal, str, str]]:
     """Return functions with the texts that they no longer take: how these begin, and what begins so and is fine."""
     rows = _table("removed_names.toml")["values"].items()
-    return {name: (Removed(name, version, instead), start, fine) for name, (start, version, instead, fine) in rows}
+    return {name: (Removal(name, version, instead), start, fine) for name, (start, version, instead, fine) in rows}
 
 
 def missing_modules(kernel: KernelSource) -> Mapping[str, str]:
@@ -151,7 +151,7 @@ AnswerT = TypeVar("AnswerT")
 NodeT = TypeVar("NodeT", bound=ast.AST)
 _VERSION_CHECK = re.compile(r"version|hasattr|colab|is_local|getattr|find_spec", re.IGNORECASE)
 
-_NAMED = (ast.FunctionDef, ast.AsyncFunctionDef)
+_FUNCTION_DEFS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _DEEPEST_GUARD = 5  # names and functions that are followed for a condition
 _MOST_USES = 200  # of a function, that are looked at: thousands of functions may have one name
 _ELSEWHERE = {"colab", "google", "local", "localhost", "windows", "darwin", "nt", "win32", "paperspace", "sagemaker"}
@@ -190,7 +190,7 @@ def is_elsewhere(code: NotebookCode, node: ast.AST, depth: int = 0) -> bool:
         if isinstance(around, ast.For) and inner in around.body and code.is_empty(around.iter):
             return True
         is_deep = depth >= _DEEPEST_GUARD
-        if isinstance(around, _NAMED) and not is_deep and _once(_is_used_elsewhere, code, around, depth):
+        if isinstance(around, _FUNCTION_DEFS) and not is_deep and _once(_is_used_elsewhere, code, around, depth):
             return True
         inner = around
     return False
@@ -324,7 +324,7 @@ def may_be_passed_by(code: NotebookCode, node: ast.AST, depth: int = 0) -> bool:
             return True
         if isinstance(around, ast.If | ast.IfExp) and not _is_taken(code, around, inner):
             return True
-        if isinstance(around, _NAMED):
+        if isinstance(around, _FUNCTION_DEFS):
             is_plain = not around.decorator_list and code.class_of(around) is None
             if is_plain and depth < _DEEPEST_GUARD and _once(_may_be_left_out, code, around, depth):
                 return True
@@ -403,7 +403,7 @@ def is_optional(code: NotebookCode, node: ast.AST, depth: int = 0) -> bool:
             if not is_main and on_kaggle(code, around.test) is None:
                 return True
         is_deep = depth >= _DEEPEST_GUARD
-        if isinstance(around, _NAMED) and not is_deep and _once(_is_used_optionally, code, around, depth):
+        if isinstance(around, _FUNCTION_DEFS) and not is_deep and _once(_is_used_optionally, code, around, depth):
             return True
         inner = around
     return False

@@ -30,7 +30,7 @@ from generator.text import printable
 
 NodeT = TypeVar("NodeT", bound=ast.AST)
 _LONGEST = 20_000  # characters of an expression that is read again
-REMOVED: Final = object()
+DELETE: Final = object()
 """The value of a field that is to go."""
 
 Piece = tuple[int, int, str]
@@ -170,7 +170,7 @@ def with_field(*path: str | int, value: Any) -> Fix:
 
 def without_field(*path: str | int) -> Fix:
     """Take a field, or an item of a list, out of kernel-metadata.json."""
-    return Fix((FieldChange(path, REMOVED),))
+    return Fix((FieldChange(path, DELETE),))
 
 
 def is_node(text: str, node: ast.expr) -> bool:

@@ -8,7 +8,7 @@ from functools import cached_property, lru_cache, wraps
 
 from generator.check.cell_text import CodeCall, FunctionNode, is_false, is_true, walk_nodes
 from generator.check.code import NotebookCode
-from generator.check.compiled import ExecutionMode, ExecutionModes, Platform, Traced, is_keras, platform_of
+from generator.check.compiled import ExecutionMode, ExecutionModes, Platform, TracedNames, is_keras, platform_of
 from generator.check.environment import strings_and_commands
 from generator.check.findings import Severity
 from generator.check.rule import CheckRule, RuleProblem
@@ -249,7 +249,7 @@ class TpuCode:
     code: NotebookCode
     devices: Devices
     compilation: ExecutionModes
-    traces: Traced
+    traces: TracedNames
     layers: Layers
 
     def calls(self, *names: str) -> Iterator[CodeCall]:
@@ -344,7 +344,9 @@ def tpu_code(kernel: KernelSource) -> TpuCode:
     platform = platform_of(kernel, code)
     code = code if platform.is_for_tpu else empty_code
     compilation = ExecutionModes(code, platform)
-    return TpuCode(platform, code, Devices(code), compilation, Traced(code, compilation), Layers(code, compilation))
+    return TpuCode(
+        platform, code, Devices(code), compilation, TracedNames(code, compilation), Layers(code, compilation)
+    )
 
 
 # The calls that build a Keras model.
@@ -391,7 +393,7 @@ _HELD_OUT = ("val", "test", "eval", "dev", "holdout", "predict")
 
 
 @dataclass(frozen=True)
-class Batched:
+class BatchCall:
     """Where a dataset is put into batches, with the methods of the same dataset before and after it."""
 
     call: CodeCall
@@ -405,7 +407,7 @@ class Batched:
 
 
 @lru_cache(maxsize=1)  # several rules ask for those of the same notebook
-def batched_datasets(tpu: TpuCode) -> list[Batched]:
+def batched_datasets(tpu: TpuCode) -> list[BatchCall]:
     """Return every `batch` of a dataset of tf.data."""
     if "tensorflow" not in tpu.code.modules and "tensorflow_datasets" not in tpu.code.modules:
         return []
@@ -425,7 +427,7 @@ def batched_datasets(tpu: TpuCode) -> list[Batched]:
                 if call.last in _BATCHES and call.node.args + call.node.keywords:
                     before = frozenset(method for method, end in first.items() if end < _end(call))
                     after = frozenset(method for method, end in last.items() if end > _end(call))
-                    datasets.append(Batched(call, before, after))
+                    datasets.append(BatchCall(call, before, after))
     return datasets
 
 

@@ -119,7 +119,7 @@ def check(context: click.Context, /, **options: Any) -> int:
 
 
 @dataclass(frozen=True)
-class _Checked:
+class _CheckResult:
     """What was checked, and what was found."""
 
     kernels: "list[KernelSource]"
@@ -133,7 +133,7 @@ class _Checked:
         return fixed_files(self.kernels, self.findings)
 
 
-def _check_targets(options: dict[str, Any], allowed_rules: set[str]) -> _Checked:
+def _check_targets(options: dict[str, Any], allowed_rules: set[str]) -> _CheckResult:
     """Read and check the targets, without what is allowed or was there before."""
     from generator.check import checking
 
@@ -159,7 +159,7 @@ def _check_targets(options: dict[str, Any], allowed_rules: set[str]) -> _Checked
         from generator.check.rule import new_findings
 
         findings = new_findings(findings, options["baseline"])
-    return _Checked(kernels, findings, reports)
+    return _CheckResult(kernels, findings, reports)
 
 
 def _refuse_nonsense(context: click.Context, options: dict[str, Any]) -> None:
@@ -198,14 +198,14 @@ def _paths(kernel: "KernelSource") -> tuple[Path, ...]:
     return tuple(path.absolute() for path in (kernel.metadata_path, kernel.code.path) if path is not None)
 
 
-def _sarif(result: _Checked) -> str:
+def _sarif(result: _CheckResult) -> str:
     from generator.check.checking import sarif
 
     log = sarif(result.findings, root=Path.cwd(), version=__version__, kernels=result.kernels)
     return json.dumps(log, indent=2)
 
 
-def _json(result: _Checked, changed_files: "list[FixedFile]") -> str:
+def _json(result: _CheckResult, changed_files: "list[FixedFile]") -> str:
     counts = Counter(str(finding.severity) for finding in result.findings)
     document: dict[str, Any] = {"kernels": len(result.kernels), **{name: counts[name] for name in _COLOURS}}
     document["findings"] = [_fields(finding) for finding in result.findings]
@@ -251,7 +251,7 @@ def _warn_of_edit(path: Path) -> None:
         )
 
 
-def _report(result: _Checked, *, details: bool | None) -> list[str]:
+def _report(result: _CheckResult, *, details: bool | None) -> list[str]:
     """The findings and their sum; of several kernels a table first."""
     findings = result.findings
     lines = [*map(_lines, findings), *_compiler_lines(result.reports)]
@@ -275,7 +275,7 @@ def _languages(kernels: "list[KernelSource]") -> list[str]:
     return [f"Only Python code is checked. Of these kernels, only files and metadata were checked: {listing}."]
 
 
-def _table_rows(result: _Checked) -> list[tuple[str, ...]]:
+def _table_rows(result: _CheckResult) -> list[tuple[str, ...]]:
     """A row for each kernel with findings, those with the most errors first; how many have none."""
     by_path: dict[Path, list[CheckFinding]] = {}
     for finding in result.findings:

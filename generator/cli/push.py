@@ -19,7 +19,7 @@ from generator.errors import TandemError
 from generator.kaggle import chain
 from generator.kaggle.chain import ChainStep, Event, EventKind, Handoff, PushOptions
 from generator.kaggle.receipt import ChainReceipt, chain_receipt_path, receipt_of, score, write_receipt, write_workflow
-from generator.rehearsal.rehearsal import check_rehearsed
+from generator.rehearsal.record import check_rehearsed
 from generator.text import printable
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from generator.text import printable
 if TYPE_CHECKING:
     from generator.pair.handover import Score
     from generator.rehearsal.sessions import Rehearsal
-    from generator.run.execution import RunResult
+    from generator.run.result import RunResult
 
 
 @click.command(cls=KnobCommand)

@@ -118,14 +118,14 @@ _LOOK_SECONDS = 0.2
 _GRACE_SECONDS = 5.0
 _BEHIND_THE_END_SECONDS = 1.0
 _SEQUENCE = 256  # characters of colours within a secret
-_UNSIGNED = ("authorize colab-cli", "No valid default credentials", "default credentials were not found")
+_LOGIN_ERRORS = ("authorize colab-cli", "No valid default credentials", "default credentials were not found")
 _LISTED_SESSION = re.compile(r"\[(?P<name>[^\]]*)\] (?P<endpoint>\S+) \| Hardware: (?P<hardware>\S+)")
 _NO_SESSIONS = "No active sessions"
 _BALANCE = re.compile(r"Current balance: (\d{1,9}(?:\.\d{1,9})?)")
 
 
 @dataclass(frozen=True)
-class Assigned:
+class AssignedMachine:
     """A machine that the account has, as the server says; `name` is "?" if this computer did not ask for it."""
 
     name: str
@@ -187,7 +187,7 @@ class CommandLine:
         Raises:
             ColabError: It asks who is there.
         """
-        output = _Printed(self.secrets, tell)
+        output = _CommandOutput(self.secrets, tell)
         with self._start_process(arguments, most_written) as process:
             is_late = not _has_ended(process, output, seconds)
             # Interrupted, `exec` still saves the notebook as far as it came, and says so.
@@ -198,7 +198,7 @@ class CommandLine:
             _end(process)
             code = process.returncode
         lines = output.finish()
-        if code and any(sign in line for line in lines for sign in _UNSIGNED):
+        if code and any(sign in line for line in lines for sign in _LOGIN_ERRORS):
             raise ColabError(
                 f"Google's command line is not signed in: run `{printable(self.program)} sessions` once in a terminal "
                 "and follow its link, or use Application Default Credentials (--auth adc)."
@@ -218,7 +218,7 @@ class CommandLine:
             raise CommandError(command=arguments[0], lines=answer.lines, seconds=limit)
         return answer.lines
 
-    def sessions(self) -> list[Assigned]:
+    def sessions(self) -> list[AssignedMachine]:
         """The machines that the account has, of whoever asked for them.
 
         Raises:
@@ -226,7 +226,7 @@ class CommandLine:
             ColabError: What it says is not understood: that a machine is not in it does not mean that it is gone.
         """
         lines = self.run("sessions", seconds=STOPPING)
-        machines = [Assigned(**match.groupdict()) for line in lines if (match := _LISTED_SESSION.match(line))]
+        machines = [AssignedMachine(**match.groupdict()) for line in lines if (match := _LISTED_SESSION.match(line))]
         is_whole = len(lines) < _LINES and (machines or any(_NO_SESSIONS in line for line in lines))
         if not is_whole:
             last = " / ".join(quote_text(line) for line in lines[-3:]) or "nothing"
@@ -268,7 +268,7 @@ class CommandLine:
                 process.stdout.close()
 
 
-class _Printed:
+class _CommandOutput:
     """What a command prints, in lines without escape sequences and secrets; a secret may be in two reads."""
 
     def __init__(self, secrets: tuple[str, ...], tell: Callable[[str], None] | None) -> None:
@@ -312,7 +312,7 @@ class _Printed:
         return line
 
 
-def _has_ended(process: "subprocess.Popen[bytes]", output: _Printed, seconds: float) -> bool:
+def _has_ended(process: "subprocess.Popen[bytes]", output: _CommandOutput, seconds: float) -> bool:
     """Takes in what a process prints until it has ended; False if the time was over before."""
     assert process.stdout is not None  # noqa: S101 - a pipe was asked for; for mypy
     handle, until = process.stdout.fileno(), time.monotonic() + seconds
@@ -744,7 +744,7 @@ def _second_ctrl_c(doing: str, file: ReceiptFile, tell: Callable[[str], None]) -
         yield
 
 
-def _may_be(session: Assigned, file: ReceiptFile) -> bool:
+def _may_be(session: AssignedMachine, file: ReceiptFile) -> bool:
     """True if a machine is the session's, or one that nobody here knows and that was not there before."""
     is_new = session.endpoint not in file.receipt.others
     return session.name == file.receipt.session or (session.name == "?" and is_new)

@@ -1,7 +1,6 @@
 """The story of a training on Colab, its options and its receipt."""
 
 import re
-import signal
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -32,10 +31,8 @@ from generator.colab.rental import (
 from generator.colab.sent_notebook import CellFailure, first_failure, notebook_to_send, without_secrets
 from generator.errors import TandemError
 from generator.files import read_bytes, read_json
-from generator.pair.folder import handled_signals
 from generator.pair.handover import FILE_NAME, HandOver, read_handover
 from generator.pair.workspace import Role, Workspace
-from generator.run.kernel import private_folder
 from generator.text import printable, quote_text
 
 MARKER, CHECKPOINTS = "accelerator.json", "checkpoints"
@@ -80,11 +77,7 @@ def train_on_colab(
             "as ~/.kaggle/access_token."
         )
     command_line.check_installed()
-    with (
-        handled_signals(signal.default_int_handler),
-        planned_training.output.lock([Role.TRAIN]),
-        private_folder() as private,
-    ):
+    with planned_training.output.reserve([Role.TRAIN]) as private:
         command_line = replace(command_line, temporary=private, secrets=login.secrets if login else ())
         _check_nothing_is_rented(planned_training, command_line)
         session = (

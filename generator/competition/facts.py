@@ -191,9 +191,9 @@ class FactSource(Protocol):
 
 
 _LONGEST_PAGE = 200_000
-_QUOTED = 100
+_QUOTE_LENGTH = 100
 # From one mark to the other, which may overlap as in `<!-->`; what is never ended, to the end.
-_DROPPED = [
+_HTML_BLOCKS = [
     re.compile(rf"(?={begin}).*?(?={end}|\Z)", re.IGNORECASE | re.DOTALL)
     for begin, end in (("<script", "</script"), ("<style", "</style"), ("<!--", "-->"))
 ]
@@ -233,7 +233,7 @@ _NO_INTERNET = re.compile(
 _INTERNET = re.compile(
     r"\binternet\b(?: access)?(?: is| may be| can be| must be)?\s+(?:enabled|allowed|permitted|on)\b", re.IGNORECASE
 )
-_NAMED = re.compile(
+_NAME_PATTERN = re.compile(
     r"(?:named|called|name of|file ?name(?: is)?|titled|entitled)[\s:]{1,3}(?:exactly\s+)?['\"\u2018\u201c]?"
     r"(?P<name>[A-Za-z0-9][\w-]{0,60}\.(?:csv|parquet|jsonl?|ndjson|zip|npz|tsv|txt|pkl|h5)"
     r"(?:\.(?:gz|bz2|xz|zip))?)\b",
@@ -287,7 +287,7 @@ def read_rules(pages: Mapping[str, str]) -> Rules:
     texts = [(name, plain_text(content)) for name, content in _in_order(pages)]
     return Rules(
         hours=_hours(texts),
-        file_name=_first(texts, _NAMED, lambda match: match["name"]),
+        file_name=_first(texts, _NAME_PATTERN, lambda match: match["name"]),
         internet=_first(texts, _NO_INTERNET, lambda _: "off") or _first(texts, _INTERNET, lambda _: "on"),
     )
 
@@ -295,7 +295,7 @@ def read_rules(pages: Mapping[str, str]) -> Rules:
 def plain_text(content: str) -> str:
     """The words of a page, without tags, links and emphasis; a line for each paragraph or item of a list."""
     text = content[:_LONGEST_PAGE]
-    for pattern in _DROPPED:
+    for pattern in _HTML_BLOCKS:
         text = pattern.sub(" ", text)
     text = _TAG.sub("", _LINE_ENDING_TAG.sub("\n", text))
     text = _LINK.sub(r"\1", html.unescape(text))
@@ -335,10 +335,10 @@ def _clauses(text: str) -> Iterator[str]:
 
 def _quote(clause: str, match: re.Match[str]) -> str:
     """The clause, or the middle of a long one with what was found in it."""
-    if len(clause) <= _QUOTED:
+    if len(clause) <= _QUOTE_LENGTH:
         return clause
-    start = max(0, min(match.start() - _QUOTED // 4, len(clause) - _QUOTED))
-    return f"{'… ' if start else ''}{clause[start : start + _QUOTED].strip()} …"
+    start = max(0, min(match.start() - _QUOTE_LENGTH // 4, len(clause) - _QUOTE_LENGTH))
+    return f"{'… ' if start else ''}{clause[start : start + _QUOTE_LENGTH].strip()} …"
 
 
 def _hours(texts: _Texts) -> dict[str, CompetitionRule]:

@@ -198,7 +198,7 @@ _CAMEL_CASE = re.compile(r"(?<=[a-z]{2})(?=[A-Z])|(?<=[A-Z0-9])(?=[A-Z][a-z]{2})
 _COMPOUND = re.compile(r"(?<=column)(?=wise)|(?<=row)(?=wise)|(?<=multi)(?=class|label)")
 _POSSESSIVE = re.compile(r"['\N{RIGHT SINGLE QUOTATION MARK}]s?\b")
 _WORD = re.compile(r"[a-z]+|[0-9]+(?:\.[0-9]+)?")
-_SKIPPED = {"the", "of", "a", "an", "at", "is", "and"}
+_STOP_WORDS = {"the", "of", "a", "an", "at", "is", "and"}
 _PLACEHOLDER = re.compile(r"\{(K|Beta)\}")
 _PLACES = {"K": r"(?P<parameter>\d+|k)", "Beta": r"(?P<parameter>\d+(?:\.\d+)?|beta)"}
 # What is as short as "F1" may be a column's name, so that it counts only where the text is hardly more.
@@ -215,7 +215,7 @@ class _Wording:
 
 
 @dataclass(frozen=True)
-class _Found:
+class _MetricMatch:
     """A name of a metric in a text."""
 
     metric: MetricFacts | None
@@ -273,7 +273,7 @@ def mentioned_metrics(text: str) -> list[str]:
     return list(dict.fromkeys(_task_name(mention.metric, mention.parameter) for mention in mentions if mention.metric))
 
 
-def _find_mentions(text: str) -> Iterator[_Found]:
+def _find_mentions(text: str) -> Iterator[_MetricMatch]:
     words = _words(text[:_LONGEST_TEXT])
     is_prose = words.count(" ") >= _SHORT_TEXT
     for wording in _wordings():
@@ -281,7 +281,7 @@ def _find_mentions(text: str) -> Iterator[_Found]:
             continue
         for match in wording.pattern.finditer(words):
             parameter = match.groupdict().get("parameter") or ""
-            yield _Found(
+            yield _MetricMatch(
                 metric=wording.metric,
                 parameter=parameter if parameter[:1].isdigit() else "",
                 is_weighted=words.endswith("weighted ", 0, match.start()),
@@ -290,7 +290,7 @@ def _find_mentions(text: str) -> Iterator[_Found]:
             )
 
 
-def _rank(mention: _Found) -> tuple[int, bool, int]:
+def _rank(mention: _MetricMatch) -> tuple[int, bool, int]:
     return mention.weight, bool(mention.parameter), -mention.position
 
 
@@ -324,7 +324,7 @@ def _words(text: str) -> str:
     r"""The words of a text in small letters, as names are compared: "F_{\beta}-Score" is "f beta score"."""
     plain = unicodedata.normalize("NFKC", text).replace("\N{GREEK SMALL LETTER BETA}", " beta ")
     split = _COMPOUND.sub(" ", _CAMEL_CASE.sub(" ", _POSSESSIVE.sub("", plain)).lower())
-    return " ".join(word for word in _WORD.findall(split) if word not in _SKIPPED)
+    return " ".join(word for word in _WORD.findall(split) if word not in _STOP_WORDS)
 
 
 # The metric that suits a task, the loss to train on for it, and the decision that turns predictions into answers.

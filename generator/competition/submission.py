@@ -130,9 +130,9 @@ def tolerance_of_kind(kind: SubmissionKind) -> Tolerance:
 # The shape of a submission: what the sample says of its columns, cells and ids.
 
 
-_NONE = Tolerance()
+_NO_TOLERANCE = Tolerance()
 _ID_FIRST = SampleColumns()
-_TYPED = (TableFormat.PARQUET, TableFormat.JSON, TableFormat.JSON_LINES)
+_TYPED_FORMATS = (TableFormat.PARQUET, TableFormat.JSON, TableFormat.JSON_LINES)
 
 
 class ValueKind(StrEnum):
@@ -164,7 +164,7 @@ class SubmissionShape:
     columns: tuple[str, ...]
     kinds: tuple[ValueKind, ...]
     ids: Set[str]
-    tolerance: Tolerance = _NONE
+    tolerance: Tolerance = _NO_TOLERANCE
     separator: str = ""
     decimal: str = "."
     id_place: int | None = 0
@@ -214,7 +214,9 @@ def submission_table(
         raise UnreadableSubmissionError(path=path, problem=f"it {error}") from error
 
 
-def read_shape(sample: Path, *, columns: SampleColumns = _ID_FIRST, tolerance: Tolerance = _NONE) -> SubmissionShape:
+def read_shape(
+    sample: Path, *, columns: SampleColumns = _ID_FIRST, tolerance: Tolerance = _NO_TOLERANCE
+) -> SubmissionShape:
     """Learns from a sample submission what a submission has to look like.
 
     Raises:
@@ -272,7 +274,7 @@ def is_known_format(name: str) -> bool:
 
 def is_typed(path: Path) -> bool:
     """True if a file's format knows numbers from text: 1.10 and 1.1 are the same in it."""
-    return table_format(path.name).format in _TYPED
+    return table_format(path.name).format in _TYPED_FORMATS
 
 
 def plain_cell(cell: str) -> str:
@@ -357,7 +359,7 @@ class SubmissionSummary:
 
 
 def validate(
-    submission: Path, sample: Path, *, columns: SampleColumns = _ID_FIRST, tolerance: Tolerance = _NONE
+    submission: Path, sample: Path, *, columns: SampleColumns = _ID_FIRST, tolerance: Tolerance = _NO_TOLERANCE
 ) -> SubmissionSummary:
     """Checks a submission against the competition's sample submission, in any order of rows.
 

@@ -130,7 +130,7 @@ class KernelPush:
 
 
 @dataclass(frozen=True)
-class Pushed:
+class PushResult:
     """The result of a push: `version` of the kernel `ref`, at `url`."""
 
     ref: str

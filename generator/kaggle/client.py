@@ -303,7 +303,7 @@ LARGEST_FILE = 1 << 42  # bytes; no file of Kaggle is near it, and no disk eithe
 _LARGEST_SKIP = 8 << 20  # bytes that are read and thrown away where a server does not know ranges
 _MOST_REDIRECTS = 5
 _WHOLE, _PART, _BEYOND_END = HTTPStatus.OK, HTTPStatus.PARTIAL_CONTENT, HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE
-_EXPIRED = "the address of the file is gone or has expired, run the command again to be given a new one"
+_EXPIRY = "the address of the file is gone or has expired, run the command again to be given a new one"
 _CONTENT_RANGE = re.compile(r"bytes (\d{1,18})-(\d{1,18})/(\d{1,18}|\*)")
 _LARGEST_NOTE = 4_096
 
@@ -444,7 +444,7 @@ def _check(stream: StreamedResponse, url: str, operation: Operation) -> None:
         raise error
     if stream.status >= HTTPStatus.BAD_REQUEST and stream.status != _BEYOND_END:
         words = f"the store of files answers {stream.status}"
-        raise RefusedError(doing=operation.doing, words=words, remedy=_EXPIRED)
+        raise RefusedError(doing=operation.doing, words=words, remedy=_EXPIRY)
     strange = ""
     if stream.status not in (_WHOLE, _PART, _BEYOND_END):
         strange = f"has the status {stream.status}"
@@ -540,7 +540,7 @@ def _total(stream: StreamedResponse) -> int | None:
 
 
 _LARGEST_UPLOAD_ANSWER = 1 << 20
-_DONE = (HTTPStatus.OK, HTTPStatus.CREATED)
+_SUCCESS_CODES = (HTTPStatus.OK, HTTPStatus.CREATED)
 _INCOMPLETE = HTTPStatus.PERMANENT_REDIRECT  # what stores of files say as long as bytes are missing
 _RANGE = re.compile(r"bytes=0-(\d{1,18})")
 
@@ -601,7 +601,7 @@ class Uploads:
     def _query_offset(self, url: str, size: int, operation: Operation) -> int:
         """The number of bytes that the store has so far."""
         reply = self._answer_of_store(url, {"Content-Range": f"bytes */{size}"}, b"", operation)
-        if reply.status in _DONE:
+        if reply.status in _SUCCESS_CODES:
             return size
         match = _RANGE.fullmatch(reply.headers.get("range", ""))
         have = int(match[1]) + 1 if match else 0
@@ -629,7 +629,7 @@ class Uploads:
         if reply.status >= HTTPStatus.BAD_REQUEST:
             words = "the store of files did not take the upload"
             raise refusal_error(reply.status, words, operation=operation, endpoint=self._client.endpoint)
-        if reply.status not in (*_DONE, _INCOMPLETE):
+        if reply.status not in (*_SUCCESS_CODES, _INCOMPLETE):
             raise self._client.unexpected_of_store(operation, f"has the status {reply.status}")
         return reply
 

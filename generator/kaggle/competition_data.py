@@ -124,9 +124,9 @@ _MEGABYTE = 1 << 20
 _ZIP_MARK = b"PK\x03\x04"
 # What stands before a member of a zip: signature, flags, method, packed size, lengths of its name and extra field.
 _MEMBER = struct.Struct("<4s2xHH8xI4xHH")
-_ENCRYPTED = 1
+_ENCRYPTION_FLAG = 1
 _ARE_ZIPS = (".zip", ".npz", ".pt", ".pth", ".xlsx", ".docx", ".keras", ".jar", ".whl")
-_UNPACKED = 4 * _MEGABYTE  # as much of a table as is read of one on the disk
+_TABLE_BYTES = 4 * _MEGABYTE  # as much of a table as is read of one on the disk
 _LIMITS = SurveyLimits(
     table=SampleBounds(pieces=8, row_group=64 * _MEGABYTE),
     probes=24,
@@ -291,19 +291,21 @@ def _unwrap(ranges: _Ranges) -> bytes:
     with cast("BinaryIO", io.BufferedReader(ranges, _BLOCK)) as file:
         header = file.read(_MEMBER.size)
         _, flags, method, packed_size, name_size, extra_size = _MEMBER.unpack(header.ljust(_MEMBER.size, b"\0"))
-        if flags & _ENCRYPTED or method not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        if flags & _ENCRYPTION_FLAG or method not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
             raise OSError("is encrypted, or packed by a method that is not deflate; download it first")
         file.read(name_size + extra_size)
         if method == zipfile.ZIP_STORED:
-            return file.read(min(_UNPACKED, packed_size))
+            return file.read(min(_TABLE_BYTES, packed_size))
         decoder = zlib.decompressobj(-zlib.MAX_WBITS)
         content = bytearray()
         try:
             # A size that is written behind the member is 0 here; the packed bytes say themselves where they end.
             while (
-                len(content) < _UNPACKED and not decoder.eof and (block := decoder.unconsumed_tail or file.read(_BLOCK))
+                len(content) < _TABLE_BYTES
+                and not decoder.eof
+                and (block := decoder.unconsumed_tail or file.read(_BLOCK))
             ):
-                content += decoder.decompress(block, _UNPACKED - len(content))
+                content += decoder.decompress(block, _TABLE_BYTES - len(content))
         except zlib.error as error:
             raise OSError("cannot be unpacked: the archive is damaged") from error
     return bytes(content)
@@ -475,7 +477,7 @@ class DownloadProgress:
 
 
 @dataclass(frozen=True)
-class Downloaded:
+class DownloadedData:
     """The data on the disk; `was_there` where nothing had to be done."""
 
     folder: Path
@@ -496,7 +498,7 @@ class Source:
 Tell = Callable[[DownloadProgress], None]
 
 
-def download_data(kaggle: Kaggle, slug: str, folder: Path, files: WorkspaceFiles, *, tell: Tell) -> Downloaded:
+def download_data(kaggle: Kaggle, slug: str, folder: Path, files: WorkspaceFiles, *, tell: Tell) -> DownloadedData:
     """Downloads and unpacks a competition's data, as Kaggle mounts them.
 
     What was downloaded stays beside the folder until all of it is unpacked, so that a command that was interrupted goes
@@ -521,7 +523,7 @@ def download_data(kaggle: Kaggle, slug: str, folder: Path, files: WorkspaceFiles
             f"https://www.kaggle.com/competitions/{printable(slug)}/data, and accept the rules there if it asks for it."
         )
     if _is_there(folder, remote_files):
-        return Downloaded(folder, len(remote_files), total_size(remote_files), was_there=True)
+        return DownloadedData(folder, len(remote_files), total_size(remote_files), was_there=True)
     with writing(folder), _work_folder(folder, slug, files) as work:
         _check_space(slug, work, remote_files)
         files.check(work / "archive")
@@ -532,7 +534,7 @@ def download_data(kaggle: Kaggle, slug: str, folder: Path, files: WorkspaceFiles
         files.move(work / "files", folder)
         with suppress(OSError):
             files.remove_tree(work)
-    return Downloaded(folder, len(remote_files), total_size(remote_files))
+    return DownloadedData(folder, len(remote_files), total_size(remote_files))
 
 
 def download_source(kaggle: Kaggle, source: Source, files: WorkspaceFiles, *, tell: Tell) -> bool:

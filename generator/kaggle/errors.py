@@ -14,7 +14,7 @@ from generator.text import printable
 # Cutting an account's secrets out of what a server answers: some quote the request, header and all, in a complaint.
 
 
-_CUT = b"[secret]"
+_REDACTION = b"[secret]"
 
 
 class Redaction:
@@ -32,7 +32,7 @@ class Redaction:
     def cut(self, text: bytes) -> bytes:
         """The bytes without the secrets."""
         for secret in self._secrets:
-            text = text.replace(secret, _CUT)
+            text = text.replace(secret, _REDACTION)
         return text
 
     def cut_text(self, text: str) -> str:

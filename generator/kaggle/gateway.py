@@ -18,7 +18,7 @@ from generator.kaggle.api_types import (
     KernelOutput,
     KernelPush,
     LogLine,
-    Pushed,
+    PushResult,
     Quota,
     RemoteCompetition,
     RemoteFile,
@@ -93,7 +93,7 @@ class KernelApi:
             raise self._client.unexpected_answer(operation, "has no metadata of the kernel")
         return self._read_kernel(answer, ref, operation)
 
-    def push(self, kernel: KernelPush) -> Pushed:
+    def push(self, kernel: KernelPush) -> PushResult:
         """Saves a version and runs it. Sent once, whatever happens; raises `SourcesRefusedError` after checking."""
         operation = Operation(f"push {kernel.ref}")
         text = _as_sent(kernel.text)
@@ -209,7 +209,7 @@ class KernelApi:
                 was_sent=False,
             )
 
-    def _read_push(self, answer: Any, kernel: KernelPush, operation: Operation) -> Pushed:
+    def _read_push(self, answer: Any, kernel: KernelPush, operation: Operation) -> PushResult:
         if answer.error:
             raise self._client.refusal_error(answer.error, operation)
         ref = answer.ref.strip("/").removeprefix("code/") or kernel.ref
@@ -220,7 +220,7 @@ class KernelApi:
         invalid_sources = {kind: tuple(getattr(answer, f"invalid_{kind}_sources")) for kind in kinds}
         if any(invalid_sources.values()):
             raise SourcesRefusedError(ref=ref, version=version, sources=invalid_sources)
-        return Pushed(ref, version, answer.url or f"{self._client.endpoint.site}/code/{ref}")
+        return PushResult(ref, version, answer.url or f"{self._client.endpoint.site}/code/{ref}")
 
     def _sizes(self, fields: dict[str, Any], operation: Operation) -> dict[str, int]:
         """The sizes of output files, which another listing has; empty where that one is not to be had."""

@@ -17,7 +17,7 @@ from generator.pair.handover import PromisedFile, promised_files
 from generator.pair.workspace import Role, Workspace
 from generator.text import JsonObject, is_slug, markdown, markdown_code, printable, storable
 
-_COPIED = ("pair", "target", "account", "competition", "title", "commit", "kit", "handoff")
+_SETUP_FIELDS = ("pair", "target", "account", "competition", "title", "commit", "kit", "handoff")
 
 
 @dataclass(frozen=True)
@@ -156,7 +156,7 @@ def _receipt(chain: int, state: ChainState) -> ChainReceipt:
     fold = handover.section("out_of_fold")
     gpu, tpu = _hours(state.quotas)
     return ChainReceipt(
-        **{name: str(getattr(setup, name, "")) for name in _COPIED},
+        **{name: str(getattr(setup, name, "")) for name in _SETUP_FIELDS},
         chain=chain,
         outcome=state.outcome,
         failure=state.failure.message if state.failure else "",

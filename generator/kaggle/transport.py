@@ -623,7 +623,7 @@ def _watch_connections(manager: "_Manager") -> "_Manager":
     from urllib3 import HTTPConnectionPool, HTTPSConnectionPool
     from urllib3.connection import HTTPConnection, HTTPSConnection
 
-    class Watched(HTTPConnection):
+    class WatchedConnection(HTTPConnection):
         def _new_conn(self) -> socket.socket:
             connection = super()._new_conn()
             _Deadline.watch(connection)
@@ -634,14 +634,14 @@ def _watch_connections(manager: "_Manager") -> "_Manager":
                 _Deadline.watch(self.sock)
             super().request(*args, **options)
 
-    class WatchedHTTPS(HTTPSConnection, Watched):
+    class WatchedSecureConnection(HTTPSConnection, WatchedConnection):
         """The same, encrypted."""
 
     class Pool(HTTPConnectionPool):
-        ConnectionCls = Watched
+        ConnectionCls = WatchedConnection
 
     class EncryptedPool(HTTPSConnectionPool):
-        ConnectionCls = WatchedHTTPS
+        ConnectionCls = WatchedSecureConnection
 
     manager.pool_classes_by_scheme = {"http": Pool, "https": EncryptedPool}
     return manager

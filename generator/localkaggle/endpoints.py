@@ -17,6 +17,7 @@ from typing import BinaryIO
 from starlette.datastructures import Headers
 from starlette.requests import Request, cookie_parser
 from starlette.responses import FileResponse, JSONResponse, Response, StreamingResponse
+from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from generator.errors import LocalKaggleError
@@ -36,10 +37,10 @@ from generator.localkaggle.protocol import (
     server_state,
     with_faults,
 )
-from generator.localkaggle.rpc import ApiCall, ApiError, FaultRule, Stored, file_moment, parse_rule
-from generator.localkaggle.services.files import Blob, is_disk_full
+from generator.localkaggle.rpc import ApiCall, ApiError, FaultRule, StoredFile, file_moment, parse_rule
+from generator.localkaggle.services.files import UPLOAD, Blob, is_disk_full
 from generator.localkaggle.services.kernel_records import OPEN_METHODS, Accounts
-from generator.localkaggle.storage import open_given
+from generator.localkaggle.storage import STORAGE, open_given
 from generator.sessions.notebook_runner import LogPiece
 
 # The endpoints of a local Kaggle: authentication, the API's methods, files, logs, login.
@@ -192,14 +193,14 @@ def _is_address(name: str) -> bool:
 # The endpoint of the API's methods: `POST .../v1/<package.Service>/<Method>`.
 
 
-_UNAUTHENTICATED = "Unauthenticated: send the token that this server printed when it started."
+_LOGIN_HINT = "Unauthenticated: send the token that this server printed when it started."
 
 
 async def call_method(request: Request) -> Response:
     """Answers one call of a method."""
     method = f"{request.path_params['service']}/{request.path_params['method']}"
     if not has_credentials(request) and method not in OPEN_METHODS:
-        return refusal_response(401, _UNAUTHENTICATED)
+        return refusal_response(401, _LOGIN_HINT)
     state = server_state(request)
 
     async def answer() -> Response:
@@ -308,7 +309,7 @@ def _redeem(local_kaggle: LocalKaggle, ticket: str) -> Response | None:
         return None
 
 
-def file_response(stored_file: Stored) -> Response:
+def file_response(stored_file: StoredFile) -> Response:
     """A file as an answer, with its length, its date and a tag by which a download is resumed.
 
     It is opened here and nowhere else: what is sent is the file that was looked at, whatever has its name meanwhile.
@@ -420,3 +421,19 @@ async def _events(
                 await asyncio.sleep(_POLL_SECONDS)
             _, piece, is_over = await _read(state, call, session, piece.position)
     yield _END
+
+
+def api_routes() -> list[Route]:
+    """Which endpoint answers which path of the API and of files."""
+    routes: list[Route] = [
+        Route(f"/{STORAGE}/{{ticket}}/{{name}}", download, methods=["GET"]),
+        Route(f"/{UPLOAD}/{{token}}", upload, methods=["PUT"]),
+        Route("/local/faults", fault_rules, methods=["GET", "POST"]),
+    ]
+    # Real Kaggle serves the API at api.kaggle.com/v1; clients put /api before it for any other host.
+    for prefix in ("/api/v1", "/v1"):
+        routes += [
+            Route(f"{prefix}/kernels/logs/stream/{{owner}}/{{slug}}", log_stream, methods=["GET"]),
+            Route(f"{prefix}/{{service}}/{{method}}", call_method, methods=["POST"]),
+        ]
+    return routes

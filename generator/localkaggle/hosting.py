@@ -77,6 +77,11 @@ class HostedFacts:
     deadline: datetime | None = None
     submission_file: str = "submission.csv"
 
+    @property
+    def is_higher_better(self) -> bool:
+        """Whether a larger score is the better one."""
+        return parse_metric(self.question.metric)[0].higher_is_better
+
 
 # The files of a competition.
 
@@ -534,13 +539,13 @@ def _with_pages(facts: HostedFacts) -> HostedFacts:
     return replace(facts, pages=(*facts.pages, *(page for page in usual if page.name not in page_names)))
 
 
-Hosted = HostedBuiltIn | HostedFolder
+HostedCompetition = HostedBuiltIn | HostedFolder
 """A competition and its secret. Every method may be called from any thread, and writes on first use only."""
 
-__all__ = ["Hosted", "HostedFacts", "host"]
+__all__ = ["HostedCompetition", "HostedFacts", "host"]
 
 
-def host(root: Path, folders: Iterable[Path] = ()) -> Mapping[str, Hosted]:
+def host(root: Path, folders: Iterable[Path] = ()) -> Mapping[str, HostedCompetition]:
     """Every competition of a local Kaggle by its slug: the given folders, and the built-in ones that they leave free.
 
     Args:
@@ -550,7 +555,7 @@ def host(root: Path, folders: Iterable[Path] = ()) -> Mapping[str, Hosted]:
     Raises:
         HostedFolderError: A folder is none that can be hosted.
     """
-    competitions: dict[str, Hosted] = {
+    competitions: dict[str, HostedCompetition] = {
         slug: HostedBuiltIn(root / "competitions" / slug, require(slug)) for slug in competition_slugs()
     }
     for folder in folders:

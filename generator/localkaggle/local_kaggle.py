@@ -5,17 +5,15 @@ import hmac
 from collections.abc import Iterable
 from pathlib import Path
 
-from generator.errors import LocalKaggleError
 from generator.localkaggle.hosting import host
 from generator.localkaggle.rpc import Answer, ApiCall, ApiError, Faults, ServerClock
 from generator.localkaggle.services.competitions import Competitions
 from generator.localkaggle.services.files import Blobs, ServiceContext
 from generator.localkaggle.services.items import Datasets, Models
-from generator.localkaggle.services.kernel_records import Accounts, Sources
+from generator.localkaggle.services.kernel_records import Accounts, Sources, require_account_name
 from generator.localkaggle.services.kernels import Kernels, SessionRules
 from generator.localkaggle.storage import Database, RootFolder, Tickets
 from generator.sessions.sandbox import Runner
-from generator.text import is_slug, printable
 
 _KEEPERS = (Accounts, Blobs, Tickets, Datasets, Models, Competitions, Kernels)
 """Whatever has tables in the database."""
@@ -50,10 +48,7 @@ class LocalKaggle:
             LocalKaggleError: The account's name is none, or another local Kaggle has the folder.
             HostedFolderError: A folder is no competition that can be hosted.
         """
-        if not is_slug(account):
-            raise LocalKaggleError(
-                f'"{printable(account)}" cannot be the name of an account. Use lower-case letters, digits and hyphens.'
-            )
+        require_account_name(account)
         # Looked at first: a folder that cannot be hosted is no reason to take the root.
         self.hosted_competitions = host(root.resolve(), competitions)
         self._root = RootFolder(root)

@@ -362,7 +362,7 @@ _LONGEST_STALL = 600
 _PAGE = "<!doctype html><html><head><title>Kaggle</title></head><body><h1>We'll be right back</h1></body></html>\n"
 
 
-class Broken(Response):
+class ConnectionBreak(Response):
     """Closes the connection, at once or after a while, and answers nothing."""
 
     def __init__(self, *, wait: float = 0) -> None:
@@ -378,7 +378,7 @@ class Broken(Response):
         await hang_up(scope, receive)
 
 
-class Halved(Response):
+class HalfResponse(Response):
     """Sends the first half of another answer, and closes the connection."""
 
     def __init__(self, whole: Response) -> None:
@@ -423,8 +423,8 @@ _INSTEAD: dict[str, Callable[[], Response]] = {
     "401": lambda: refusal_response(401, "Unauthenticated."),
     "503-html": lambda: Response(_PAGE, status_code=503, media_type="text/html"),
     "200-html": lambda: Response(_PAGE, media_type="text/html"),
-    "drop": lambda: Broken(wait=0),
-    "stall": lambda: Broken(wait=_LONGEST_STALL),
+    "drop": lambda: ConnectionBreak(wait=0),
+    "stall": lambda: ConnectionBreak(wait=_LONGEST_STALL),
 }
 
 
@@ -447,9 +447,9 @@ async def with_faults(faults: Faults, at: str, answer: Callable[[], Awaitable[Re
         case "500-after":
             return refusal_response(500, "Something went wrong on our side.")
         case "drop-after":
-            return Broken()
+            return ConnectionBreak()
         case "truncate":
-            return Halved(response)
+            return HalfResponse(response)
     return response
 
 

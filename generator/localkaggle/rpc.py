@@ -139,7 +139,7 @@ class Content:
 
 
 @dataclass(frozen=True)
-class Stored:
+class StoredFile:
     """A file of this machine, to be sent with ranges; `name` is what the client would call it.
 
     `below` is set for what a notebook wrote: the folder of its session, from which the file is opened without links.

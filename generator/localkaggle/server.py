@@ -17,7 +17,7 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Mount, Route
+from starlette.routing import Mount
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from generator.errors import LocalKaggleError
@@ -25,11 +25,7 @@ from generator.files import reason
 from generator.localkaggle.endpoints import (
     CALLER,
     Authentication,
-    call_method,
-    download,
-    fault_rules,
-    log_stream,
-    upload,
+    api_routes,
 )
 from generator.localkaggle.local_kaggle import LocalKaggle
 from generator.localkaggle.protocol import (
@@ -42,9 +38,7 @@ from generator.localkaggle.protocol import (
     server_state,
 )
 from generator.localkaggle.rpc import ApiError
-from generator.localkaggle.services.files import UPLOAD
-from generator.localkaggle.storage import STORAGE
-from generator.localkaggle.web.pages import BrowserLogin
+from generator.localkaggle.web.login import BrowserLogin
 from generator.text import printable
 
 # The application: which endpoint answers which path, with the authentication in front of all of them.
@@ -52,18 +46,7 @@ from generator.text import printable
 
 def application(local_kaggle: LocalKaggle, workers: Workers, limits: Limits, *, hosts: tuple[str, ...] = ()) -> ASGIApp:
     """Everything that the server answers; `hosts` are names that it answers to beside those of the loopback."""
-    routes: list[Route | Mount] = [
-        Route(f"/{STORAGE}/{{ticket}}/{{name}}", download, methods=["GET"]),
-        Route(f"/{UPLOAD}/{{token}}", upload, methods=["PUT"]),
-        Route("/local/faults", fault_rules, methods=["GET", "POST"]),
-    ]
-    # Real Kaggle serves the API at api.kaggle.com/v1; clients put /api before it for any other host.
-    for prefix in ("/api/v1", "/v1"):
-        routes += [
-            Route(f"{prefix}/kernels/logs/stream/{{owner}}/{{slug}}", log_stream, methods=["GET"]),
-            Route(f"{prefix}/{{service}}/{{method}}", call_method, methods=["POST"]),
-        ]
-    routes.append(Mount("/", BrowserLogin(_pages)))
+    routes = [*api_routes(), Mount("/", BrowserLogin(_pages))]
     app = Starlette(routes=routes, exception_handlers={ApiError: _handle_api_error, HTTPException: _handle_http_error})
     app.router.redirect_slashes = False
     app.state.server = ServerState(local_kaggle, workers, RequestBodies(limits))

@@ -20,7 +20,7 @@ from urllib.parse import quote
 
 from generator.errors import LocalKaggleError
 from generator.files import open_below, open_file, writing
-from generator.localkaggle.rpc import ApiCall, ApiError, ServerClock, Stored
+from generator.localkaggle.rpc import ApiCall, ApiError, ServerClock, StoredFile
 from generator.text import printable
 
 # The folder of a local Kaggle, which belongs to one server at a time.
@@ -323,7 +323,7 @@ class Tickets:
                 connection.execute("INSERT INTO ticket_secret VALUES (?)", (self._secret,))
             connection.execute("DELETE FROM download_tickets WHERE expires < ?", (clock.now().timestamp(),))
 
-    def download(self, call: ApiCall, stored_file: Stored) -> str:
+    def download(self, call: ApiCall, stored_file: StoredFile) -> str:
         """An absolute address at which the file can be fetched; its last segment is the file's name."""
         # Clients name what they save by the last segment, so folders of the name are dropped, as Kaggle does.
         name = checked_name(stored_file.name).rpartition("/")[2]
@@ -334,7 +334,7 @@ class Tickets:
         self._keep(token, stored_file, name)
         return f"{call.base}/{STORAGE}/{token}/{quote(name)}"
 
-    def redeem(self, token: str) -> Stored | None:
+    def redeem(self, token: str) -> StoredFile | None:
         """The file behind a ticket; None if there is no such ticket any more."""
         row = self._database.fetch_one(
             "SELECT path, below, name, media_type FROM download_tickets WHERE token = ? AND expires >= ?",
@@ -343,9 +343,9 @@ class Tickets:
         if row is None:
             return None
         below = Path(row["below"]) if row["below"] else None
-        return Stored(Path(row["path"]), row["name"], row["media_type"], below)
+        return StoredFile(Path(row["path"]), row["name"], row["media_type"], below)
 
-    def _keep(self, token: str, stored_file: Stored, name: str) -> None:
+    def _keep(self, token: str, stored_file: StoredFile, name: str) -> None:
         now = self._clock.now()
         with self._lock:
             if self._fresh.get(token, now) > now + _LIFE / 2:

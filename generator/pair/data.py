@@ -133,7 +133,7 @@ def _identity(link: Path) -> str:
 
 _CHUNK = 1 << 20
 _MOST_FILES = 1_000_000
-_ENCRYPTED = 1
+_ENCRYPTION_FLAG = 1
 _DAMAGE = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError)
 
 
@@ -218,7 +218,7 @@ def _members(zip_file: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
     for name, member in members.items():
         if name.startswith("/") or "\\" in name or {"", ".", ".."} & set(name.split("/")):
             raise ValueError(f"{name[:60]!r} is not a relative path")
-        if member.flag_bits & _ENCRYPTED or stat.S_ISLNK(member.external_attr >> 16):
+        if member.flag_bits & _ENCRYPTION_FLAG or stat.S_ISLNK(member.external_attr >> 16):
             raise ValueError(f"{name[:60]!r} is encrypted or a link")
         if any(parent in members for parent in map(str, list(Path(name).parents)[:-1])):
             raise ValueError(f"{name[:60]!r} is in a folder that is also a file")

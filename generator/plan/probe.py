@@ -14,7 +14,7 @@ from typing import Any
 
 _INPUT_SECONDS = 8.0  # of the pass over the batches, at most
 _MATRIX = 2048
-_COPIED = 1 << 28  # bytes: more than a cache holds
+_COPY_BYTES = 1 << 28  # bytes: more than a cache holds
 _REPEATS = 7  # in turns with steps, so that the medians of both saw the same other programs
 _STEPS_WITHOUT_COST = 4
 _EMPTY_STEPS = 50
@@ -119,7 +119,7 @@ class _Machine:
         self._matrix = jax.numpy.asarray(np.random.default_rng(0).random((_MATRIX, _MATRIX), dtype="float32"))
         self._product = jax.jit(lambda matrix: matrix @ matrix)
         self._product(self._matrix).block_until_ready()
-        self._source, self._copy = np.ones(_COPIED, "uint8"), np.empty(_COPIED, "uint8")
+        self._source, self._copy = np.ones(_COPY_BYTES, "uint8"), np.empty(_COPY_BYTES, "uint8")
         self._products: list[float] = []
         self._copies: list[float] = []
 
@@ -136,7 +136,7 @@ class _Machine:
 
     def rates(self) -> dict[str, float]:
         """The operations and bytes a second of the median sample."""
-        return {"flops": 2 * _MATRIX**3 / median(self._products), "bytes": 2 * _COPIED / median(self._copies)}
+        return {"flops": 2 * _MATRIX**3 / median(self._products), "bytes": 2 * _COPY_BYTES / median(self._copies)}
 
 
 def _weights(notebook: dict[str, Any], model: Any) -> list[Any]:

@@ -15,8 +15,7 @@ from pathlib import Path, PurePosixPath
 from typing import cast
 
 from generator.competition.facts import Task
-from generator.competition.specimen.tables import table_file
-from generator.competition.specimen.values import id_format
+from generator.competition.specimen import id_format, table_file
 from generator.competition.submission import submission_table
 from generator.competition.survey.facts import Column, ColumnKind, Survey, Table
 from generator.competition.tables.formats import (
@@ -471,7 +470,7 @@ LARGER = 10
 _SEED = "hidden test"
 _NEW_COLUMNS = ("a_new_column", "another_new_column")
 _NEVER_SEEN = {True: "987654321", False: "never seen before"}
-_EMPTIED = 0.3  # of the cells
+_EMPTY_SHARE = 0.3  # of the cells
 _MOST_KINDS = 0.5  # of the rows: what has more different values is no category
 
 
@@ -535,7 +534,7 @@ def with_missing_values(test: TestSet) -> TestSet | None:
     source, first = _random("missing"), test.examples[0].rows[0]
 
     def clear_cells(row: Row) -> Row:
-        cleared_places = {place for place in places if row is first or source.random() < _EMPTIED}
+        cleared_places = {place for place in places if row is first or source.random() < _EMPTY_SHARE}
         return tuple("" if place in cleared_places else cell for place, cell in enumerate(row))
 
     return _with_rows(test, clear_cells)
@@ -548,7 +547,7 @@ def with_a_new_category(test: TestSet) -> TestSet | None:
         return None
 
     def add_category(row: Row) -> Row:
-        is_new = source.random() < _EMPTIED or row is test.examples[0].rows[0]
+        is_new = source.random() < _EMPTY_SHARE or row is test.examples[0].rows[0]
         return tuple(categories.get(place, cell) if is_new else cell for place, cell in enumerate(row))
 
     return _with_rows(test, add_category)

@@ -1,24 +1,19 @@
 """The story of a rehearsal, and its record."""
 
-import hashlib
-import json
 import os
 import signal
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from pathlib import Path, PurePosixPath
 
 from generator.accelerators import AcceleratorKind, catalog
 from generator.competition.survey import survey_folder
-from generator.errors import RunError, TandemError
-from generator.files import WorkspaceFiles, read_json, read_text
-from generator.kit_files import PageTemplates
-from generator.pair.folder import existing_pair, handled_signals
-from generator.pair.notebook import digest_of_cells
-from generator.pair.workspace import PairFolder, Role, Workspace
+from generator.pair.folder import handled_signals
+from generator.pair.workspace import Role, Workspace
 from generator.rehearsal.hidden_test import VARIATIONS
+from generator.rehearsal.record import PAGE, as_fields, cells_of, write_page, write_record
 from generator.rehearsal.sessions import (
     FEW_EPOCHS,
     RERUN,
@@ -34,111 +29,8 @@ from generator.rehearsal.sessions import (
     start_trainings,
     training_trials,
 )
-from generator.run.input_mounts import SOURCE_KINDS, mounts, read_sources
-from generator.run.pair_run import RunnablePair
-from generator.run.report import exact_duration
+from generator.run.runnable_pair import RunnablePair
 from generator.sessions.sandbox import SessionOrder
-from generator.text import JsonObject, printable
-
-# What is left of a rehearsal: a page, and the record by which the cells are known again that passed it.
-#
-# The record lies in the output folder, which is sent around as little as the page. Whoever forges it spares
-# themselves a rehearsal and nobody else: nothing but `push --rehearsed` relies on it.
-
-
-RECORD, PAGE = "rehearsal.json", "rehearsal.html"
-
-
-def cells_of(folder: PairFolder) -> str:
-    """The digest of what the cells of both notebooks say, and of the network and inputs that their metadata ask for.
-
-    Raises:
-        TandemError: One of the files cannot be read.
-    """
-    contents = [[digest_of_cells(read_text(folder.notebook(role))), *_session(folder, role)] for role in Role]
-    return hashlib.sha256(json.dumps(contents).encode()).hexdigest()
-
-
-def _session(folder: PairFolder, role: Role) -> list[object]:
-    """What the metadata give a kernel's session, whoever it belongs to."""
-    kernel_sources = read_sources(folder, role)
-    owner = kernel_sources.ref.partition("/")[0]
-    refs = [[ref.removeprefix(f"{owner}/") for ref in source_refs] for source_refs in kernel_sources.sources.values()]
-    return [kernel_sources.internet, refs]
-
-
-def as_fields(rehearsal: Rehearsal) -> dict[str, object]:
-    """A rehearsal as JSON has it, for `--json` and for the record."""
-    return {
-        "pair": rehearsal.pair,
-        "passed": rehearsal.is_passed,
-        "conclusion": rehearsal.conclusion,
-        "rerun": rehearsal.rerun,
-        "data": rehearsal.data,
-        "specimen": rehearsal.specimen,
-        "isolation": rehearsal.isolation,
-        "image": rehearsal.image,
-        "seconds": round(rehearsal.seconds, 1),
-        "training": [_fields(trial) for trial in rehearsal.training],
-        "hidden_test": [_fields(trial) for trial in rehearsal.hidden_test],
-        "report": str(rehearsal.report),
-    }
-
-
-def _fields(trial: Trial) -> dict[str, object]:
-    return {**vars(trial), "verdict": str(trial.verdict), "seconds": round(trial.seconds, 1)}
-
-
-def write_page(rehearsal: Rehearsal, files: WorkspaceFiles) -> None:
-    """Writes the page, whole or not at all.
-
-    Raises:
-        FileWriteError: It could not be written.
-    """
-    page = PageTemplates(Path(__file__).parent, duration=exact_duration).render(
-        "rehearsal.html.j2",
-        rehearsal=rehearsal,
-        written=f"{datetime.now():%Y-%m-%d %H:%M}",
-        parts=[
-            ("Training on eight devices", "training", rehearsal.training),
-            ("The hidden test", "hidden-test", rehearsal.hidden_test),
-        ],
-    )
-    files.write(rehearsal.report, page.encode("utf-8", "replace"))
-
-
-def write_record(rehearsal: Rehearsal, cells: str, files: WorkspaceFiles) -> None:
-    """Writes the record beside the page."""
-    text = json.dumps({"cells": cells, **as_fields(rehearsal)}, indent=2) + "\n"
-    files.write(rehearsal.report.with_name(RECORD), text.encode("utf-8", "replace"))
-
-
-def check_rehearsed(workspace: Workspace, pair: str, *, specimen: bool = False) -> None:
-    """Makes sure that the pair, as its cells stand now, has passed a rehearsal; with `specimen`, on made-up data too.
-
-    Raises:
-        TandemError: There is no such pair, or it has not, or not with these cells.
-    """
-    problem = _what_lacks(existing_pair(workspace, pair), read_json(workspace.output(pair) / RECORD), specimen=specimen)
-    if problem:
-        name = printable(pair)
-        raise RunError(f"The pair {name} {problem}. Run `tandem rehearse {name}` first, or push without --rehearsed.")
-
-
-def _what_lacks(folder: PairFolder, record: JsonObject, *, specimen: bool) -> str:
-    """What keeps a pair from having passed, as a predicate; nothing if it has."""
-    try:
-        cells = cells_of(folder)
-    except TandemError:
-        return "has a notebook, or metadata, that cannot be read"
-    if not record:
-        return "was never rehearsed in this workspace"
-    if record.text("cells") != cells:
-        return "was changed after its rehearsal"
-    if record.flag("specimen") and not specimen:
-        return "was only rehearsed on synthetic data, which needs --specimen"
-    return "" if record.flag("passed") else "did not pass its rehearsal"
-
 
 Listener = Callable[[str], None]
 
@@ -258,7 +150,7 @@ class _Rehearsing:
     def _infer(self, train_session: FinishedSession) -> None:
         spec, sources = self.pair.spec, self.pair.sources
         mount_paths = self._mounts(Role.INFER, {sources[Role.TRAIN].ref: train_session.files.working})
-        place = PurePosixPath(SOURCE_KINDS[0].folder, spec.competition.slug)
+        place = self.pair.data_mount
         data = mount_paths[place]
         machine = next(
             accelerator for accelerator in catalog().accelerators.values() if accelerator.kind is AcceleratorKind.GPU
@@ -286,15 +178,16 @@ class _Rehearsing:
         self.result.hidden_test += hidden_test_trials(self.sessions, wish, self.stage, self._say)
 
     def _mounts(self, role: Role, outputs: Mapping[str, Path]) -> dict[PurePosixPath, Path]:
-        workspace, specimen, preset = self.options.workspace, self.options.specimen, self.pair.spec.preset
-        data = self.options.data
+        specimen, data = self.options.specimen, self.options.data
         user_data = {} if data is None else {self.pair.spec.competition.slug: data}
-        input_mounts = mounts(
-            self.pair.sources[role],
-            workspace,
+        input_mounts = self.pair.mounts(
+            role,
             outputs={**outputs, **user_data},
             specimen=specimen,
-            stand_ins=[preset.handle] if preset and specimen else [],
+            accepts_stand_in=specimen,
             through_links=False,
         )
         return {mount.at: mount.source for mount in input_mounts}
+
+
+__all__ = ["RehearsalOptions", "as_fields", "rehearse_pair"]

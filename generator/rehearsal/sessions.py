@@ -42,7 +42,7 @@ from generator.rehearsal.hidden_test import (
     write_folder,
 )
 from generator.run.execution import list_cells, load_notebook_v4, strip_ansi
-from generator.run.pair_run import RunnablePair
+from generator.run.runnable_pair import RunnablePair
 from generator.sessions.notebook_runner import NotebookRunner, read_all
 from generator.sessions.sandbox import SessionEnd, SessionFolder, SessionOrder, path_of, remove_session_tree
 from generator.text import JsonObject, printable
@@ -355,7 +355,7 @@ del watch_for_rehearsal
 
 
 @dataclass(frozen=True)
-class Seen:
+class TrainingObservations:
     """What was seen inside of a training.
 
     Attributes:
@@ -380,7 +380,7 @@ def write_watched(notebook: Path, *, framework: str, devices: int) -> str:
     return with_first_cell(read_text(notebook), name=_MARK, source=source.strip())
 
 
-def seen_in(lines: Iterable[str]) -> Seen:
+def seen_in(lines: Iterable[str]) -> TrainingObservations:
     """Puts together what the cell printed in the course of a notebook."""
     devices, sizes = 0, {"steps_per_epoch": 0, "epochs": 0}
     compile_counts: Counter[str] = Counter()
@@ -398,7 +398,9 @@ def seen_in(lines: Iterable[str]) -> Seen:
                 compile_counts[name] += 1
                 shapes.setdefault(name, set()).add(str(pair[1]))
     steps = sizes["steps_per_epoch"] * sizes["epochs"]
-    return Seen(devices, compile_counts, {name: len(name_shapes) for name, name_shapes in shapes.items()}, steps)
+    return TrainingObservations(
+        devices, compile_counts, {name: len(name_shapes) for name, name_shapes in shapes.items()}, steps
+    )
 
 
 _LONGEST_REASON = 1_000
@@ -599,7 +601,7 @@ def _handover(session: FinishedSession) -> HandOver | None:
         return None
 
 
-def _devices_used(ran: Trial, observations: Seen) -> Trial:
+def _devices_used(ran: Trial, observations: TrainingObservations) -> Trial:
     steps = f", in {observations.steps} steps" if observations.steps else ""
     if observations.devices == DEVICES:
         return replace(ran, found=f"All {DEVICES} devices were used{steps}.")
@@ -640,7 +642,7 @@ def _same_losses(framework: str, handover: HandOver | None, single_session: Fini
     return replace(trial, verdict=Verdict.FAILED, found=finding, when="in the first epochs", on_kaggle=kaggle)
 
 
-def _compilations(observations: Seen) -> Trial:
+def _compilations(observations: TrainingObservations) -> Trial:
     trial = Trial("compilations", "Whether any step is compiled after the second one.", Verdict.PASSED)
     steps = {
         name: count

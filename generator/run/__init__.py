@@ -1,6 +1,7 @@
 """Run a pair on this machine under the conditions of Kaggle.
 
-    pair_run        trains, hands over, infers, validates, scores, reports
+    pair_run        trains, hands over, infers, validates, scores, reports; `result` collects the results
+    runnable_pair   a pair, read and checked; `notebook_target` is one notebook with its inputs and parameters
     engine          executes one notebook with papermill; `execution` has its data, events and errors
     kernel          the process of a notebook, separate from the user's Jupyter
     input_mounts    mounts the inputs as Kaggle does

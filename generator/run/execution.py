@@ -6,15 +6,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from generator.competition.baseline import Baseline
 from generator.competition.facts import Value
-from generator.competition.submission import SubmissionSummary
-from generator.errors import RunError, TandemError
+from generator.errors import RunError
 from generator.files import FileReadError, read_bytes
 from generator.kit_files import install_command
-from generator.pair.handover import HandOver, Score
 from generator.pair.notebook import PARAMETERS_TAG, NotebookReadError, ParameterError, parse_assignment, read_parameters
-from generator.pair.workspace import PairFolder, Role
+from generator.pair.workspace import Role
 from generator.run.kernel import KernelSetup
 from generator.text import printable
 
@@ -77,7 +74,7 @@ def _tidy_lines(text: str) -> list[str]:
 # A notebook seen as its sections and named cells.
 
 
-INJECTED = "injected-parameters"
+INJECTED_TAG = "injected-parameters"
 
 
 @dataclass(frozen=True)
@@ -95,8 +92,8 @@ def list_cells(notebook: Any) -> list[PlannedCell]:
     planned_cells: list[PlannedCell] = []
     section = ""
     for position, cell in enumerate(notebook.cells):
-        if has_tag(cell, INJECTED):
-            cell["id"] = INJECTED
+        if has_tag(cell, INJECTED_TAG):
+            cell["id"] = INJECTED_TAG
         if cell.cell_type == "markdown":
             section = heading(cell.source) or section
         elif cell.cell_type == "code" and cell.source.strip():
@@ -469,8 +466,12 @@ class NotebookParameters:
 
     def with_roots(self, *, input_root: Path, working_root: Path) -> "NotebookParameters":
         """The same with the two roots set, which is how a notebook learns where it is."""
-        roots = dict(zip(ROOTS, (str(input_root), str(working_root)), strict=True))
-        return NotebookParameters(self.defaults, {**roots, **self.values})
+        return NotebookParameters(self.defaults, {**root_parameters(input_root, working_root), **self.values})
+
+
+def root_parameters(input_root: Path, working_root: Path) -> dict[str, Value]:
+    """The two roots as parameters."""
+    return dict(zip(ROOTS, (str(input_root), str(working_root)), strict=True))
 
 
 def read_notebook_parameters(notebook: Path) -> NotebookParameters:
@@ -533,37 +534,3 @@ def read_assignment(text: str, defaults: Mapping[str, Value]) -> tuple[str, Valu
             f"{name} cannot be changed: the run sets it to its copy of Kaggle's folder. Use {option} instead."
         )
     return name, value
-
-
-# The result of a run, filled in as it gets on.
-
-
-@dataclass
-class RunResult:
-    """The results of a run so far; a score is None where there is none to be had."""
-
-    pair: str
-    title: str
-    is_smoke: bool
-    is_specimen: bool
-    report: Path
-    seconds: float = 0.0
-    notebooks: dict[Role, ExecutedNotebook] = field(default_factory=dict)
-    parameters: dict[Role, NotebookParameters] = field(default_factory=dict)
-    handover: HandOver | None = None
-    submission: SubmissionSummary | None = None
-    hidden_test: Score | None = None
-    baselines: tuple[Baseline, ...] = ()
-    failure: TandemError | None = None
-    folder: PairFolder | None = None  # whose notebooks these are, as they were written
-
-    @property
-    def is_measure(self) -> bool:
-        """True if its scores say something of the model: it ran to its end, on all of the competition's own data."""
-        is_whole = self.handover is not None and self.handover.is_complete and self.failure is None
-        return is_whole and not self.is_smoke and not self.is_specimen
-
-    @property
-    def out_of_fold(self) -> Score | None:
-        """The score that training measured itself."""
-        return self.handover.out_of_fold if self.handover is not None else None

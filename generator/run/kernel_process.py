@@ -86,7 +86,7 @@ def _real_entry(path: str) -> str:
     return f"{os.path.realpath(folder).rstrip(os.sep)}{os.sep}{name}"
 
 
-_HERE = ("localhost", "127.", "::1", "0.0.0.0", "::")  # noqa: S104 - addresses that are looked for, not bound
+_LOCAL_HOSTS = ("localhost", "127.", "::1", "0.0.0.0", "::")  # noqa: S104 - addresses that are looked for, not bound
 
 
 def refuse_network() -> None:
@@ -103,7 +103,7 @@ def refuse_network() -> None:
 
 def _refuse_other_machine(host: Any) -> None:
     name = host.decode(errors="replace") if isinstance(host, bytes) else host
-    if isinstance(name, str) and name and not name.startswith(_HERE):
+    if isinstance(name, str) and name and not name.startswith(_LOCAL_HOSTS):
         raise OSError(errno.ENETUNREACH, f"the internet is off in this session, and {name} is another machine")
 
 

@@ -14,7 +14,7 @@ from urllib.parse import unquote, urlsplit
 
 from markupsafe import Markup
 
-from generator.run.execution import INJECTED, heading, load_notebook_v4, parse_notebook, strip_ansi
+from generator.run.execution import INJECTED_TAG, heading, load_notebook_v4, parse_notebook, strip_ansi
 from generator.text import storable
 
 if TYPE_CHECKING:
@@ -383,7 +383,7 @@ def _view(notebook: Any, names: Sequence[str] = ()) -> tuple[CellView, ...]:
     renderer = _Renderer(until=time.thread_time() + _RENDERING_SECONDS)
     for position, cell in enumerate(notebook.cells, start=1):
         name = str(cell.get("id", f"cell-{position}"))
-        if cell.get("id") != INJECTED:  # papermill's own
+        if cell.get("id") != INJECTED_TAG:  # papermill's own
             name = next(places, name)
         if cell.cell_type == "markdown":
             section = heading(cell.source) or section

@@ -9,6 +9,7 @@ OutputError
 
 import errno
 import os
+import signal
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -16,8 +17,10 @@ from pathlib import Path
 
 from generator.errors import RunError
 from generator.files import WorkspaceFiles, writing
-from generator.pair.handover import HandOverError, read_handover
+from generator.pair.folder import handled_signals
+from generator.pair.handover import HandOver, HandOverError, read_handover
 from generator.pair.workspace import Role
+from generator.run.kernel import private_folder
 from generator.text import printable
 
 MARKER = ".tandem-run"
@@ -106,6 +109,28 @@ class OutputFolder:
         finally:
             # The system drops the lock with the handle, so a killed run leaves no stale one behind.
             os.close(handle)
+
+    @contextmanager
+    def reserve(self, roles: Iterable[Role] = tuple(Role)) -> Iterator[Path]:
+        """Keep other runs out, and yield a private folder that vanishes with the block; signals end it as Ctrl+C does.
+
+        Args:
+            roles: Whose working folders are to be emptied.
+
+        Raises:
+            RunError: The folder cannot be used, as `lock` says.
+            KeyboardInterrupt: A signal asked for the end.
+        """
+        with handled_signals(signal.default_int_handler), self.lock(roles), private_folder() as private:
+            yield private
+
+    def handover(self) -> HandOver:
+        """Return what the training handed over.
+
+        Raises:
+            HandOverError: There is nothing that can be used.
+        """
+        return read_handover(self.working(Role.TRAIN))
 
     def empty(self, role: Role) -> None:
         """Makes the working folder as empty as a session on Kaggle finds it.

@@ -19,15 +19,14 @@ from statistics import mean, stdev
 from typing import Any, NamedTuple
 
 from generator.competition.baseline import CONSTANT, COPY, Baseline
-from generator.competition.facts import Value
-from generator.competition.metrics import UnknownMetricError, parse_metric
 from generator.files import FileReadError, WorkspaceFiles, read_text
 from generator.kit_files import PageTemplates
 from generator.pair.handover import Score, TrainedFold
 from generator.pair.notebook import NotebookReadError
 from generator.pair.workspace import PairFolder, Role
-from generator.run.execution import ExecutedNotebook, RunResult
+from generator.run.execution import ExecutedNotebook
 from generator.run.notebook_html import CellView, code_styles, view_notebook
+from generator.run.result import RunResult
 from generator.text import JsonObject, markdown, printable, python_literal
 
 # The findings of `tandem check` beside the cells that they are in, for pages that show a notebook.
@@ -240,11 +239,9 @@ def conclusions(result: RunResult) -> Conclusions:
     """Draws what can be concluded from a run; nothing of one that measured nothing."""
     if not result.is_measure or result.handover is None or result.out_of_fold is None:
         return Conclusions()
-    try:
-        is_higher_better = parse_metric(result.out_of_fold.metric)[0].higher_is_better
-    except UnknownMetricError:
+    if result.is_higher_better is None:
         return Conclusions()
-    figures = _Figures(result, result.handover.folds, result.out_of_fold.value, is_higher_better)
+    figures = _Figures(result, result.handover.folds, result.out_of_fold.value, result.is_higher_better)
     findings = (*figures.score_spread(), *figures.beside_baselines(), *figures.best_epochs(), *figures.gap())
     return Conclusions(findings, tuple(figures.advice()))
 
@@ -254,10 +251,7 @@ def model_baseline(result: RunResult) -> Baseline | None:
     candidates = [baseline for baseline in result.baselines if baseline.name != CONSTANT]
     if not candidates or result.out_of_fold is None:
         return None
-    try:
-        sign = 1 if parse_metric(result.out_of_fold.metric)[0].higher_is_better else -1
-    except UnknownMetricError:
-        sign = 1
+    sign = -1 if result.is_higher_better is False else 1
     return max(candidates, key=lambda baseline: sign * baseline.score)
 
 
@@ -582,7 +576,7 @@ def _next_steps(result: RunResult) -> Iterator[str]:
         yield f"The submission has {result.submission.rows:,} rows and {validity}: {result.submission.path}"
 
 
-def _literal(value: Value | None) -> str:
+def _literal(value: object) -> str:
     try:
         return python_literal(value)
     except TypeError:

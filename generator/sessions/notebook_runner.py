@@ -45,7 +45,7 @@ from generator.sessions.sandbox import (
     session_variables,
     walk_tree,
 )
-from generator.sessions.worker import EXECUTED, NOTEBOOK, TIMEOUT, WorkOrder
+from generator.sessions.worker import EXECUTED_NOTEBOOK, NOTEBOOK, TIMEOUT, WorkOrder
 from generator.text import JsonObject, storable
 
 # A session's log: one JSON object a line, as the API and its live stream send them, bounded in size.
@@ -54,7 +54,7 @@ from generator.text import JsonObject, storable
 LARGEST = 64 * 2**20
 LARGEST_EVENT = 8_192
 _LOG_PIECE = 256 * 1024
-_CUT = "\n[The log is full: what comes after this is not kept.]\n"
+_LOG_END = "\n[The log is full: what comes after this is not kept.]\n"
 
 
 class SessionLog:
@@ -83,7 +83,7 @@ class SessionLog:
         # What is around a text counts as well: a notebook can print single characters without end.
         self._left -= len(line)
         with self._path.open("ab") as file:
-            file.write(line if self._left > 0 else self._line(_CUT, stream))
+            file.write(line if self._left > 0 else self._line(_LOG_END, stream))
 
     def _line(self, text: str, stream: str) -> bytes:
         seconds = round(time.monotonic() - self._start_time, 3)
@@ -130,14 +130,14 @@ def read_all(path: Path) -> Iterator[dict[str, Any]]:
 
 # How long a worker has to end a notebook in good order before everything is killed.
 GRACE = 15.0
-STOPPED = "The session was stopped."
-_EXCEEDED = "Notebook Exceeded Allowed Compute"
-OUT_OF_MEMORY = f"{_EXCEEDED}: it used more memory than a session has."
-TOO_MANY_PROCESSES = f"{_EXCEEDED}: it started more processes than a session may."
-TOO_LARGE = f"{_EXCEEDED}: its files took more than the disk space of a session."
-TOO_MANY_FILES = f"{_EXCEEDED}: it made more files than a session may."
-TOO_DEEP = f"{_EXCEEDED}: it made folders below one another that are too deep, of which {DEEPEST} are allowed."
-MACHINE_IS_FULL = f"{_EXCEEDED}: this machine has hardly any {{}} left."
+STOP_REASON = "The session was stopped."
+_MEMORY_REASON = "Notebook Exceeded Allowed Compute"
+OUT_OF_MEMORY = f"{_MEMORY_REASON}: it used more memory than a session has."
+TOO_MANY_PROCESSES = f"{_MEMORY_REASON}: it started more processes than a session may."
+TOO_LARGE = f"{_MEMORY_REASON}: its files took more than the disk space of a session."
+TOO_MANY_FILES = f"{_MEMORY_REASON}: it made more files than a session may."
+TOO_DEEP = f"{_MEMORY_REASON}: it made folders below one another that are too deep, of which {DEEPEST} are allowed."
+MACHINE_IS_FULL = f"{_MEMORY_REASON}: this machine has hardly any {{}} left."
 
 _LOOK_SECONDS = 0.25
 # A look at thousands of processes takes time as well, which is not to be most of this one's.
@@ -213,7 +213,7 @@ class SessionWatch:
     def _reason(self, pid: int) -> str:
         now = time.monotonic()
         if self.stop.is_set():
-            return STOPPED
+            return STOP_REASON
         # The worker interrupts the notebook when its time is up; only if that does not help it is killed.
         if now - self.start_time > self.order.time_limit.total_seconds() + GRACE:
             return TIMEOUT
@@ -377,8 +377,8 @@ def _too_much(folder: Path, limit: int) -> str:
     return ""
 
 
-DIED = "The session's process died. It may have run out of memory."
-_EMULATED = {
+DEATH_REASON = "The session's process died. It may have run out of memory."
+_EMULATED_DEVICES = {
     AcceleratorKind.CPU: "",
     AcceleratorKind.GPU: " (the CPU of this machine stands for it)",
     AcceleratorKind.TPU: " (emulated: {} devices of this machine's CPU)",
@@ -445,11 +445,11 @@ class NotebookRunner(Runner):
         reason = reason or watch.left_behind()
         for thread in listening:
             thread.join(GRACE)
-        _keep(order.files.private, PurePosixPath("session", EXECUTED), order.files.executed_notebook)
+        _keep(order.files.private, PurePosixPath("session", EXECUTED_NOTEBOOK), order.files.executed_notebook)
         failure = reason or watch.refusal or (ends[0] if ends else None)
         if failure is None:
             _LOG.warning("the worker of %s died: %s", order.title, b"".join(last_words).decode(errors="replace"))
-            failure = DIED
+            failure = DEATH_REASON
         if failure:
             log.write(f"{failure}\n", stream="stderr")
         return SessionEnd(failure, seconds=time.monotonic() - watch.start_time, peak_memory=watch.peak_memory)
@@ -457,7 +457,7 @@ class NotebookRunner(Runner):
 
 def _machine(order: SessionOrder) -> str:
     network = "internet on" if order.internet else "internet off"
-    return f"{order.accelerator.upper()}{_EMULATED[order.accelerator].format(order.devices)}, {network}"
+    return f"{order.accelerator.upper()}{_EMULATED_DEVICES[order.accelerator].format(order.devices)}, {network}"
 
 
 def _program() -> list[str]:

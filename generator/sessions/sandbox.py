@@ -332,7 +332,7 @@ class PlainProcess:
 
 
 # What a filter is good for is where a bug of the kernel, or of the sandbox, would let somebody out.
-_REFUSED = (
+_REFUSED_CALLS = (
     # File systems, and what is mounted where.
     *("mount", "umount2", "pivot_root", "move_mount", "open_tree", "fsopen", "fsconfig", "fsmount", "fspick"),
     *("mount_setattr", "swapon", "swapoff", "quotactl", "quotactl_fd", "name_to_handle_at", "open_by_handle_at"),
@@ -359,7 +359,7 @@ def exported_filter() -> bytes:
         return b""
     rules = pyseccomp.SyscallFilter(pyseccomp.ALLOW)
     refusal = pyseccomp.ERRNO(errno.EPERM)
-    for name in _REFUSED:
+    for name in _REFUSED_CALLS:
         try:
             rules.add_rule(refusal, name)
         except OSError:  # a call that this libseccomp, or this processor, does not know
@@ -467,7 +467,7 @@ _APART = (
 # Without the second option files of /proc that root owns could be written to, and be a way out, such as
 # /proc/sys/kernel/core_pattern.
 _PROC = ("--proc", "/proc", "--remount-ro", "/proc")
-_SEALED = fcntl.F_SEAL_WRITE | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_SEAL
+_FILE_SEALS = fcntl.F_SEAL_WRITE | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_SEAL
 _NO_USER_NAMESPACES = "--disable-userns"  # since bubblewrap 0.8
 # Else systemd ends all of a group as soon as the kernel kills one process in it for its memory, the worker with it, and
 # nobody is left to ask why. Older ones do not know the word, and leave the rest alone by themselves.
@@ -631,7 +631,7 @@ class Bubblewrap:
         with open(os.memfd_create("bwrap", os.MFD_ALLOW_SEALING), "wb") as file:  # noqa: PTH123 - a descriptor has no path
             file.write(Path(self.program).read_bytes())
             file.flush()
-            fcntl.fcntl(file, fcntl.F_ADD_SEALS, _SEALED)
+            fcntl.fcntl(file, fcntl.F_ADD_SEALS, _FILE_SEALS)
             # What is open for writing is not executed.
             copy = os.open(f"/proc/self/fd/{file.fileno()}", os.O_RDONLY)
         return f"/proc/self/fd/{copy}", (copy,)

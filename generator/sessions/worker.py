@@ -26,7 +26,7 @@ from generator.run.execution import (
     read_notebook_parameters,
 )
 
-NOTEBOOK, EXECUTED = "notebook.ipynb", "executed.ipynb"
+NOTEBOOK, EXECUTED_NOTEBOOK = "notebook.ipynb", "executed.ipynb"
 THREW = "Notebook Threw Exception"
 TIMEOUT = "Notebook Timeout"
 # The same numbers on all processors.
@@ -85,7 +85,7 @@ def execute_work(work: WorkOrder) -> str:
         execution = Execution(
             title=work.title,
             source=notebook,
-            saved_as=Path(work.session, EXECUTED),
+            saved_as=Path(work.session, EXECUTED_NOTEBOOK),
             parameters=_parameters(notebook, work),
             kernel=KernelSetup(
                 private=private,

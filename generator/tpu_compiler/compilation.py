@@ -19,84 +19,36 @@ from pathlib import Path
 from threading import Thread
 from typing import IO, Any
 
-from generator.competition.facts import Value
 from generator.errors import TandemError
 from generator.files import FileReadError, WorkspaceFiles, read_bytes, read_json
 from generator.kit_files import installed_version
-from generator.pair.folder import deferred_interrupts, existing_pair, handled_signals
+from generator.pair.folder import deferred_interrupts, handled_signals
 from generator.pair.notebook import PARAMETERS_TAG, read_parameters
-from generator.pair.workspace import Role, Workspace
-from generator.run.execution import (
-    OFF_COLAB,
-    ROOTS,
-    has_tag,
-    load_notebook_v4,
-    read_assignment,
-    read_notebook_parameters,
-)
-from generator.run.input_mounts import InputMissingError, Mount, SpecimenMissingError, lay_out, mounts, read_sources
+from generator.run.execution import OFF_COLAB, has_tag, load_notebook_v4, root_parameters
 from generator.run.kernel import (
-    KernelSetup,
     adopted_orphans,
     end_processes_of,
     kernel_environment,
     private_folder,
     require_packages,
 )
+from generator.run.notebook_target import NotebookTarget, pair_notebook
 from generator.text import JsonObject, printable, python_literal
 from generator.tpu_compiler.report import (
     CPU,
     CompileOptions,
     CompileReport,
     CompilerProblem,
-    Told,
+    ReportBuilder,
     Topology,
     find_topology,
 )
 
-# The notebooks that are compiled: any on this disk, or the training of a pair with its data or a specimen of that.
+# The cells of a notebook as the worker takes them.
 
 
 _LONGEST_NAME = 200
 _KAGGLE_INPUT, _KAGGLE_WORKING = "/kaggle/input", "/kaggle/working"
-
-
-@dataclass(frozen=True)
-class NotebookTarget:
-    """A notebook to compile the steps of.
-
-    Attributes:
-        path: The notebook.
-        inputs: Its inputs, where Kaggle would mount them below /kaggle/input.
-        parameters: Values for the constants of its parameters cell.
-        is_specimen: Whether the inputs are made up.
-    """
-
-    path: Path
-    inputs: tuple[Mount, ...] = ()
-    parameters: Mapping[str, Value] = field(default_factory=dict)
-    is_specimen: bool = False
-
-
-def pair_notebook(workspace: Workspace, name: str, assignments: tuple[str, ...] = ()) -> NotebookTarget:
-    """The training of a pair: on the competition's data, or on a specimen where only that is there.
-
-    Raises:
-        TandemError: There is no such pair, or there are no data of any kind.
-    """
-    pair = existing_pair(workspace, name)
-    sources = read_sources(pair, Role.TRAIN)
-    defaults = read_notebook_parameters(pair.notebook(Role.TRAIN)).defaults
-    values = dict(read_assignment(assignment, defaults) for assignment in assignments)
-    is_specimen = False
-    try:
-        inputs = mounts(sources, workspace, outputs={})
-    except InputMissingError as missing:
-        try:
-            inputs, is_specimen = mounts(sources, workspace, outputs={}, specimen=True), True
-        except SpecimenMissingError:
-            raise missing from None
-    return NotebookTarget(pair.notebook(Role.TRAIN), tuple(inputs), values, is_specimen)
 
 
 def code_cells(target: NotebookTarget, *, input_root: Path, working: Path) -> list[dict[str, Any]]:
@@ -106,7 +58,7 @@ def code_cells(target: NotebookTarget, *, input_root: Path, working: Path) -> li
         TandemError: The file is no notebook.
     """
     cells: list[dict[str, Any]] = []
-    is_set, roots = False, dict(zip(ROOTS, (str(input_root), str(working)), strict=True))
+    is_set, roots = False, root_parameters(input_root, working)
     for position, cell in enumerate(load_notebook_v4(target.path).cells, start=1):
         if cell.cell_type != "code":
             continue
@@ -119,10 +71,10 @@ def code_cells(target: NotebookTarget, *, input_root: Path, working: Path) -> li
     return cells
 
 
-def _assignments(target: NotebookTarget, parameters_cell: str, roots: Mapping[str, Value]) -> str:
+def _assignments(target: NotebookTarget, parameters_cell: str, roots: Mapping[str, object]) -> str:
     """Statements that make a rendered notebook take 8 devices of a CPU for those of a TPU."""
     defaults = read_parameters(parameters_cell)
-    kit_values: dict[str, Value] = {"ALLOW_CPU": True, "ACCELERATOR": "cpu", **roots, **OFF_COLAB}
+    kit_values: dict[str, object] = {"ALLOW_CPU": True, "ACCELERATOR": "cpu", **roots, **OFF_COLAB}
     if defaults.get("PRECISION") == "auto":
         kit_values["PRECISION"] = "mixed_bfloat16"
     values = {name: value for name, value in kit_values.items() if name in defaults} | dict(target.parameters)
@@ -242,13 +194,11 @@ class Job:
     compiler: str
     cache: ResultCache
 
-    def run(self, event_log: Told, progress: Progress, *, until: float) -> None:
+    def run(self, event_log: ReportBuilder, progress: Progress, *, until: float) -> None:
         """Takes in what the worker tells, until it is done or the time is over, and leaves nothing of it behind."""
         input_root, working = self.private / "input", self.private / "working"
         working.mkdir()
-        lay_out(list(self.target.inputs), input_root)
-        read_only = (input_root, *(mount.source for mount in self.target.inputs))
-        setup = KernelSetup(self.private, working, read_only, variables=self._variables())
+        setup = self.target.lay_out(self.private, working=working, input_root=input_root, variables=self._variables())
         events, telling = os.pipe()
         answers_reader, answers = os.pipe()
         order = {
@@ -256,7 +206,7 @@ class Job:
             **asdict(self.topology),
             "topology": self.topology.name,
             "cells": code_cells(self.target, input_root=input_root, working=working),
-            "read_only": [str(path) for path in read_only],
+            "read_only": [str(path) for path in setup.read_only],
             "compiler": self.compiler,
             "events": telling,
             "answers": answers_reader,
@@ -334,7 +284,7 @@ class _Conversation:
     process: subprocess.Popen[bytes]
     job: Job
     answers: int
-    event_log: Told
+    event_log: ReportBuilder
     progress: Progress
     doing: str = ""
     since: float = field(default_factory=time.monotonic)
@@ -418,7 +368,7 @@ def _death(last_words: bytes) -> CompilerProblem:
     )
 
 
-__all__ = ["CompileOptions", "compile_steps"]
+__all__ = ["CompileOptions", "NotebookTarget", "compile_steps", "pair_notebook"]
 
 _NOT_KNOWN_WITHOUT = (
     "libtpu is not installed, so the TPU's compiler has not seen the step: whether it takes every operation, and how "
@@ -456,7 +406,7 @@ def compile_steps(
     jaxlib = installed_version("jaxlib") or "that is missing"
     compiler_name = f"libtpu {compiler}" if compiler else f"XLA for the CPU, jaxlib {jaxlib}"
     report = CompileReport(topology.name, compiler_name)
-    event_log = Told(topology, report)
+    event_log = ReportBuilder(topology, report)
     if topology is CPU:
         report.unknown.append(_NOT_KNOWN_WITHOUT)
     if target.is_specimen:

@@ -59,7 +59,7 @@ class Topology:
     clock: float = 1.5e9
 
 
-_ALL = (
+_ALL_TOPOLOGIES = (
     Topology("v5e:2x4", "v5litepod-8", 8, 16_128 * _MIB),
     Topology("v5e:1x1", "v5litepod-1", 1, 16_128 * _MIB, is_single_chip=True),
     Topology("v3:2x2", "v3-8", 8, 15_851 * _MIB),
@@ -70,7 +70,7 @@ _ALL = (
 CPU = Topology("cpu", "", 8, None, clock=1.0)
 """What XLA's compiler for the CPU compiles for, where it stands in for the TPU's."""
 
-TOPOLOGIES: Mapping[str, Topology] = {topology.name: topology for topology in _ALL}
+TOPOLOGIES: Mapping[str, Topology] = {topology.name: topology for topology in _ALL_TOPOLOGIES}
 
 
 def find_topology(name: str) -> Topology:
@@ -211,7 +211,7 @@ GIB = 1 << 30
 
 
 @dataclass
-class Told:
+class ReportBuilder:
     """What the worker told so far, which fills in a report."""
 
     topology: Topology

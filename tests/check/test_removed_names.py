@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from generator.check.environment import Removed, removed_names
+from generator.check.environment import Removal, removed_names
 
 pytestmark = pytest.mark.slow  # Keras, PyTorch, JAX and transformers are imported
 
@@ -19,7 +19,7 @@ _NAME = re.compile(r"[A-Za-z_]\w*(?:\.\w+)+")
 _ABBREVIATED = {"tf": "tensorflow", "np": "numpy", "pd": "pandas"}
 
 
-def entries(table: str) -> list[Removed]:
+def entries(table: str) -> list[Removal]:
     """The entries of a table whose library is installed in a version that no longer has the name."""
     versions = {entry: installed(entry.name.partition(".")[0]) for entry in removed_names(table).values()}
     return [entry for entry, version in versions.items() if version and numbers(version) >= numbers(entry.version)]
@@ -52,13 +52,13 @@ def named(name: str) -> Any:
 
 @pytest.mark.parametrize("entry", entries("names"), ids=lambda entry: entry.name)
 @pytest.mark.filterwarnings("ignore")
-def test_a_name_that_is_called_removed_is_gone(entry: Removed) -> None:
+def test_a_name_that_is_called_removed_is_gone(entry: Removal) -> None:
     with pytest.raises((AttributeError, ImportError)):
         named(entry.name)
 
 
 @pytest.mark.parametrize("entry", entries("arguments"), ids=lambda entry: entry.name)
-def test_an_argument_that_is_called_removed_is_refused(entry: Removed) -> None:
+def test_an_argument_that_is_called_removed_is_refused(entry: Removal) -> None:
     function, _, argument = entry.name.rstrip(")").partition("(")
     if ".*" in function:
         parent = named(function.removesuffix(".*"))
@@ -79,7 +79,7 @@ def test_an_argument_that_is_called_removed_is_refused(entry: Removed) -> None:
     "entry", [*entries("names"), *entries("arguments")], ids=lambda entry: f"{entry.name}-{entry.instead}"
 )
 @pytest.mark.filterwarnings("ignore")
-def test_a_name_in_a_remedy_is_there(entry: Removed) -> None:
+def test_a_name_in_a_remedy_is_there(entry: Removal) -> None:
     for name in _NAME.findall(entry.instead):
         head, dot, rest = name.partition(".")
         library = _ABBREVIATED.get(head, head)

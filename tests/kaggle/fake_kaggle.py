@@ -13,7 +13,7 @@ from generator.kaggle.api_types import (
     KernelOutput,
     KernelPush,
     LogLine,
-    Pushed,
+    PushResult,
     Quota,
     RemoteCompetition,
     RemoteFile,
@@ -138,14 +138,14 @@ class FakeKaggle:
             return None
         return RemoteKernel(len(versions), source=versions[-1].push.text)
 
-    def push(self, kernel: KernelPush) -> Pushed:
+    def push(self, kernel: KernelPush) -> PushResult:
         self._called("push")
         role = kernel.ref.rpartition("-")[2]
         states = self.states.get(role, [RUNNING, COMPLETE])
         versions = self.saved.setdefault(kernel.ref, [])
         versions.append(Version(kernel, list(states), dict(self.outputs.get(role, {}))))
         self._called("push-after")
-        return Pushed(kernel.ref, len(versions), f"https://www.kaggle.com/code/{kernel.ref}")
+        return PushResult(kernel.ref, len(versions), f"https://www.kaggle.com/code/{kernel.ref}")
 
     def session_status(self, ref: str, version: int) -> SessionStatus:
         self._called("session_status")

@@ -13,7 +13,14 @@ from toy import toy_competition
 
 from generator.files import WorkspaceFiles
 from generator.kaggle import errors
-from generator.kaggle.api_types import DatasetState, DatasetUpload, KernelPush, Pushed, SessionState, SubmissionStatus
+from generator.kaggle.api_types import (
+    DatasetState,
+    DatasetUpload,
+    KernelPush,
+    PushResult,
+    SessionState,
+    SubmissionStatus,
+)
 from generator.kaggle.competition_data import Source, download_source
 from generator.kaggle.connect import Target, connect
 from generator.kaggle.credentials import AccessToken
@@ -91,7 +98,7 @@ def submit(kaggle: Kaggle, push: KernelPush) -> int:
     )
 
 
-def push_again(kaggle: Kaggle, push: KernelPush) -> Pushed:
+def push_again(kaggle: Kaggle, push: KernelPush) -> PushResult:
     return kaggle.kernels.push(push)
 
 

@@ -17,7 +17,7 @@ from miniature import write_tree
 from generator.files import WorkspaceFiles
 from generator.kaggle.competition_data import (
     ArchiveError,
-    Downloaded,
+    DownloadedData,
     DownloadProgress,
     Source,
     download_data,
@@ -41,7 +41,7 @@ def place(tmp_path: Path) -> Path:
     return tmp_path / "input" / "competitions" / "some-thing"
 
 
-def download(kaggle: FolderKaggle, place: Path, steps: list[DownloadProgress] | None = None) -> Downloaded:
+def download(kaggle: FolderKaggle, place: Path, steps: list[DownloadProgress] | None = None) -> DownloadedData:
     tell = (steps if steps is not None else []).append
     return download_data(kaggle, "some-thing", place, WorkspaceFiles(place.parents[2]), tell=tell)
 

@@ -16,7 +16,7 @@ from scripted import ScriptedRunner
 from serving import notebook
 
 from generator.localkaggle.local_kaggle import LocalKaggle
-from generator.localkaggle.rpc import ApiCall, ApiError, Faults, Redirect, Stored, parse_rule
+from generator.localkaggle.rpc import ApiCall, ApiError, Faults, Redirect, StoredFile, parse_rule
 from generator.localkaggle.services.kernels import SessionRules
 from generator.sessions.sandbox import Runner
 
@@ -121,7 +121,7 @@ class Desk:
             place["files"].append({"token": self.upload(name, content, caller=caller)})
         return info
 
-    def fetched(self, answer: Redirect | str) -> Stored:
+    def fetched(self, answer: Redirect | str) -> StoredFile:
         """The file that a redirect or an address leads to."""
         url = answer.url if isinstance(answer, Redirect) else answer
         stored = self.kaggle.tickets.redeem(urlsplit(url).path.split("/")[2])

@@ -18,7 +18,7 @@ import requests
 from generator.local_server import ServerRecord
 from generator.localkaggle.local_kaggle import LocalKaggle
 from generator.localkaggle.protocol import Limits
-from generator.localkaggle.rpc import Answer, ApiCall, ApiError, Stored, parse_rule
+from generator.localkaggle.rpc import Answer, ApiCall, ApiError, StoredFile, parse_rule
 from generator.localkaggle.server import Listening, Server
 
 CLI_SECONDS = 60
@@ -85,7 +85,7 @@ class Served:
     def ticket(self, path: Path, *, name: str | None = None, media_type: str = "application/octet-stream") -> str:
         """The target at which a file can be fetched."""
         call = ApiCall("test", self.account, self.address, {})
-        url = self.site.tickets.download(call, Stored(path, name or path.name, media_type))
+        url = self.site.tickets.download(call, StoredFile(path, name or path.name, media_type))
         return str(url).removeprefix(self.address)
 
     def save_kernel(self, title: str, text: str, **fields: Any) -> dict[str, Any]:

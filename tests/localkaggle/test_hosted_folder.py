@@ -9,10 +9,10 @@ from toy import HEIGHTS, submission_text, toy_competition
 
 from generator.competition.facts import SubmissionKind
 from generator.errors import TandemError
-from generator.localkaggle.hosting import Hosted, host
+from generator.localkaggle.hosting import HostedCompetition, host
 
 
-def hosted(folder: Path, tmp_path: Path) -> Hosted:
+def hosted(folder: Path, tmp_path: Path) -> HostedCompetition:
     """The last competition of a local Kaggle that hosts a folder."""
     return [*host(tmp_path / "kaggle", [folder]).values()][-1]
 

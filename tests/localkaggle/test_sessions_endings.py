@@ -206,7 +206,7 @@ def test_a_session_whose_memory_takes_long_to_measure_ends_in_time(
         process.kill()
 
     expected = {
-        "stop": resource_limits.STOPPED,
+        "stop": resource_limits.STOP_REASON,
         "time": "Notebook Timeout",
         "disk": resource_limits.MACHINE_IS_FULL.format("disk space"),
         "memory": resource_limits.OUT_OF_MEMORY,

@@ -18,7 +18,7 @@ from desk import Desk
 from test_sessions_runner import notebook, run
 
 from generator.sessions.first_process import FirstProcess, end_recorded, keep_record
-from generator.sessions.notebook_runner import STOPPED
+from generator.sessions.notebook_runner import STOP_REASON
 from generator.sessions.sandbox import (
     Bubblewrap,
     Launch,
@@ -165,7 +165,7 @@ def test_a_session_that_is_stopped_is_over_when_nothing_of_it_runs(tmp_path: Pat
     text = LINGERING.replace("MARK", mark) + "\nwhile True: pass"
     session = run(tmp_path, notebook(text), replace(sandbox, refused_calls=b""), stop=stop)
 
-    assert session.end.failure == STOPPED
+    assert session.end.failure == STOP_REASON
     assert not running(mark)
 
 

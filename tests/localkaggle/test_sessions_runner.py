@@ -20,7 +20,7 @@ from generator.accelerators import AcceleratorKind
 from generator.sessions.notebook_runner import (
     MACHINE_IS_FULL,
     OUT_OF_MEMORY,
-    STOPPED,
+    STOP_REASON,
     TOO_DEEP,
     TOO_LARGE,
     TOO_MANY_FILES,
@@ -279,7 +279,7 @@ def test_stopping_kills_everything_that_a_notebook_started(tmp_path: Path, isola
     before = beat.read_text()
     time.sleep(0.5)
 
-    assert session.end.failure == STOPPED
+    assert session.end.failure == STOP_REASON
     assert beat.read_text() == before
 
 

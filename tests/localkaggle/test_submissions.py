@@ -21,7 +21,7 @@ from toy import HEIGHTS, submission_text, toy_competition
 from generator.localkaggle.rpc import ApiError
 from generator.localkaggle.services.competitions import SubmissionStage
 from generator.localkaggle.services.kernel_records import SessionRecord
-from generator.localkaggle.services.kernels import CUT_OFF, KILLED, SessionRules
+from generator.localkaggle.services.kernels import CUT_OFF, TIMEOUT_REASON, SessionRules
 from generator.sessions.notebook_runner import TOO_MANY_PROCESSES
 from generator.sessions.sandbox import SessionOrder
 
@@ -279,7 +279,7 @@ def test_a_notebook_on_a_tpu_is_refused(opening: Opening) -> None:
         ({}, "", "Submission CSV Not Found"),
         ({"submission.csv": submission_text(people=4)}, "", "Submission Scoring Error: Your notebook generated"),
         ({}, "ValueError: no such column", "Notebook Threw Exception"),
-        ({}, KILLED, "Notebook Timeout"),
+        ({}, TIMEOUT_REASON, "Notebook Timeout"),
         ({}, TOO_MANY_PROCESSES, "Notebook Exceeded Allowed Compute"),
         ({}, CUT_OFF, "Kaggle Error"),
     ],

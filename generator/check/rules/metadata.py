@@ -16,8 +16,18 @@ from generator.text import slug_of
 _SHORTEST, _LONGEST_TITLE = 5, 50
 _LANGUAGES, _KERNEL_TYPES = ("python", "r", "rmarkdown"), ("script", "notebook")
 _SWITCHES = ("is_private", "enable_gpu", "enable_tpu", "enable_internet")
-_MEANT = {"yes": True, "on": True, "1": True, "t": True, "y": True, "no": False, "off": False, "0": False, "f": False}
-_MEANT |= {"n": False, "true": True, "false": False}
+_BOOLEAN_WORDS = {
+    "yes": True,
+    "on": True,
+    "1": True,
+    "t": True,
+    "y": True,
+    "no": False,
+    "off": False,
+    "0": False,
+    "f": False,
+}
+_BOOLEAN_WORDS |= {"n": False, "true": True, "false": False}
 _LISTS = ("dataset_sources", "competition_sources", "kernel_sources", "model_sources", "keywords")
 
 
@@ -128,7 +138,7 @@ def field_type(kernel: KernelSource) -> Iterator[RuleProblem]:
     for name in _SWITCHES:
         value = kernel.metadata.get(name)
         if value is not None and str(value).lower() not in ("true", "false"):
-            correction = _MEANT.get(str(value).strip().casefold())
+            correction = _BOOLEAN_WORDS.get(str(value).strip().casefold())
             fix = None if correction is None else with_field(name, value=correction)
             replacement = "true or false" if correction is None else f'"{name}": {json.dumps(correction)}'
             yield RuleProblem(
@@ -170,7 +180,7 @@ def _abbreviate(value: object) -> str:
 
 
 _CATEGORIES = ("", "Gpu", "gpu")
-_LENT = ("NvidiaL4", "NvidiaRtx", "NvidiaH100", "NvidiaTeslaL4")  # to participants
+_PARTICIPANT_GPUS = ("NvidiaL4", "NvidiaRtx", "NvidiaH100", "NvidiaTeslaL4")  # to participants
 
 
 @rule("M020", "machine-shape-retired", Severity.WARNING)
@@ -203,7 +213,7 @@ def machine_shape_not_public(kernel: KernelSource) -> Iterator[RuleProblem]:
     Source (2026-11-23): maintainers in Kaggle/kaggle-cli#1198; docs/kernels.md of kaggle-cli.
     """
     shape = kernel.machine_shape
-    if kernel.refs("competition_sources") and shape.startswith(_LENT):
+    if kernel.refs("competition_sources") and shape.startswith(_PARTICIPANT_GPUS):
         return  # the client does not say which competition lends which machine
     if shape not in (*_CATEGORIES, *catalog().accelerators, *catalog().replacements):
         choices = " or ".join(f'"{choice}"' for choice in catalog().accelerators if choice)
@@ -374,7 +384,7 @@ _SOURCES = {
     "kernel_sources": (("code/", "kernels/", "notebooks/"), "OWNER/KERNEL", r"[^/\s]+/[^/\s]{5,}(/\d+)?"),
     _MODELS: (("models/", "model/"), "OWNER/MODEL/FRAMEWORK/VARIATION/VERSION", r"([^/\s]+/){3}[^/\s]+(/\S*)?"),
 }
-_VERSIONED = re.compile(r"([^/]*/){4}\d+")
+_VERSION_SUFFIX = re.compile(r"([^/]*/){4}\d+")
 
 
 @rule("M040", "source-prefix")
@@ -424,7 +434,7 @@ def model_without_version(kernel: KernelSource) -> Iterator[RuleProblem]:
     """
     prefixes, _, pattern = _SOURCES[_MODELS]
     for ref in kernel.refs(_MODELS):
-        if re.fullmatch(pattern, ref) and not _prefix(ref, prefixes) and not _VERSIONED.fullmatch(ref):
+        if re.fullmatch(pattern, ref) and not _prefix(ref, prefixes) and not _VERSION_SUFFIX.fullmatch(ref):
             message = f'"{ref[:100]}" in {_MODELS} has no version.'
             parts = "/".join(ref.split("/")[:4])[:100]
             remedy = f'Write "{parts}/1", with the version number on its page.'

@@ -14,7 +14,7 @@ from pyflakes import checker, messages
 
 from generator.check.cell_text import MOST_TOKENS, cell_name
 from generator.check.code import NotebookCode
-from generator.check.findings import REMOVED, CodeLocation, FieldChange, Fix, Severity
+from generator.check.findings import DELETE, CodeLocation, FieldChange, Fix, Severity
 from generator.check.rule import RuleProblem, ignores, rule
 from generator.check.source import KernelSource, Part, is_placeholder, secrets_in
 from generator.competition.schema import Setting, all_parameters
@@ -154,7 +154,7 @@ def editor_block(kernel: KernelSource) -> Iterator[RuleProblem]:
         message = "It has a block metadata.kaggle with its own image and accelerator."
         remedy = 'Remove "kaggle" from the metadata of the notebook, which Kaggle\'s editor left there.'
         # Without kernel-metadata.json it is all that says what the notebook needs.
-        fix = Fix((FieldChange(("metadata", "kaggle"), REMOVED, in_notebook=True),)) if kernel.metadata else None
+        fix = Fix((FieldChange(("metadata", "kaggle"), DELETE, in_notebook=True),)) if kernel.metadata else None
         yield RuleProblem(kernel.in_notebook(), message, remedy, fix)
 
 
@@ -362,7 +362,7 @@ _AUTOMAGICS |= {"less", "more", "man", "head", "tail", "time", "timeit", "histor
 _WORD = re.compile(r"[^\W\d]\w*")
 # Magics that define names, or run code that nobody sees here.
 _DEFINING = ("store", "capture", "cython", "R ", "sql", "bash", "script", "sh", "timeit", "macro", "save", "edit", "px")
-_ANYTHING = ("run", "load ", "pylab", "loadpy", "recall", "rerun", "autoreload_all", "hist")
+_FREE_TEXT_MAGICS = ("run", "load ", "pylab", "loadpy", "recall", "rerun", "autoreload_all", "hist")
 _IMPORTS = {
     "np": "import numpy as np", "pd": "import pandas as pd", "plt": "import matplotlib.pyplot as plt",
     "sns": "import seaborn as sns", "tf": "import tensorflow as tf", "nn": "import torch.nn as nn",
@@ -445,7 +445,7 @@ def _find_undefined(kernel: KernelSource) -> tuple[_Use, ...]:
     """The first use of each name that is not defined there, in the order of the notebook."""
     code = kernel.code
     commands = [command for _, _, command in code.commands()]
-    if any(command.startswith(_ANYTHING) for command in commands) or code.makes_names_unseen():
+    if any(command.startswith(_FREE_TEXT_MAGICS) for command in commands) or code.makes_names_unseen():
         return ()
     known_names = _OF_IPYTHON | {
         word for magic in commands if magic.startswith(_DEFINING) for word in _WORD.findall(magic)

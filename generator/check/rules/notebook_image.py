@@ -11,7 +11,7 @@ from pathlib import PurePosixPath
 from generator.check.cell_text import CodeCall
 from generator.check.code import UNKNOWN, NotebookCode
 from generator.check.environment import (
-    Removed,
+    Removal,
     distributions_of,
     installed_modules,
     instead_of,
@@ -62,7 +62,7 @@ _LOGIN_COMMANDS = re.compile(
     r"^(?:wandb\s+login\s*(?:--relogin)?$|(?:huggingface-cli|hf\s+auth|hf)\s+login(?!.*(?:--token|-t\b))|kaggle\s+auth\s+login|gcloud\s+auth\s+login)"
 )
 _MAKES_FRAMES = ("pandas.DataFrame", "pandas.read_", "pandas.Series", "pandas.concat", "pandas.merge")
-_APPEND = Removed("pandas.DataFrame.append", "2.0", "pandas.concat([a, b])")
+_APPEND = Removal("pandas.DataFrame.append", "2.0", "pandas.concat([a, b])")
 _SIZES = {"RandomResizedCrop": 0, "RandomSizedCrop": 1}  # where height and width stood
 _LABELS_AND_AXIS = 2  # arguments of DataFrame.drop
 _LONGEST_NAME = 200  # of a file
@@ -359,7 +359,7 @@ class _Removals:
         return tuple(self._uses.values())
 
     def _add(
-        self, node: ast.AST, entry: Removed, *, certain: bool = True, fix: Fix | None = None, verb: str = "removed"
+        self, node: ast.AST, entry: Removal, *, certain: bool = True, fix: Fix | None = None, verb: str = "removed"
     ) -> None:
         libraries = {module_named(entry.library), "scikit_learn" if entry.library == "sklearn" else entry.library}
         libraries |= entry.backports
@@ -457,7 +457,7 @@ class _Removals:
                 if name.startswith(beginning) and entry.name in keywords:
                     is_certain = keywords[entry.name] and len(makers) == 1
                     argument = f"({entry.name})" if entry.name else ""
-                    removal = Removed(f"{module}.{name}.{call.last}{argument}", entry.version, entry.instead)
+                    removal = Removal(f"{module}.{name}.{call.last}{argument}", entry.version, entry.instead)
                     self._add(call.node, removal, certain=is_certain)
 
     def _look_at_sizes(self, call: CodeCall) -> None:
@@ -473,7 +473,7 @@ class _Removals:
         is_twice = len(sizes) > 1 and ast.dump(sizes[0]) == ast.dump(sizes[1])
         old_name = next((keyword for keyword in ("height", "width") if call.keyword(keyword) is not None), "")
         if old_name or is_number or is_twice:
-            removal = Removed(f"albumentations.{name}({old_name or 'height, width'})", "2.0", "size=(height, width)")
+            removal = Removal(f"albumentations.{name}({old_name or 'height, width'})", "2.0", "size=(height, width)")
             self._add(call.node, removal)
 
     def _look_at_ignored(self, call: CodeCall) -> None:
@@ -499,9 +499,9 @@ class _Removals:
         axis = call.node.args[1] if len(call.node.args) > 1 else None
         is_axis = isinstance(axis, ast.Constant) and axis.value in (0, 1, "columns", "index")
         if call.last == "drop" and call.receiver is not None and is_axis and len(call.node.args) == _LABELS_AND_AXIS:
-            self._add(call.node, Removed("pandas.DataFrame.drop(x, 1)", "2.0", "drop(columns=…)"))
+            self._add(call.node, Removal("pandas.DataFrame.drop(x, 1)", "2.0", "drop(columns=…)"))
         if call.name == "pandas.concat" and axis is not None:
-            self._add(call.node, Removed("pandas.concat(x, 1)", "2.0", "pandas.concat(x, axis=1)"))
+            self._add(call.node, Removal("pandas.concat(x, 1)", "2.0", "pandas.concat(x, axis=1)"))
 
 
 def _keywords(code: NotebookCode, call: CodeCall) -> Iterator[tuple[str, bool]]:
@@ -524,9 +524,9 @@ def _is_zero(code: NotebookCode, node: ast.expr) -> bool:
 
 
 @cache
-def _removed_methods() -> Mapping[str, list[tuple[str, str, Removed]]]:
+def _removed_methods() -> Mapping[str, list[tuple[str, str, Removal]]]:
     """The removed methods by their names: the library, the argument that went (or nothing), and the entry."""
-    methods: dict[str, list[tuple[str, str, Removed]]] = defaultdict(list)
+    methods: dict[str, list[tuple[str, str, Removal]]] = defaultdict(list)
     for name, entry in removed_names("methods").items():
         library, _, rest = name.partition(".")
         method, _, argument = rest.partition("(")
@@ -535,7 +535,7 @@ def _removed_methods() -> Mapping[str, list[tuple[str, str, Removed]]]:
 
 
 @cache
-def _entry(full: str) -> Removed | None:
+def _entry(full: str) -> Removal | None:
     """The removed name that a full name is, or is below of."""
     names = removed_names("names")
     parts = full.split(".")
@@ -545,7 +545,7 @@ def _entry(full: str) -> Removed | None:
     for prefix, entry in removed_names("prefixes").items():
         rest = full.removeprefix(prefix)
         if rest != full and rest[:1].isupper():
-            return Removed(full, entry.version, entry.instead)
+            return Removal(full, entry.version, entry.instead)
     return None
 
 
@@ -715,14 +715,14 @@ _FROM_FILES = {"pretrained_cfg", "pretrained_cfg_overlay", "checkpoint_path"}  #
 _LOCAL = ("/", ".", "~", "$", "{", UNKNOWN)
 _HUBS = {"timm", "torchvision", "open_clip", "efficientnet_pytorch", "pretrainedmodels", "segmentation_models_pytorch"}
 _TORCHVISION_WEIGHTS = {"DEFAULT", "IMAGENET1K_V1", "IMAGENET1K_V2", "COCO_V1"}
-_HERE = ("localhost", "127.0.0.1", "://gateway")
+_LOCAL_HOSTS = ("localhost", "127.0.0.1", "://gateway")
 _ELSEWHERE = {"mode", "source", "data_dir", "data_files"}  # arguments that say that nothing is fetched, mostly
 _UPGRADES = {"-U", "--upgrade", "--force-reinstall", "--ignore-installed", "-I", "--pre", "-t", "--target"}
 _PLAIN = re.compile(r"(?P<name>[A-Za-z][\w.-]*)(?:\[[\w,.-]*\])?")
 _AT_LEAST = re.compile(r">=?[\d.]+")  # which the image's version is taken to fulfil
 _OF_PIP = {"pip", "setuptools", "wheel"}
-_ATTACHED = {"model_": "model_sources", "dataset_": "dataset_sources"}
-_ATTACHED |= {"notebook_": "kernel_sources"}
+_SOURCE_KEYS = {"model_": "model_sources", "dataset_": "dataset_sources"}
+_SOURCE_KEYS |= {"notebook_": "kernel_sources"}
 _OFFLINE_HUB = ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE", "HF_DATASETS_OFFLINE")
 _ON = ("1", "true", "yes", "on")
 _INPUT = "/kaggle/input"
@@ -819,7 +819,7 @@ def kagglehub_without_internet(kernel: KernelSource) -> Iterator[RuleProblem]:
         is_fetched = name.startswith("kagglehub.") and name.endswith(("_download", "load_dataset"))
         if is_fetched and not _is_attached(kernel, call):
             message = f"{name} cannot attach an input in a session without a user."
-            source = next((source for word, source in _ATTACHED.items() if word in call.last), "competition_sources")
+            source = next((source for word, source in _SOURCE_KEYS.items() if word in call.last), "competition_sources")
             remedy = f'Add it to "{source}" of kernel-metadata.json, and read its path below /kaggle/input.'
             yield RuleProblem(kernel.code.place(node), message, remedy)
 
@@ -853,7 +853,7 @@ def _plain(name: str) -> str:
 
 def _is_attached(kernel: KernelSource, call: CodeCall) -> bool:
     """True for an input that the metadata attach: kagglehub finds it where it is mounted."""
-    source = next((source for word, source in _ATTACHED.items() if word in call.last), "")
+    source = next((source for word, source in _SOURCE_KEYS.items() if word in call.last), "")
     refs = [ref.lower() for ref in kernel.refs(source)]
     handle = kernel.code.text(call.argument(0, "handle"))
     if handle is None or UNKNOWN in handle:
@@ -897,7 +897,7 @@ def _fetching(words: tuple[str, ...]) -> str:
     if program not in _FETCHING and " ".join([program, *rest[:1]]) not in _FETCHING:
         return ""
     operands = [word for word in rest if not word.startswith("-")]
-    is_here = any(host in word for word in words for host in (*_HERE, "file://"))
+    is_here = any(host in word for word in words for host in (*_LOCAL_HOSTS, "file://"))
     is_of_files = program in _OF_INDEX and any(word.endswith(_OF_FILES) for word in operands)
     is_cloned_here = program == "git" and len(operands) > 1 and operands[1].startswith(_LOCAL)
     is_off = "--offline" in rest or {"--version", "--help"} & {*rest}
@@ -951,7 +951,7 @@ def _find_download(  # noqa: C901, PLR0911 - a kind of call a line
         return ""
     first = (code.text(node.args[0]) if node.args else None) or ""
     if name in _FETCHES:
-        is_here = any(word in first for word in _HERE) or not _ELSEWHERE.isdisjoint(arguments)
+        is_here = any(word in first for word in _LOCAL_HOSTS) or not _ELSEWHERE.isdisjoint(arguments)
         is_here = is_here or (name in _BY_PATH and first.startswith(_LOCAL))
         return "" if is_here or first.startswith("file:") else name
     if name.startswith("sklearn.datasets.fetch_") or (name.startswith(_LIBRARY_SETS) and name.endswith(".load_data")):

@@ -41,7 +41,7 @@ _STARTERS = {"nohup", "npx", "python", "python3", "sudo", "-m", "-y", "--yes", "
 _UNTIL_STOPPED = "serves until somebody stops it, so that the session runs until its time is over."
 _ONLY_TELLS = {"--help", "--version", "-h", "list", "dev_upload"}
 _LONGEST_SLEEP = 600  # seconds
-_BOUNDED = {"take"}
+_BOUNDING_METHODS = {"take"}
 _DATASETS = {
     "from_tensor_slices", "from_generator", "TFRecordDataset", "batch", "prefetch", "shuffle", "map", "Dataset",
     "cache", "interleave", "padded_batch", "from_tensors", "list_files", "TextLineDataset", "zip", "with_options",
@@ -457,7 +457,7 @@ def _is_endless(code: NotebookCode, node: ast.expr, depth: int = 0) -> bool:
     call = code.call(node)
     if isinstance(node, ast.Name) and depth <= _DEEPEST:
         return _name_is_endless(code, node, depth)
-    if call is None or depth > _DEEPEST or call.last in _BOUNDED:
+    if call is None or depth > _DEEPEST or call.last in _BOUNDING_METHODS:
         return False
     if call.last == "repeat" and call.receiver is not None:
         return _repeats_without_end(code, call)
@@ -518,7 +518,7 @@ def _chain_is_endless(code: NotebookCode, values: list[ast.expr], name: str, dep
         for method in reversed(methods):
             if method.last == "repeat" and _repeats_without_end(code, method):
                 state = True
-            elif method.last in _BOUNDED:
+            elif method.last in _BOUNDING_METHODS:
                 state = False
     return state
 

@@ -30,7 +30,7 @@ _SAVES = (
     "to_excel", "write_video", "imwrite",
 )  # fmt: skip
 _WRITES_MODEL = {"save", "save_weights", "save_model", "ModelCheckpoint"}
-_LOST = ("/tmp/", "/kaggle/temp/", "/var/tmp/", "/dev/shm/", "/root/", "/home/")  # noqa: S108 - looked for
+_TEMPORARY_FOLDERS = ("/tmp/", "/kaggle/temp/", "/var/tmp/", "/dev/shm/", "/root/", "/home/")  # noqa: S108 - looked for
 _MAKES_FOLDERS = {"mkdir", "makedirs"}
 _HARMLESS = ("pip", "matplotlib", "time", "config", "load_ext", "nvidia", "mkdir", "ls", "tensorboard", "autoreload")
 _OWN_TRAINERS = {"Trainer", "SFTTrainer", "Seq2SeqTrainer", "Learner", "TabularPredictor", "YOLO", "AutoModel", "tuner"}
@@ -154,7 +154,7 @@ def saved_where_it_is_lost(kernel: KernelSource) -> Iterator[RuleProblem]:
     if kernel.metadata is None or kernel.purpose is Purpose.INFERENCE or code.stars - keras_stars(code):
         return
     writings = [(writing.node, writing.path) for writing in writes(code)] + list(_outputs_of_trainers(code))
-    is_lost = bool(writings) and all(path is not None and path.startswith(_LOST) for _, path in writings)
+    is_lost = bool(writings) and all(path is not None and path.startswith(_TEMPORARY_FOLDERS) for _, path in writings)
     if not is_lost or not code.is_whole or any(cell.syntax_error for cell in code.cells):
         return
     trains = any(_is_long_training(code, call) or _is_train_of_trainer(code, call) for call in code.calls)

@@ -18,8 +18,8 @@ _NUMPY_SAFE = {"numpy.shape", "numpy.ndim", "numpy.finfo", "numpy.iinfo", "numpy
 _CLOCKS = {"time.time", "time.perf_counter", "time.monotonic", "datetime.datetime.now", "datetime.now"}
 _KEYS = {"jax.random.PRNGKey", "jax.random.key", "jax.random.split"}
 _SAMPLES = ("numpy.random.", "random.")
-_FEW = 5  # values, for each of which a step may well be compiled
-_MANY = 50  # values of a static argument, for each of which a function is compiled
+_FEW_VALUES = 5  # values, for each of which a step may well be compiled
+_MANY_VALUES = 50  # values of a static argument, for each of which a function is compiled
 _DEEPEST_QUESTION = 3  # names and helpers between an `if` and the comparison
 _MOST_TERMS = 50  # of a sum that is given to a function
 _CALLBACKS = {"jax.debug.print", "jax.debug.callback", "jax.pure_callback", "jax.experimental.io_callback"}
@@ -411,7 +411,7 @@ def _static_numbers(tpu: TpuCode) -> Iterator[tuple[CodeCall, str, str]]:
         for function in _compiled_functions(tpu, call):
             for name, argument in arguments_given(function, call.node):
                 is_static = name in tpu.compilation.static.get(function, ())
-                if is_static and _counts(tpu, call, argument, at_least=0 if function in steps else _MANY):
+                if is_static and _counts(tpu, call, argument, at_least=0 if function in steps else _MANY_VALUES):
                     yield call, name, ast.unparse(argument)
 
 
@@ -465,7 +465,7 @@ def _counts(tpu: TpuCode, call: CodeCall, number: ast.expr, *, at_least: float =
         visited_terms.add(term)
         if isinstance(term, ast.Name):
             if term.id in lengths:
-                return lengths[term.id] >= at_least and not 0 < lengths[term.id] <= _FEW
+                return lengths[term.id] >= at_least and not 0 < lengths[term.id] <= _FEW_VALUES
             value = tpu.code.resolve(term)
             waiting += [value] if isinstance(value, ast.BinOp) else []
         elif isinstance(term, ast.BinOp) and isinstance(term.op, ast.Add | ast.Sub | ast.Mult):  # and not `i % 2`
@@ -486,8 +486,8 @@ def _length(tpu: TpuCode, loop: ast.For | ast.While) -> float:
 
 _TILE, _LANES = 8, 128
 _HIDDEN = {"relu", "gelu", "selu", "elu", "swish", "silu", "tanh", "mish", "leaky_relu"}
-_SIZED = {"nonzero", "argwhere", "flatnonzero", "unique", "unique_values", "unique_counts", "union1d", "setdiff1d",
-          "intersect1d", "setxor1d", "extract", "compress"}  # fmt: skip
+_DYNAMIC_SHAPES = {"nonzero", "argwhere", "flatnonzero", "unique", "unique_values", "unique_counts", "union1d",
+                   "setdiff1d", "intersect1d", "setxor1d", "extract", "compress"}  # fmt: skip
 _DYNAMIC_TENSORFLOW = {
     "tensorflow.boolean_mask", "tensorflow.unique", "tensorflow.unique_with_counts", "tensorflow.dynamic_partition",
     "tensorflow.image.non_max_suppression", "tensorflow.sparse.to_dense", "tensorflow.sets.intersection",
@@ -566,7 +566,7 @@ def data_dependent_shape(tpu: TpuCode) -> Iterator[RuleProblem]:
     """
     for call in tpu.traces.calls(kind=ExecutionMode.TRACED | ExecutionMode.JAX):
         arguments = len(call.node.args) + len(call.node.keywords)
-        is_sized = call.last in _SIZED or (call.last == "where" and arguments == 1)
+        is_sized = call.last in _DYNAMIC_SHAPES or (call.last == "where" and arguments == 1)
         is_numpy = call.name.startswith(("jax.numpy.", "keras.ops."))
         if not is_sized or not is_numpy or call.keyword("size") is not None:
             continue

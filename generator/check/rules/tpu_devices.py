@@ -567,7 +567,7 @@ _LOADERS = {"ParallelLoader", "MpDeviceLoader", "per_device_loader"}  # which en
 _MARKS = {"mark_step", "sync"}
 _MANY_STEPS = {"jax.lax.scan", "jax.lax.fori_loop", "jax.lax.while_loop"}
 _ADDRESSES = "TPU_PROCESS_ADDRESSES"
-_FEW = 20  # turns of a loop within a step
+_FEW_TURNS = 20  # turns of a loop within a step
 _DEEPEST_CALL = 3  # of a function that asks for a device
 
 
@@ -912,7 +912,7 @@ def _is_short(tpu: TpuCode, loop: ast.For | ast.While | None) -> bool:
     """True for a loop over a few numbers, such as the steps of a discriminator."""
     call = tpu.code.call(loop.iter) if isinstance(loop, ast.For) else None
     number = tpu.code.number(call.argument(0)) if call is not None and call.name == "range" else None
-    return number is not None and number < _FEW
+    return number is not None and number < _FEW_TURNS
 
 
 def _is_one_step(tpu: TpuCode, function: FunctionNode) -> bool:

@@ -21,17 +21,17 @@ _DEEPEST = 50
 _ALL_DEVICES = {"jax.devices", "jax.local_devices", "keras.distribution.list_devices"}
 _BY_SHAPE = {"zeros", "ones", "empty", "full"}
 _BY_SIZES = {"rand", "randn"}  # of NumPy: a number for each axis
-_SIZED = {"normal", "uniform", "random", "standard_normal", "integers", "randint", "random_sample"}
+_RANDOM_ARRAYS = {"normal", "uniform", "random", "standard_normal", "integers", "randint", "random_sample"}
 _SAME_ROWS = {"astype", "copy", "float", "clip", "asarray", "array", "ascontiguousarray", "to_numpy", "expand_dims"}
 _OF_ARRAYS = ("numpy.", "jax.", "keras.")
 _ON_KERAS_FIT = {"epochs", "validation_data", "validation_split", "callbacks", "steps_per_epoch", "initial_epoch"}
 _IN_TRAINING = f"Train on .batch(batch_size, drop_remainder=True), with a batch_size that is a multiple of {DEVICES}."
-_PADDED = f'repeat the last row: np.pad(x, [(0, -len(x) % {DEVICES}), *[(0, 0)] * (x.ndim - 1)], mode="edge")'
-_ELSEWHERE = f"Use a batch_size that is a multiple of {DEVICES}, and {_PADDED}; "
+_PADDING_REMEDY = f'repeat the last row: np.pad(x, [(0, -len(x) % {DEVICES}), *[(0, 0)] * (x.ndim - 1)], mode="edge")'
+_ELSEWHERE = f"Use a batch_size that is a multiple of {DEVICES}, and {_PADDING_REMEDY}; "
 
 
 @dataclass(frozen=True)
-class _Fed:
+class _Feed:
     """What a model is fed with: the size of its batches, and the rows they are cut from (None: not known)."""
 
     call: CodeCall
@@ -99,7 +99,7 @@ def last_batch_may_not_divide(tpu: TpuCode) -> Iterator[RuleProblem]:
             yield RuleProblem(tpu.code.place(feed.call.node), message, feed.remedy)
 
 
-def fed_arrays(tpu: TpuCode) -> Iterator[_Fed]:
+def fed_arrays(tpu: TpuCode) -> Iterator[_Feed]:
     """Return what `fit` trains on in arrays whose batches eight devices divide."""
     return (feed for feed in _find_feeds(tpu) if not feed.is_dataset and not feed.remainder)
 
@@ -119,7 +119,7 @@ def _is_of_all_devices(tpu: TpuCode, call: CodeCall) -> bool:
     return device_call is not None and device_call.name in _ALL_DEVICES
 
 
-def _find_feeds(tpu: TpuCode) -> Iterator[_Fed]:
+def _find_feeds(tpu: TpuCode) -> Iterator[_Feed]:
     """Everything that the models of a notebook are fed with, where it is known what that is."""
     if not is_data_parallel(tpu):
         return
@@ -149,7 +149,7 @@ def _models(tpu: TpuCode) -> Iterator[str]:
                     yield ast.dump(ast.Name(target.id, ast.Load()))
 
 
-def _fed_by(tpu: TpuCode, call: CodeCall) -> Iterator[_Fed]:
+def _fed_by(tpu: TpuCode, call: CodeCall) -> Iterator[_Feed]:
     examples = call.argument(0, "x")
     batch_size = call.argument(1 if call.last == "predict" else 2, "batch_size")
     batch = tpu.devices.number(batch_size) if batch_size is not None and not _is_none(batch_size) else float(_DEFAULT)
@@ -162,13 +162,13 @@ def _fed_by(tpu: TpuCode, call: CodeCall) -> Iterator[_Fed]:
         rows = _rows(tpu, examples)
         if split and rows is not None:
             training_rows = floor(rows * (1 - split))
-            yield _Fed(call, f"the validation of {name}", batch, rows - training_rows)
+            yield _Feed(call, f"the validation of {name}", batch, rows - training_rows)
             rows = training_rows
-        yield _Fed(call, name, batch, rows)
+        yield _Feed(call, name, batch, rows)
     validation = tpu.code.resolve(call.keyword("validation_data")) if call.last == "fit" else None
     if isinstance(validation, ast.Tuple | ast.List) and validation.elts:
         size = call.keyword("validation_batch_size")
-        yield _Fed(
+        yield _Feed(
             call,
             f"the validation of {name}",
             batch if size is None else tpu.devices.number(size),
@@ -193,7 +193,7 @@ def _is_array(tpu: TpuCode, node: ast.expr, *, is_targeted: bool) -> bool:
     return is_targeted or _rows(tpu, node) is not None
 
 
-def _dataset(tpu: TpuCode, call: CodeCall, node: ast.expr | None, label: str) -> _Fed | None:
+def _dataset(tpu: TpuCode, call: CodeCall, node: ast.expr | None, label: str) -> _Feed | None:
     """What a dataset of tf.data gives, whose batches are made in sight."""
     node = tpu.code.resolve(node)
     after: list[CodeCall] = []
@@ -217,7 +217,7 @@ def _dataset(tpu: TpuCode, call: CodeCall, node: ast.expr | None, label: str) ->
     is_whole = is_true(drops) or "repeat" in before
     if batch is None and not (drops is None or is_whole):
         return None
-    return _Fed(call, label, batch, rows, is_whole, is_dataset=True)
+    return _Feed(call, label, batch, rows, is_whole, is_dataset=True)
 
 
 def _before(tpu: TpuCode, node: ast.expr | None) -> tuple[set[str], float | None]:
@@ -270,7 +270,7 @@ def _first_axis(tpu: TpuCode, call: CodeCall) -> ast.expr | None:
     last, first = call.node.args[-1] if call.node.args else None, call.argument(0, "shape")
     if call.last == "reshape":
         shape = last if call.name.startswith(_OF_ARRAYS) else first
-    elif call.last in _SIZED:
+    elif call.last in _RANDOM_ARRAYS:
         shape = call.keyword("size") or last
     elif call.last in _BY_SHAPE or call.last in _BY_SIZES or (call.last == "arange" and len(call.node.args) == 1):
         shape = first
@@ -279,7 +279,7 @@ def _first_axis(tpu: TpuCode, call: CodeCall) -> ast.expr | None:
     shape = tpu.code.resolve(shape)
     if isinstance(shape, ast.Tuple | ast.List):
         return shape.elts[0] if shape.elts else None
-    return None if call.last in _SIZED else shape
+    return None if call.last in _RANDOM_ARRAYS else shape
 
 
 def _rows_of_slice(tpu: TpuCode, node: ast.Subscript, depth: int) -> float | None:
@@ -305,7 +305,7 @@ def _resolve_bound(tpu: TpuCode, node: ast.expr, rows: float | None) -> float | 
 _READS = {"imread", "open", "load", "imdecode", "read_image", "decode_image", "read_dicom", "dcmread", "encode_plus"}
 _DECODES = ("tensorflow.io.decode_", "tensorflow.image.decode_", "tensorflow.io.read_file", "tensorflow.io.parse_")
 _MOST_USES = 200  # of the names of a dataset; one with more may go anywhere
-_RAGGED = "compiles the step again, or fails in a custom loop"
+_RAGGED_EFFECT = "compiles the step again, or fails in a custom loop"
 
 
 @tpu_rule("T010", "ragged-last-batch", Severity.WARNING)
@@ -325,7 +325,7 @@ def ragged_last_batch(tpu: TpuCode) -> Iterator[RuleProblem]:
         is_kept = (drops is None or is_false(drops)) and not dataset.call.is_open
         # Of examples that are repeated before, the last batch is whole.
         if dataset.is_for_training and "repeat" not in dataset.before and is_kept:
-            message = f"The last training batch has another size, which {_RAGGED}."
+            message = f"The last training batch has another size, which {_RAGGED_EFFECT}."
             node, remedy = dataset.call.node, "Add drop_remainder=True."
             fix = with_argument(node, "drop_remainder=True")
             if _needs_every_row(tpu, node):
@@ -342,7 +342,7 @@ def ragged_last_batch(tpu: TpuCode) -> Iterator[RuleProblem]:
                 yield RuleProblem(tpu.code.place(call.node), message, "Add drop_last=True.", fix)
     if tpu.platform.jax:
         for loop in _ragged_slices(tpu):
-            message = f"The last slice of this loop is shorter than the others, which {_RAGGED}."
+            message = f"The last slice of this loop is shorter than the others, which {_RAGGED_EFFECT}."
             yield RuleProblem(
                 tpu.code.place(loop), message, "Write range(0, len(x) // batch_size * batch_size, batch_size)."
             )
@@ -565,7 +565,7 @@ _TRANSFORMS = {
     "RandomElasticTransform", "AugMix", "MixUp", "CutMix", "RandomCrop",
 }  # fmt: skip
 _GATHERING = _TRANSFORMS - {"MixUp", "CutMix", "RandomCrop"}
-_REFUSED = {
+_TPU_REFUSALS = {
     "tensorflow.image.crop_and_resize", "tensorflow.image.random_jpeg_quality", "tensorflow.random.gamma",
     "tensorflow.math.segment_sum", "tensorflow.linalg.lu", "tensorflow.linalg.eig", "tensorflow.edit_distance",
     "tensorflow.nn.max_pool_with_argmax", "tensorflow.histogram_fixed_width",
@@ -654,7 +654,7 @@ def refused_op(tpu: TpuCode) -> Iterator[RuleProblem]:
     Source (2026-11-23): 145 steps given to Google's TPU compiler, see docs/adr/0017.
     """
     for call in tpu.device_calls(ExecutionMode.TENSORFLOW):
-        if call.name in _REFUSED:
+        if call.name in _TPU_REFUSALS:
             remedy = (
                 "Write tf.math.unsorted_segment_sum(data, ids, number)."
                 if call.last == "segment_sum"

@@ -10,15 +10,14 @@
     target_kind   the kind of value to predict
     task_kind     family, submission, folds, training budget
     row_format    the format of the tables, and ids composed of several columns
-    limits        errors for unsupported competitions, and warnings
+    observations  all of these, before the kind of value to predict is known
+    limits        errors for unsupported competitions; `cautions` has the warnings
 
 `pair` calls `read_task`. `specimen` uses the same names of files and columns.
 """
 
-from generator.competition.facts import TargetKind
+from generator.competition.introspection.cautions import unclear_keys, warnings_of
 from generator.competition.introspection.evidence import Candidate, Confidence, Finding, Findings, Hints, Reading
-from generator.competition.introspection.files import find_example_files
-from generator.competition.introspection.ids import find_id
 from generator.competition.introspection.limits import (
     check_decisions,
     check_that_answers_can_be_written,
@@ -27,11 +26,9 @@ from generator.competition.introspection.limits import (
     check_that_targets_can_be_learned,
     check_that_there_are_data,
     check_that_there_are_templates,
-    unclear_keys,
-    warnings_of,
 )
-from generator.competition.introspection.tables import find_tables
-from generator.competition.introspection.target_kind import find_target_kind, observe, settle_positive_class
+from generator.competition.introspection.observations import find_tables_and_files, observe
+from generator.competition.introspection.target_kind import find_target_kind, settle_classes
 from generator.competition.introspection.targets import settle_metric, settle_serving
 from generator.competition.introspection.task_kind import (
     find_family,
@@ -50,7 +47,7 @@ from generator.competition.survey.facts import Survey
 # What is shown first; the details of the family follow.
 _FIRST = ("family", "metric", "target_kind", "submission", "id_column", "targets", "class_count")
 _FILES = ("train_table", "labels_table", "test_table", "sample_submission", "submission_file", "submission_separator")
-_SERVED = ("inference_server", "gateway_files", "served_answer")
+_SERVER_KEYS = ("inference_server", "gateway_files", "served_answer")
 
 
 def read_task(survey: Survey, hints: Hints) -> Reading:
@@ -69,9 +66,7 @@ def read_task(survey: Survey, hints: Hints) -> Reading:
     """
     survey = survey.with_null_words  # they may be ids and labels
     all_findings = Findings(hints)
-    tables = find_tables(survey, all_findings)
-    id_column = find_id(tables, survey.server, all_findings)
-    files = find_example_files(survey, tables, id_column, all_findings)
+    tables, files = find_tables_and_files(survey, all_findings)
     check_that_there_are_data(survey, tables, files)
     check_that_files_can_be_read(survey, tables, files, hints)
     observations = observe(survey, tables, files, all_findings)
@@ -90,10 +85,7 @@ def read_task(survey: Survey, hints: Hints) -> Reading:
         all_findings,
         sizes=(observations.classes, labels_per_cell(observations.targets)),
     )
-    if kind is TargetKind.CLASS and (observations.classes or "class_count" in hints.overrides):
-        all_findings.settle("class_count", observations.classes, f"the data have {observations.classes:,} classes")
-    if kind is TargetKind.CLASS:
-        settle_positive_class(submission, observations, all_findings)
+    settle_classes(kind, submission, observations, all_findings)
     family = find_family(kind, observations, all_findings)
     settle_details(family, observations, all_findings, is_served=survey.server is not None)
     is_served = settle_serving(
@@ -105,7 +97,9 @@ def read_task(survey: Survey, hints: Hints) -> Reading:
             all_findings.settle(key, rule.default, "the default; no file contradicts it")
     check_decisions(survey, observations, all_findings)
 
-    findings = {key: all_findings[key] for key in (*_FIRST, *_FILES, *_SERVED, *all_findings) if key in all_findings}
+    findings = {
+        key: all_findings[key] for key in (*_FIRST, *_FILES, *_SERVER_KEYS, *all_findings) if key in all_findings
+    }
     values = {key: finding.value for key, finding in findings.items()}
     evidence = {key: finding.evidence for key, finding in findings.items()}
     task = task_of(str(values.pop("family")), values, evidence)

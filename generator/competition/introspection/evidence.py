@@ -25,7 +25,7 @@ TEST = frozenset(("test", "testing", "tst", "eval", "evaluation", "predict"))
 VALIDATION = frozenset(("val", "valid", "validation", "dev"))
 SAMPLE = frozenset(("sample", "submission", "submissions", "submit", "samplesubmission"))
 LABELS = frozenset(("label", "labels", "y", "truth", "groundtruth", "answers", "annotations", "targets"))
-CHECKED = frozenset(("curated", "clean", "cleaned", "verified"))
+CURATION_WORDS = frozenset(("curated", "clean", "cleaned", "verified"))
 TARGET = frozenset(
     ("target", "targets", "label", "labels", "class", "category", "y", "outcome", "score", "prediction", "price")
 )
@@ -425,10 +425,10 @@ def _is_code(value: str) -> bool:
 
 _SEPARATORS = (" ", ",", ";", "|")
 _OVERLAP = 0.1
-_REUSED = 0.6
+_REUSE_SHARE = 0.6
 _ONE_EACH = 0.98
-_MANY = 20
-ONES = frozenset(("1", "1.0", "true"))
+_MANY_VALUES = 20
+ONE_WORDS = frozenset(("1", "1.0", "true"))
 
 
 @dataclass(frozen=True)
@@ -506,7 +506,7 @@ def label_statistics(columns: Sequence[Column], classes: Sequence[str] = ()) -> 
         is_uneven=len(columns) == 1 and is_whole(first) and _has_uneven_steps(first),
         distinct=max(len(column.distinct) for column in columns),
         is_run_length=len(columns) == 1 and is_run_length(first),
-        is_different_everywhere=len(first.values) >= _MANY and first.is_unique,
+        is_different_everywhere=len(first.values) >= _MANY_VALUES and first.is_unique,
     )
 
 
@@ -528,7 +528,7 @@ def separator_of(column: Column) -> str:
                 cells_by_label[label.strip()].add(value)
         inside = {label.strip() for value in lists for label in value.split(separator)}
         reuse_count = sum(len(cells_by_label[label]) > 1 for label in inside)
-        if len(lists) > 1 and "" not in inside and reuse_count >= _REUSED * len(inside):
+        if len(lists) > 1 and "" not in inside and reuse_count >= _REUSE_SHARE * len(inside):
             return separator
     return ""
 
@@ -542,7 +542,9 @@ def _is_flag(column: Column) -> bool:
 def _has_one_each(columns: Sequence[Column]) -> bool:
     every_row = zip(*(column.values for column in columns), strict=True)
     rows = [row for row in every_row if set(row) != {None}]  # without a label, a row says nothing of the others
-    one_hot_count = sum(sum(value is not None and value.strip().lower() in ONES for value in row) == 1 for row in rows)
+    one_hot_count = sum(
+        sum(value is not None and value.strip().lower() in ONE_WORDS for value in row) == 1 for row in rows
+    )
     return bool(rows) and one_hot_count >= _ONE_EACH * len(rows)
 
 

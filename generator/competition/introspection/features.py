@@ -151,7 +151,7 @@ _CATEGORY |= {"sex", "gender"}
 _MOST_CATEGORIES = 300
 _FEWEST_ROWS_TO_JUDGE = 5
 _LONGEST_LIST = 5
-_LONGEST_CATEGORY, _FEW_DIFFERENT, _OFTEN = 100, 20, 0.5
+_LONGEST_CATEGORY, _FEW_DIFFERENT, _FREQUENT_SHARE = 100, 20, 0.5
 _IN_NUMBERS = re.compile(r"\s*(\d{1,2})([-/.])(\d{1,2})\2\d{2,4}")
 _YEAR_FIRST = re.compile(r"\s*\d{4}[-/.]")
 _MONTHS = 12
@@ -163,7 +163,7 @@ _START, _INSIDE = (
     re.compile(r"[,;:()/.]\s*([^\W\d][^\d,;:()/.]*)[,;:()/.]"),
 )
 _MANY_CATEGORIES = 64  # of which the notebooks encode one by one
-_FEW_ROWS, _NEARLY_ALL, _SOME = 3, 0.9, 0.1
+_FEW_ROWS, _NEARLY_ALL, _SOME_SHARE = 3, 0.9, 0.1
 
 
 def settle_columns(
@@ -220,7 +220,7 @@ def _is_short_text(column: Column, table: Table) -> bool:
         return False
     if _common_share(column, _INSIDE.search) >= _NEARLY_ALL:
         return True
-    has_parts = _common_share(column, _START.match) >= _SOME
+    has_parts = _common_share(column, _START.match) >= _SOME_SHARE
     return _mean_words(column) < _FEWEST_WORDS and (has_parts or _is_repeated(column, table))
 
 
@@ -234,7 +234,7 @@ def _common_share(column: Column, find: Callable[[str], re.Match[str] | None]) -
 def _is_repeated(column: Column, table: Table) -> bool:
     """True if a good part of the values, which are too different for categories, stands in several rows."""
     repeat_count = sum(times for times in Counter(column.present).values() if times > 1)
-    return _is_free_text(column, table) and repeat_count >= _SOME * len(column.present)
+    return _is_free_text(column, table) and repeat_count >= _SOME_SHARE * len(column.present)
 
 
 def _settle_texts(columns: Sequence[Column], features: FeatureColumns, findings: Findings) -> list[str]:
@@ -291,7 +291,7 @@ def _is_free_text(column: Column, table: Table) -> bool:
     if column.kind not in (ColumnKind.TEXT, ColumnKind.DATE) or numbers_of(column) is not None or are_dates(column):
         return False
     length = sum(len(value.strip()) for value in column.present) / len(column.present)
-    return length > _LONGEST_CATEGORY or _different(column, table) > max(_FEW_DIFFERENT, _OFTEN * table.rows)
+    return length > _LONGEST_CATEGORY or _different(column, table) > max(_FEW_DIFFERENT, _FREQUENT_SHARE * table.rows)
 
 
 def _different(column: Column, table: Table) -> float:
@@ -381,7 +381,7 @@ def date_order(values: Iterable[str]) -> str:
 # Rows that belong together in an order: the column that groups them, and the one that orders them.
 
 
-_ORDERED = NUMBERS | {ColumnKind.DATE}
+_ORDERED_KINDS = NUMBERS | {ColumnKind.DATE}
 _ORDER_WORDS = frozenset(
     ("time", "step", "order", "seq", "sequence", "timestamp", "number", "frame", "position", "day")
 )
@@ -389,7 +389,7 @@ _ORDER_WORDS |= {"date", "index", "seconds", "minute", "hour"}
 _SHORTEST_GROUP, _FEWEST_GROUPS, _MOST_BLOCKS = 3, 3, 8
 _GROWING, _RESTARTING, _NEW = 0.95, 0.5, 0.5
 _COLUMNS_COMPARED = 40
-_DECIDED = 6.0
+_DECISIVE_WEIGHT = 6.0
 _MOST_STEPS, _STEPS_MULTIPLE = 512, 8
 _MOST_COUNTED, _COMMON = 1_000, 0.1
 
@@ -455,7 +455,7 @@ def _decided_groups(features: FeatureColumns, findings: Findings) -> Groups | No
         return None
     rows = _rows_of_a_group(group, order)
     evidence = "set by the user"
-    return Groups(group.name, order.name, rows, _longest(group), Candidate(group.name, evidence, _DECIDED))
+    return Groups(group.name, order.name, rows, _longest(group), Candidate(group.name, evidence, _DECISIVE_WEIGHT))
 
 
 def _makes_groups(column: Column) -> bool:
@@ -475,7 +475,7 @@ def _is_of_sequences(group: Column, features: FeatureColumns) -> bool:
 
 
 def _groups(group: Column, order: Column, features: FeatureColumns) -> Groups | None:
-    if order.kind not in _ORDERED or order.missing or order.name == features.id_column:
+    if order.kind not in _ORDERED_KINDS or order.missing or order.name == features.id_column:
         return None
     later = features.in_test(order.name)
     if later is None or (group.name != features.id_column and _are_all_later(order, later)):

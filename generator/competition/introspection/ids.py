@@ -229,7 +229,7 @@ def _name(table: Table | None) -> str:
 
 _CONTEXT_COLUMNS_KEY = "context_columns"
 _MOST_COLUMNS_COMPARED = 200
-_ROUNDED = 0.01
+_ROUNDING = 0.01
 
 
 def answer_columns(tables: Tables, id_column: str, classes: Sequence[str], findings: Findings) -> tuple[Column, ...]:
@@ -293,7 +293,7 @@ def _answers(beside: Sequence[Column], tables: Tables, id_column: str, classes: 
         sum(float(min(candidate.distinct)) for candidate in constant.values() if candidate in columns)
         for columns in (certain, unknown)
     ]
-    is_sum = sums[0] > 0 and abs(sums[1] - 1) < _ROUNDED
+    is_sum = sums[0] > 0 and abs(sums[1] - 1) < _ROUNDING
     usual = [
         column
         for column in unknown

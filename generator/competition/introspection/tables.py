@@ -5,7 +5,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from generator.competition.introspection.evidence import (
-    CHECKED,
     LABELS,
     SAMPLE,
     TEST,
@@ -36,7 +35,7 @@ from generator.text import printable
 _ORDER = {"old": 0, "public": 1, "first": 1, "second": 2, "third": 3, "new": 50, "private": 90, "final": 91}
 _NUMBER = re.compile(r"\d+")
 _ALIKE = 0.8  # of the columns of two tables that are for the same
-_SOME, _NEARLY_ALL = 0.1, 0.9  # of the sampled ids
+_SOME_SHARE, _NEARLY_ALL = 0.1, 0.9  # of the sampled ids
 _MOST_COMPARED = 20
 _COLUMNS_COMPARED = 20
 _SHOWN = 4
@@ -80,14 +79,14 @@ def find_stage(survey: Survey, samples: Sequence[Table], tests: Sequence[Table])
             fits, key=lambda entry: (entry[0], _has_stage_of(sample, entry[1], samples), _stage_order(entry[1]))
         )
         best.append((fit, sample, test))
-    if max(fit for fit, _, _ in best) <= _SOME:
+    if max(fit for fit, _, _ in best) <= _SOME_SHARE:
         return None
     fitting = [pair for pair in best if pair[0] >= _NEARLY_ALL] or [max(best, key=lambda pair: pair[0])]
     _, sample, test = max(fitting, key=lambda pair: (_stage_order(pair[2]), _stage_order(pair[1])))
     alternatives = [
         (rival_test.path, rival_sample.path)
         for fit, rival_sample, rival_test in best
-        if rival_sample is not sample and fit > _SOME
+        if rival_sample is not sample and fit > _SOME_SHARE
     ]
     alternatives += [
         (rival_test.path, sample.path)
@@ -124,7 +123,7 @@ def _stage_of_files(survey: Survey, samples: Sequence[Table]) -> TestStage | Non
     fitting = [
         sample
         for sample in samples
-        if sample.columns and len(sample.columns[0].distinct & names) > _SOME * len(sample.columns[0].distinct)
+        if sample.columns and len(sample.columns[0].distinct & names) > _SOME_SHARE * len(sample.columns[0].distinct)
     ]
     if len(fitting) < 2:  # noqa: PLR2004 - a choice
         return TestStage(fitting[0].path, "") if fitting else None
@@ -154,7 +153,7 @@ def _fit(sample: Table, test: Table) -> float:
     shares = [(len(ids.distinct & match.distinct) / len(ids.distinct), ids, match) for ids, match in pairs]
     share, ids, match = max(shares, key=lambda entry: entry[0])
     if not (sample.is_complete and test.is_complete):
-        return 1.0 if share > _SOME else 0.0  # the pieces that were sampled are the same only in part
+        return 1.0 if share > _SOME_SHARE else 0.0  # the pieces that were sampled are the same only in part
     if share < 1:
         return share * _NEARLY_ALL
     return 1.0 if len(ids.distinct) == len(match.distinct) else _NEARLY_ALL
@@ -404,8 +403,6 @@ def _train_reasons(table: Table, sample: Table | None, test: Table | None, most:
             -2 * bool(name_words & VALIDATION or around & (TEST | VALIDATION)),
             "its name or folder suggests another use",
         ),
-        Reason(-2 * ("y" in name_words), "its name suggests that it has only labels"),
-        Reason(1 * bool(name_words & CHECKED) - 1 * ("noisy" in name_words), "its name suggests verified labels"),
         Reason(4 * share, share_text),
         Reason(3 * has_labels, "it has the columns of the sample submission"),
         Reason(0.5 * (bool(folder) and folder == beside), "it is in the folder of the test table"),

@@ -49,7 +49,7 @@ from generator.text import printable
 
 
 # A gateway's own paths are those of Kaggle's first way of mounting, /kaggle/input/SLUG; the data are elsewhere now.
-_MOUNTED = re.compile(
+_MOUNT_PATH = re.compile(
     r"""["']/kaggle/input/(?:competitions/)?[\w-]+/?([\w./ -]*)["']"""
     # What is joined to the folder, by os.path.join or by Path's slash.
     r"""(?:\)?[ ]?[,/][ ]?["']([\w.-][\w./ -]*)["'])?"""
@@ -57,7 +57,7 @@ _MOUNTED = re.compile(
 _NAMES_TARGET = re.compile(r"target_column_name\s*=(?!=)\s*(?!None\b)")
 _TARGET = re.compile(r"target_column_name\s*=\s*(['\"])(.+?)\1")
 _NAMES_ID = re.compile(r"row_id_column_name\s*=(?!=)\s*(?!None\b)")
-_WRITTEN = re.compile(r"\bsubmission\.(?:csv|parquet)\b")
+_SUBMISSION_FILE = re.compile(r"\bsubmission\.(?:csv|parquet)\b")
 _USUAL_FILE = "submission.parquet"
 _MOST_FILES = 8
 _ANSWER = "served_answer"
@@ -81,7 +81,7 @@ def settle_serving(server: InferenceServer | None, findings: Findings, *, column
     if server is None or ("lookup_table" in findings and findings["lookup_table"].value):
         return False
     findings.settle("inference_server", server.module, f"kaggle_evaluation/{server.module}.py serves the test data")
-    paths = [(path or subpath).strip("/") or "." for path, subpath in _MOUNTED.findall(server.gateway)]
+    paths = [(path or subpath).strip("/") or "." for path, subpath in _MOUNT_PATH.findall(server.gateway)]
     # What `run_local_gateway` is given: the paths that the gateway would take by itself, in their order.
     files = [path for path in dict.fromkeys(paths) if ".." not in path.split("/")][:_MOST_FILES]
     evidence = f"the paths in its {server.gateway_name}" if files else "its gateway finds the files itself"
@@ -95,7 +95,7 @@ def settle_serving(server: InferenceServer | None, findings: Findings, *, column
 
 def served_file_name(server: InferenceServer) -> tuple[str, str]:
     """The name of the submission that a gateway writes, and the evidence for it."""
-    match = _WRITTEN.search(server.gateway)
+    match = _SUBMISSION_FILE.search(server.gateway)
     if match is None:
         return _USUAL_FILE, "the usual file of inference servers"
     return match[0], f"{server.gateway_name} writes it"

@@ -16,7 +16,6 @@ from generator.competition.facts import (
     read_rules,
 )
 from generator.competition.introspection.evidence import (
-    ONES,
     Candidate,
     Confidence,
     Findings,
@@ -47,9 +46,10 @@ from generator.competition.introspection.files import (
     describe_files,
     pixel_columns,
 )
+from generator.competition.introspection.observations import Observations, classes_seen
 from generator.competition.introspection.row_format import settle_format, settle_row_ids
 from generator.competition.introspection.tables import Tables
-from generator.competition.introspection.target_kind import Observations, settle_masks
+from generator.competition.introspection.target_kind import settle_masks
 from generator.competition.introspection.targets import Targets, served_file_name
 from generator.competition.metrics import Wants
 from generator.competition.schema import Family, families, option_of, preset_of
@@ -88,11 +88,11 @@ _CHARACTER_WORDS = frozenset(
 _CHARACTER_WORDS |= {"handwriting", "kanji", "hiragana", "emnist", "kmnist", "ocr"}
 _DIGITS = frozenset("0123456789")
 _FEWEST_LETTERS = 5
-_ANY = "any"
+_ANY_KIND = "any"
 _OF_SUFFIX = {".png": ImageEncoding.PNG, ".gif": ImageEncoding.GIF, ".bmp": ImageEncoding.BMP}
 _OF_SUFFIX |= dict.fromkeys((".jpg", ".jpeg", ".jfif"), ImageEncoding.JPEG)
-_CALLED = {ImageEncoding.JPEG: "JPEG", ImageEncoding.PNG: "8-bit PNG"}
-_OF_EITHER_COLOUR = frozenset(_CALLED)
+_ENCODING_NAMES = {ImageEncoding.JPEG: "JPEG", ImageEncoding.PNG: "8-bit PNG"}
+_OF_EITHER_COLOUR = frozenset(_ENCODING_NAMES)
 _OF_TENSORFLOW = _OF_EITHER_COLOUR | {ImageEncoding.GIF, ImageEncoding.BMP}  # which it does not make grey
 
 
@@ -150,7 +150,7 @@ def settle_encoding(files: ExampleFiles, target_images: FolderMatch | None, find
         ]
     no_test = files.test is not None and not any(part.images for part in files.test.folders)
     if no_test or not files.has_test:
-        findings.settle("image_encoding", _ANY, "no test image was found")
+        findings.settle("image_encoding", _ANY_KIND, "no test image was found")
     else:
         findings.settle("image_encoding", *_encoding(encoding_sets, channels))
 
@@ -158,14 +158,14 @@ def settle_encoding(files: ExampleFiles, target_images: FolderMatch | None, find
 def _encoding(encoding_sets: Sequence[frozenset[ImageEncoding]], channels: int) -> tuple[str, str]:
     encodings = frozenset[ImageEncoding]().union(*encoding_sets)
     if not encoding_sets or frozenset() in encoding_sets or ImageEncoding.OTHER in encodings:
-        return _ANY, "some sampled images are neither JPEG nor 8-bit PNG, or could not be read"
+        return _ANY_KIND, "some sampled images are neither JPEG nor 8-bit PNG, or could not be read"
     if len(encodings) == 1 and encodings <= _OF_EITHER_COLOUR:
         (encoding,) = encodings
-        return str(encoding), f"all sampled images of training and test are {_CALLED[encoding]}"
+        return str(encoding), f"all sampled images of training and test are {_ENCODING_NAMES[encoding]}"
     mix = join_names(sorted(encodings))
     if encodings <= (_OF_TENSORFLOW if channels == _RGB else _OF_EITHER_COLOUR):
         return "tensorflow", f"the sampled images are {mix}, which TensorFlow decodes"
-    return _ANY, f"the sampled images are {mix}, which TensorFlow cannot convert to grayscale"
+    return _ANY_KIND, f"the sampled images are {mix}, which TensorFlow cannot convert to grayscale"
 
 
 def _encodings(folder: Folder) -> frozenset[ImageEncoding]:
@@ -420,16 +420,6 @@ def settle_unseen_columns(
         is_whole = observations.tables.target_table is None or observations.tables.target_table.is_complete
         evidence = f"no {'' if is_whole else 'sampled '}training example has the class {join_names(unseen)}"
         findings.settle("unseen_columns", unseen, evidence)
-
-
-def classes_seen(observations: Observations) -> set[str]:
-    """The classes or labels that training examples have."""
-    columns, separator = observations.targets.columns, observations.labels.separator
-    if len(columns) > 1:
-        return {column.name for column in columns if any(value.strip().lower() in ONES for value in column.distinct)}
-    cells = [value for column in columns for value in column.distinct]
-    split = {label.strip() for cell in cells for label in cell.split(separator)} if separator else set(cells)
-    return split | set(observations.files.source.classes if observations.files is not None else ())
 
 
 def settle_submission_file(sample: Table | None, server: InferenceServer | None, findings: Findings) -> None:

@@ -14,16 +14,15 @@ from generator.competition import builtin
 from generator.competition.facts import Task
 from generator.competition.specimen.examples import Original, synthetic_data
 from generator.competition.specimen.files import (
-    MARKER,
-    FolderMaker,
-    RecordMaker,
-    Writer,
-    stage_folder,
     with_folders,
+    write_files,
     write_server,
 )
 from generator.competition.specimen.media import MediaFiles, with_usual_formats
-from generator.competition.specimen.tables import TableMaker, table_file
+from generator.competition.specimen.staging import MARKER, Writer, stage_folder
+from generator.competition.specimen.table_files import table_file
+from generator.competition.specimen.tables import TableMaker
+from generator.competition.specimen.values import id_format
 from generator.competition.survey import survey_folder
 from generator.competition.survey.facts import Survey
 from generator.files import WorkspaceFiles
@@ -121,8 +120,7 @@ def _write(original: Original, writer: Writer) -> dict[str, int]:
         if writer.write(table.path, content, is_archived=table.compression == "zip"):
             rows[table.path] = len(next(iter(table_cells.values()), ()))
     write_server(original, writer)
-    FolderMaker(data, writer, media).make()
-    RecordMaker(data, writer, media).make()
+    write_files(data, writer, media)
     return rows
 
 
@@ -143,4 +141,4 @@ def _marker(original: Original) -> bytes:
     return (json.dumps(content, indent=2) + "\n").encode()
 
 
-__all__ = ["MARKER", "SpecimenSummary", "write_built_in_specimen", "write_specimen"]
+__all__ = ["MARKER", "SpecimenSummary", "id_format", "table_file", "write_built_in_specimen", "write_specimen"]

@@ -1,46 +1,35 @@
-"""The files of a specimen: folders, TFRecords, an inference server, and where they are written."""
+"""The files of a specimen: folders, and a stand-in for an inference server."""
 
 import json
-import random
-import re
-import zipfile
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from importlib.resources import files
 from itertools import product
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 
 from generator.competition.facts import ServedAnswer, SubmissionKind, TargetKind
 from generator.competition.introspection.evidence import TEST, TRAIN, is_below, split_words
-from generator.competition.introspection.files import endings_behind, records_role
+from generator.competition.introspection.files import endings_behind
 from generator.competition.specimen.examples import (
     Examples,
     Original,
     SyntheticData,
     example_id_column,
-    example_id_feature,
-    validation_examples,
 )
-from generator.competition.specimen.media import Appearance, MediaFiles
-from generator.competition.specimen.values import Cells, cells_like, even_quantiles, id_format
-from generator.competition.survey import media as image_files
-from generator.competition.survey import media as sound_files
-from generator.competition.survey.columns import column_of
-from generator.competition.survey.facts import Column, Folder, RecordFeature, Records, Table
+from generator.competition.specimen.media import MEDIA_SUFFIXES, MediaFiles
+from generator.competition.specimen.records import RecordMaker
+from generator.competition.specimen.staging import Writer
+from generator.competition.specimen.values import Cells, id_format
+from generator.competition.survey.facts import Column, Folder, Table
 from generator.competition.survey.sources import suffix_of
-from generator.competition.tables.formats import Values, record_file, tf_example
-from generator.errors import CompetitionError
-from generator.files import PathOutsideError, WorkspaceFiles, resolve_inside, writing
-from generator.text import printable
 
 # The folders that the files of examples are scattered over, such as those of patients or classes.
 
 
 _MOSTLY = 0.9
 _ROWS_COMPARED, _NAMES_COMPARED = 500, 500
-_OFTEN, _SOME = 0.5, 0.02
+_FREQUENT_SHARE, _SOME_SHARE = 0.5, 0.02
 
 # What follows a name in the name of its file, and whether the name loses its own suffix before that.
 Ending = tuple[bool, str]
@@ -53,8 +42,10 @@ def endings_of(files: Sequence[str], names: Sequence[str]) -> tuple[Ending, ...]
         starts = [name[: len(name) - len(suffix_of(name))] if is_stem else name for name in compared_names]
         counts = Counter(ending for start in starts for ending in endings_behind(start, files))
         most = max(counts.values(), default=0)
-        if counts and most >= _SOME * len(compared_names):
-            return tuple((is_stem, ending) for ending, count in sorted(counts.items()) if count >= _OFTEN * most)
+        if counts and most >= _SOME_SHARE * len(compared_names):
+            return tuple(
+                (is_stem, ending) for ending, count in sorted(counts.items()) if count >= _FREQUENT_SHARE * most
+            )
     return ()
 
 
@@ -117,154 +108,6 @@ def _named_in(files: Sequence[str], names: Sequence[str]) -> set[str]:
 
 def _by_name(folders: Sequence[str]) -> Mapping[str, str]:
     return {path.rpartition("/")[2]: path for path in folders}
-
-
-# Where the files of a specimen go: into a folder that appears as a whole or not at all, and never beside it.
-
-
-MARKER = "SPECIMEN.json"
-_EARLIEST = (1980, 1, 1, 0, 0, 0)  # of a zip archive; so that the same specimen has the same bytes
-_IN_ARCHIVE = re.compile(r"(.*?\.zip)/(.*)", re.IGNORECASE)
-_LONGEST_NAME, _LONGEST_PATH = 255, 2_000  # bytes
-
-
-@contextmanager
-def stage_folder(folder: Path, files: WorkspaceFiles, *, replace: bool) -> Iterator[Path]:
-    """Gives an empty folder to be filled, which becomes `folder` at the end if nothing went wrong.
-
-    Args:
-        folder: Where the specimen belongs.
-        files: The way to write there.
-        replace: Whether a specimen that is there is replaced; anything else never is.
-
-    Raises:
-        CompetitionError: There is a specimen, and it is not to be replaced; or something else.
-        FileWriteError: The folder could not be written; what was there before is untouched.
-        UnsafePlaceError: There is a link on the way to it.
-    """
-    with writing(folder):
-        _check_free(folder, replace=replace)
-        files.make_folder(folder.parent)
-        with files.beside(folder) as stage:
-            content = stage / "new"
-            content.mkdir()
-            yield content
-            _swap(content, folder, stage / "old", files)
-
-
-def _swap(content: Path, folder: Path, old: Path, files: WorkspaceFiles) -> None:
-    """Puts the new folder where the old one is, which comes back if that fails."""
-    if folder.exists():
-        files.move(folder, old)
-    try:
-        files.move(content, folder)
-    except OSError:
-        if old.exists():
-            files.move(old, folder)
-        raise
-
-
-def _check_free(folder: Path, *, replace: bool) -> None:
-    is_empty = not folder.exists() or (folder.is_dir() and not any(folder.iterdir()))
-    if is_empty and not folder.is_symlink():
-        return
-    if folder.is_symlink() or not (folder / MARKER).is_file():
-        raise CompetitionError(
-            f"{printable(str(folder))} is not empty and no specimen, and was left alone; "
-            "write the specimen elsewhere: --output DIR."
-        )
-    if not replace:
-        raise CompetitionError(f"There is a specimen in {printable(str(folder))} already; write it again with --force.")
-
-
-@dataclass
-class Writer:
-    """Writes files below a folder, by the paths of a survey, and skips those that cannot be files there.
-
-    Attributes:
-        root: The folder.
-        notes: Sentences on what was skipped.
-        files: How many files were written, by the folder of the survey that they are in.
-    """
-
-    root: Path
-    notes: list[str] = field(default_factory=list)
-    files: Counter[str] = field(default_factory=Counter)
-    _archives: dict[str, zipfile.ZipFile] = field(default_factory=dict, init=False)
-    _written_paths: set[str] = field(default_factory=set, init=False)
-
-    def close(self) -> None:
-        """Completes the archives."""
-        for archive in self._archives.values():
-            archive.close()
-
-    def write(self, path: str, content: bytes, *, is_archived: bool = False) -> bool:
-        """Writes one file, unless it is there or cannot be.
-
-        Args:
-            path: Relative, with `/`; a member of an archive is `archive.zip/member`.
-            content: All of it.
-            is_archived: Whether the first part of the path that ends in `.zip` is an archive.
-
-        Returns:
-            Whether it was written.
-        """
-        if not _is_usable(path) or path == MARKER:
-            self.skip(path, "cannot be the name of a file here")
-            return False
-        if path in self._written_paths:
-            return False
-        archive_match = _IN_ARCHIVE.fullmatch(path) if is_archived else None
-        try:
-            if archive_match is not None:
-                self._archive(archive_match[1]).writestr(_member(archive_match[2]), content)
-            else:
-                file = resolve_inside(self.root / path, root=self.root)
-                file.parent.mkdir(parents=True, exist_ok=True)
-                file.write_bytes(content)
-        except (PathOutsideError, NotADirectoryError, FileExistsError, IsADirectoryError, UnicodeError):
-            self.skip(path, "cannot be the name of a file here")
-            return False
-        self._written_paths.add(path)
-        self.files[path.rpartition("/")[0]] += 1
-        return True
-
-    def skip(self, path: str, reason: str) -> None:
-        """Notes that a file was not written; `reason` is a predicate."""
-        self.note(f"{printable(path[:200])} {reason} and was left out.")
-
-    def note(self, sentence: str) -> None:
-        """Notes something once."""
-        if sentence not in self.notes:
-            self.notes.append(sentence)
-
-    def _archive(self, path: str) -> zipfile.ZipFile:
-        if path not in self._archives:
-            file = resolve_inside(self.root / path, root=self.root)
-            file.parent.mkdir(parents=True, exist_ok=True)
-            self._archives[path] = zipfile.ZipFile(file, "x", zipfile.ZIP_DEFLATED)
-        return self._archives[path]
-
-
-def _member(name: str) -> zipfile.ZipInfo:
-    member = zipfile.ZipInfo(name, _EARLIEST)
-    member.compress_type = zipfile.ZIP_DEFLATED
-    member.external_attr = 0o644 << 16
-    return member
-
-
-def _is_usable(path: str) -> bool:
-    """True if a path is relative, stays inside, and has only names that file systems take."""
-    try:
-        size = len(path.encode())
-    except UnicodeEncodeError:
-        return False
-    parts = path.split("/")
-    has_odd_name = any(
-        part in ("", ".", "..") or len(part.encode()) > _LONGEST_NAME or part != part.strip() or "\\" in part
-        for part in parts
-    )
-    return size <= _LONGEST_PATH and not has_odd_name and path.isprintable() and ":" not in parts[0]
 
 
 # The folders of a specimen: a file for every example, and stand-ins for whatever else there is.
@@ -341,8 +184,7 @@ class FolderMaker:
 
     def _usual_ending(self, folder: Folder, side: Examples) -> Ending:
         """Where none of the sampled examples is among the sampled files, names without a suffix get the usual one."""
-        media_suffixes = image_files.IMAGE_SUFFIXES | sound_files.SOUND_SUFFIXES
-        if all(suffix_of(name) in media_suffixes for name in side.names):
+        if all(suffix_of(name) in MEDIA_SUFFIXES for name in side.names):
             return False, ""
         return False, self.data.original.file_suffix or max(folder.suffixes, key=lambda suffix: folder.suffixes[suffix])
 
@@ -370,105 +212,10 @@ class FolderMaker:
             self.writer.write(path, content, is_archived=folder.is_archive)
 
 
-# The TFRecord files of a specimen: the same features, and the examples of the tables and submissions.
-
-
-_MOST_FILES = 8
-_MOST_VALUES = 100_000
-_VALUES_WHERE_IT_VARIES = 3
-_LARGEST_FLOAT = 3.4e38  # of 32 bits
-_COUNT_IN_NAME = re.compile(r"(.*-)(\d+)(\.[a-z]+)")  # as in `00-224x224-798.tfrec`
-
-
-@dataclass
-class RecordMaker:
-    """Writes the TFRecord files."""
-
-    data: SyntheticData
-    writer: Writer
-    media: MediaFiles
-    _validation: Examples | None = field(default=None, init=False)
-
-    def make(self) -> None:
-        """Writes the files of all groups."""
-        for group in self.data.original.survey.records:
-            side = self._side(group)
-            cells = self._cells(group, side)
-            files = max(1, min(len(group.names), _MOST_FILES, len(side)))
-            for position, name in enumerate(group.names[:files]):
-                rows = range(position, len(side), files)
-                examples = (
-                    {
-                        feature.name: (feature.kind, self._values(feature, side, row, cells))
-                        for feature in group.features
-                    }
-                    for row in rows
-                )
-                content = record_file(map(tf_example, examples))
-                path = f"{group.path}/{_update_count(group, name, len(rows))}".lstrip("/")
-                self.writer.write(path, content)
-
-    def _side(self, group: Records) -> Examples:
-        role = records_role(group)
-        if role:
-            return self.data.train if role == "train" else self.data.test
-        # The same examples come in several sizes, in folders that are named alike but for the size.
-        if self._validation is None:
-            feature = example_id_feature(self.data.original, group.features)
-            self._validation = validation_examples(self.data, feature.values if feature is not None else ())
-        return self._validation
-
-    def _cells(self, group: Records, side: Examples) -> Mapping[str, Sequence[str]]:
-        """The values of the features that are one text or number for each example."""
-        name_feature = example_id_feature(self.data.original, group.features)
-        cells: dict[str, Sequence[str]] = {}
-        for feature in group.features:
-            if feature is name_feature:
-                cells[feature.name] = side.names
-            elif feature.name in side.truth.cells:
-                cells[feature.name] = [cell or "0" for cell in side.truth.cells[feature.name]]
-            elif feature.length == 1 and feature.values:
-                source = self.data.original.random("feature", feature.name, side.role)
-                # Missing values cannot occur: a feature without a value has another length.
-                values = cells_like(column_of("", feature.values), even_quantiles(len(side), source), source)
-                cells[feature.name] = [cell or "0" for cell in values]
-        return cells
-
-    def _values(self, feature: RecordFeature, side: Examples, row: int, cells: Mapping[str, Sequence[str]]) -> Values:
-        cell = cells[feature.name][row] if feature.name in cells else None
-        if feature.is_image and feature.image is not None:
-            suffix = ".jpg" if feature.image.mode in ("RGB", "L") else ".png"
-            appearance = Appearance(
-                side.shown_labels.marks[row], side.shown_labels.levels[row], side.shapes[row] if side.shapes else ()
-            )
-            # A picture that is there in several sizes is the same picture.
-            return [self.media.image(feature.image, suffix, appearance, (side.role, row)) or b""]
-        source = self.data.original.random("values", feature.name, side.role, row)
-        count = _VALUES_WHERE_IT_VARIES if feature.length is None else min(feature.length, _MOST_VALUES)
-        texts = [cell] if cell is not None else [source.choice(feature.values or ("0",)) for _ in range(count)]
-        if feature.kind == "bytes":
-            if not feature.values and cell is None:
-                self.writer.note(f'The bytes of the feature "{printable(feature.name)}" are made up.')
-            return [text.encode("utf-8", "replace") for text in texts]
-        return [_number(text, feature.kind, source) for text in texts]
-
-
-def _number(text: str, kind: str, source: random.Random) -> float | int:
-    try:
-        if kind == "int64":
-            return int(text)
-        number = float(text) * source.uniform(0.9, 1.1)
-    except ValueError:
-        return 0
-    return number if abs(number) < _LARGEST_FLOAT else 0.0
-
-
-def _update_count(group: Records, name: str, count: int) -> str:
-    """The name of a file with the number of examples that it has now, where names say it."""
-    matches = [_COUNT_IN_NAME.fullmatch(file_name) for file_name in group.names]
-    total = sum(int(match[2]) for match in matches if match is not None)
-    match = _COUNT_IN_NAME.fullmatch(name)
-    return f"{match[1]}{count}{match[3]}" if match is not None and total == group.examples else name
+def write_files(data: SyntheticData, writer: Writer, media: MediaFiles) -> None:
+    """Write the files of the examples, in folders and in TFRecords."""
+    FolderMaker(data, writer, media).make()
+    RecordMaker(data, writer, media).make()
 
 
 # The inference server of a specimen: a stand-in for the competition's own, which is somebody's code.

@@ -20,6 +20,8 @@ from generator.competition.survey import media as sound_files
 from generator.competition.survey.facts import AudioFormat, Folder, ImageFormat, Survey, Table
 from generator.text import printable
 
+MEDIA_SUFFIXES = image_files.IMAGE_SUFFIXES | sound_files.SOUND_SUFFIXES
+
 if TYPE_CHECKING:
     import numpy
     from PIL import Image
@@ -142,7 +144,7 @@ def encode_image(image: "Image.Image", suffix: str) -> bytes:
 # Sounds whose pitch and loudness tell of the label.
 
 
-WRITTEN = frozenset((".wav", ".aif", ".aiff"))
+WRITABLE_SUFFIXES = frozenset((".wav", ".aif", ".aiff"))
 _USUAL_LENGTH = 1.0  # seconds
 _LOWEST_RATE, _HIGHEST_RATE = 1_000, 192_000
 _MOST_CHANNELS = 8
@@ -355,7 +357,7 @@ class MediaFiles:
                 folder.images, suffix, replace(appearance, grain=_GRAIN) if is_disturbed else appearance, seed_key
             )
         if suffix in sound_files.SOUND_SUFFIXES and folder.audio is not None:
-            if suffix not in WRITTEN:
+            if suffix not in WRITABLE_SUFFIXES:
                 self.note(
                     f"Files that end in {suffix} hold WAV sound, since {suffix[1:]} needs a library to be written."
                 )

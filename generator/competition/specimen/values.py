@@ -171,7 +171,7 @@ _IDS_OF_A_CODE = 8
 _NUMBERS = ("0", "1", "2")
 _DATE_FORMS = ("%Y-%m-%d", "%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M", "%Y-%m")
 _FEWEST_MOMENTS = 200
-_NEIGHBOURS, _OTHERS = 400, 200  # that are looked at
+_NEIGHBOURS, _OTHER_ROWS = 400, 200  # that are looked at
 _LOWER, _UPPER, _DIGITS, _HEX = "abcdefghijklmnopqrstuvwxyz", "ABCDEFGHIJKLMNOPQRSTUVWXYZ", "0123456789", "abcdef"
 
 
@@ -230,7 +230,7 @@ def id_format(values: Sequence[str]) -> IdFormat:
         values: Known ids in their order; if there are none, ids are numbers from 0.
     """
     values = values or _NUMBERS
-    sampled_values = (*values[:_NEIGHBOURS], *evenly_drawn(values[_NEIGHBOURS:], _OTHERS))
+    sampled_values = (*values[:_NEIGHBOURS], *evenly_drawn(values[_NEIGHBOURS:], _OTHER_ROWS))
     dates = _date(values)
     if dates is not None:
         return IdFormat((dates,), frozenset(values), is_counted=False, is_sorted=list(values) == sorted(values))
@@ -366,8 +366,8 @@ def _insert_number(text: str, index: int) -> str:
 
 Cells = list[str | None]
 
-_ORDERED = NUMBERS | {ColumnKind.DATE}
-_FEW, _FEW_SHARE = 20, 0.1
+_ORDERED_KINDS = NUMBERS | {ColumnKind.DATE}
+_FEW_VALUES, _FEW_SHARE = 20, 0.1
 _LONGEST_INTEGER, _MOST_DECIMALS = 15, 17
 _LONGEST_LIST = 200
 _TRIES = 20
@@ -396,7 +396,7 @@ def cells_like(
     is_text = column.kind is ColumnKind.TEXT and not is_categorical(column) and not _are_lists(column)
     if is_text and is_prose(column.present):
         values = _prose(column, len(quantiles), source, marks)
-    if column.kind in _ORDERED and _grows(column):
+    if column.kind in _ORDERED_KINDS and _grows(column):
         values = sorted(values, key=_order(column))
     cells: Cells = list(values)
     for row in _missing_rows(column, len(cells), source):
@@ -406,7 +406,7 @@ def cells_like(
 
 def is_categorical(column: Column) -> bool:
     """True if the column holds a few values again and again: categories."""
-    limit = max(_FEW, _FEW_SHARE * len(column.present))
+    limit = max(_FEW_VALUES, _FEW_SHARE * len(column.present))
     return len(column.distinct) <= min(limit, len(column.present) / 2)
 
 
@@ -575,7 +575,7 @@ def _of_same_kind(cells: Cells, column: Column, source: random.Random) -> Cells:
     telling = sorted(value for value in column.distinct if kind_of([value]) is column.kind)
     rows = [row for row, cell in enumerate(cells) if cell is not None]
     if telling and rows:
-        values = sorted(column.present, key=_order(column)) if column.kind in _ORDERED else sorted(column.present)
+        values = sorted(column.present, key=_order(column)) if column.kind in _ORDERED_KINDS else sorted(column.present)
         row = min(rows, key=lambda row: abs(_rank(values, cells[row]) - _rank(values, telling[0])))
         cells[row] = source.choice(telling)
     return cells

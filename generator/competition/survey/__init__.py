@@ -19,7 +19,7 @@ from generator.competition.survey.sources import (
     DiskFiles,
     Files,
     FileSource,
-    Mounted,
+    MountedFolder,
     SurveyLimits,
     list_directories,
     open_archives,
@@ -76,7 +76,7 @@ def survey_files(files: Files, directories: Sequence[Directory], notes: Sequence
             if suffix_of(name) == ".zip"
         ]
         archives, archive_notes = open_archives(stack, files, zip_paths)
-        mount = Mounted(files, _without_files(directories, {archive.path for archive in archives}))
+        mount = MountedFolder(files, _without_files(directories, {archive.path for archive in archives}))
         tables, folders, table_notes = _survey_sources([mount, *archives], files.limits)
     return Survey(
         tables=tuple(sorted(tables, key=lambda table: table.path)),

@@ -11,9 +11,9 @@ from datetime import UTC, datetime, timedelta
 from generator.competition.survey.facts import NUMBERS, Column, ColumnKind, Table
 from generator.competition.survey.sources import FileSource, TableFile, suffix_of
 from generator.competition.tables.formats import (
+    ARCHIVE_SUFFIXES,
     FORMATS,
     LOOSE_SUFFIXES,
-    PACKED,
     NotATableError,
     TableFormat,
     UnreadableTableError,
@@ -55,19 +55,19 @@ _CURRENCY = (
 )
 _WORD = r"[A-Za-zµ°²³]{1,12}(?:/[A-Za-z²³]{1,6})?\.?"
 _UNIT = rf"(?:%|{_CURRENCY}|{_WORD}(?:\s{_WORD}){{0,2}})"
-_BETWEEN = " \u2019\u00a0\u202f"  # with the apostrophe of Switzerland, and spaces that do not break
+_GROUP_SEPARATORS = " \u2019\u00a0\u202f"  # with the apostrophe of Switzerland, and spaces that do not break
 # Multiples, such as the k of 35k, without which the number is another one.
 _MULTIPLES = frozenset(("k", "m", "b", "bn", "mn", "mio", "mrd", "t", "million", "billion", "thousand"))
 
 
 def _number_pattern(thousands: str, decimal: str) -> re.Pattern[str]:
-    whole = rf"[0-9]{{1,3}}(?:[{thousands}'{_BETWEEN}][0-9]{{3}})+|[0-9]+"
+    whole = rf"[0-9]{{1,3}}(?:[{thousands}'{_GROUP_SEPARATORS}][0-9]{{3}})+|[0-9]+"
     digits = rf"(?P<digits>(?:{whole})(?:{decimal}[0-9]+)?|{decimal}[0-9]+)"
     before = rf"(?P<open>\()?\s*(?P<sign>[+-])?\s*(?P<before>{_CURRENCY})?\s*(?P<second>[+-])?"
     return re.compile(rf"\s*{before}\s*{digits}\s*(?P<after>{_UNIT})?\s*(?P<close>\))?\s*")
 
 
-_FORMATTED = {".": _number_pattern(",", r"\."), ",": _number_pattern(r"\.", ",")}
+_NUMBER_PATTERNS = {".": _number_pattern(",", r"\."), ",": _number_pattern(r"\.", ",")}
 _WITH_COMMA = re.compile(r"\s*[+-]?(?:[0-9]+|[0-9]*,[0-9]+)(?:[eE][+-]?[0-9]+)?\s*")
 _PATTERNS = {
     ColumnKind.INTEGER: _INTEGER,
@@ -182,8 +182,8 @@ def formatted_numbers_of(column: Column, decimal: str = "", share: float = _NEAR
         return None
     short = [value for value in column.distinct if len(value) <= _LONGEST_NUMBER_OR_DATE]
     possible = {
-        sign: {value: match for value in short if (match := _FORMATTED[sign].fullmatch(value)) is not None}
-        for sign in (decimal or _FORMATTED)
+        sign: {value: match for value in short if (match := _NUMBER_PATTERNS[sign].fullmatch(value)) is not None}
+        for sign in (decimal or _NUMBER_PATTERNS)
     }
     counts = {sign: sum(value in matches for value in column.present) for sign, matches in possible.items()}
     sign = max(counts, key=lambda sign: counts[sign])
@@ -348,7 +348,7 @@ _IN_PLACE_OF_FILES = {
 def is_table_name(name: str) -> bool:
     """True if a file of this name may be a table, or a compressed one."""
     suffix = suffix_of(name)
-    if suffix not in PACKED:
+    if suffix not in ARCHIVE_SUFFIXES:
         return suffix in FORMATS or suffix in LOOSE_SUFFIXES
     inner = suffix_of(name[: -len(suffix)])
     return inner in LOOSE_SUFFIXES or FORMATS.get(inner, TableFormat.PARQUET) is not TableFormat.PARQUET

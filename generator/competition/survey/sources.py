@@ -14,8 +14,8 @@ from typing import Any, BinaryIO, Protocol
 
 from generator.competition.survey.facts import MOST_FOLDERS
 from generator.competition.tables.formats import (
+    ARCHIVE_SUFFIXES,
     FORMATS,
-    PACKED,
     STREAMS,
     TableFormat,
     UnreadableTableError,
@@ -245,7 +245,7 @@ def _leads_to_file_inside(walk: _Walk, link: os.DirEntry[str]) -> bool:
 # A file's header is in its first bytes, but photographs may begin with a preview of 64 KB and more.
 _HEAD = 1 << 18
 _MOST_ARCHIVES = 20
-_ENCRYPTED = 1
+_ENCRYPTION_FLAG = 1
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 # What the standard library stumbles over in damaged archives.
 _DAMAGE = (
@@ -280,7 +280,7 @@ class TableFile:
 
 
 @dataclass(frozen=True)
-class Mounted:
+class MountedFolder:
     """The competition's folder, as it is mounted.
 
     Attributes:
@@ -299,7 +299,7 @@ class Mounted:
             OSError: It cannot be read.
         """
         suffix, size, file = suffix_of(path), self.files.size(path), self.files.open_file(path)
-        if suffix not in PACKED:
+        if suffix not in ARCHIVE_SUFFIXES:
             # A listing may lack the size, and of what Kaggle sends packed only the beginning is at hand.
             size = max(size, file.seek(0, io.SEEK_END))
             return TableFile(file, suffix, total=size)
@@ -332,7 +332,7 @@ class Archive:
             OSError: It cannot be read.
         """
         suffix = suffix_of(path)
-        if suffix in PACKED:
+        if suffix in ARCHIVE_SUFFIXES:
             raise UnreadableTableError("is compressed twice; unpack the archive first")
         if FORMATS.get(suffix) is TableFormat.PARQUET:
             raise UnreadableTableError("is a parquet file in an archive; unpack the archive first")
@@ -355,7 +355,7 @@ class Archive:
 
     def _beginning(self, path: str, limit: int) -> tuple[zipfile.ZipInfo, bytes]:
         member = self.zip_file.getinfo(path.removeprefix(f"{self.path}/"))
-        if member.flag_bits & _ENCRYPTED:
+        if member.flag_bits & _ENCRYPTION_FLAG:
             raise UnreadableTableError("is encrypted and was not read")
         if member.compress_type not in _METHODS:
             raise UnreadableTableError("is packed by a method that is not deflate; unpack the archive first")
@@ -366,7 +366,7 @@ class Archive:
             raise UnreadableTableError("cannot be unpacked: the archive is damaged") from error
 
 
-FileSource = Mounted | Archive
+FileSource = MountedFolder | Archive
 
 
 def open_archives(stack: ExitStack, files: Files, paths: Sequence[str]) -> tuple[tuple[Archive, ...], tuple[str, ...]]:

@@ -38,7 +38,7 @@ class PyarrowMissingError(UnreadableTableError):
 
 
 STREAMS = {".gz": "gzip", ".bz2": "bz2", ".xz": "xz"}  # as pandas calls them
-PACKED = frozenset((*STREAMS, ".zst"))  # of which zstd is known and not unpacked
+ARCHIVE_SUFFIXES = frozenset((*STREAMS, ".zst"))  # of which zstd is known and not unpacked
 
 
 class TableFormat(StrEnum):
@@ -304,7 +304,7 @@ TOO_LARGE = "becomes larger than there is room for; make it smaller"
 TOO_MANY = "holds more files than a version may have; use fewer"
 
 
-class _Bounded:
+class _BoundedTar:
     """A tar of whose headers nobody can read much, nor read on without end.
 
     `tarfile` reads long names and extended headers in one piece, however long a hostile header says they are, and maps
@@ -346,7 +346,7 @@ def tar_members(
         tarfile.TarError: It is damaged.
     """
     # The files, and what a tar puts around each.
-    bounded_stream = _Bounded(stream, most_bytes + most_files * 10_240, refusal)
+    bounded_stream = _BoundedTar(stream, most_bytes + most_files * 10_240, refusal)
     # It has all that tarfile asks of a file.
     with tarfile.open(fileobj=cast("IO[bytes]", bounded_stream), mode="r:") as archive:
         for count, member in enumerate(archive):

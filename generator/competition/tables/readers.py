@@ -30,11 +30,11 @@ from generator.text import printable, quote_text, storable
 # JSON as a stream of values, of which only what is not yet read is in memory.
 
 
-DAMAGED = "is not JSON, or it is damaged or cut off"
+JSON_DAMAGE = "is not JSON, or it is damaged or cut off"
 _CHUNK = 1 << 20
 _LONGEST_ROW = 1 << 26
 _LARGEST_OBJECT = 1 << 26
-_BETWEEN = re.compile(r"[\s,]*")
+_JSON_SEPARATOR = re.compile(r"[\s,]*")
 _DECODER = json.JSONDecoder()
 
 
@@ -53,7 +53,7 @@ class JsonText:
     def peek(self) -> str:
         """The next character that is no blank and no comma; "" at the end."""
         while True:
-            match = _BETWEEN.match(self._text, self._at)
+            match = _JSON_SEPARATOR.match(self._text, self._at)
             self._at = match.end() if match else self._at
             if self._at < len(self._text) or not self._read_chunk():
                 return self._text[self._at : self._at + 1]
@@ -76,7 +76,7 @@ class JsonText:
                     # It may be cut off; twice as much is tried next, so that a long row is not read again and again.
                     least_size = 2 * (len(self._text) - self._at) + 1
                     if self._is_whole or least_size > 2 * _LONGEST_ROW:
-                        raise UnreadableTableError(DAMAGED) from error
+                        raise UnreadableTableError(JSON_DAMAGE) from error
                 else:
                     return content
             self._read_chunk()
@@ -465,7 +465,7 @@ _PLACES_TO_RESYNCHRONISE = 200
 _MEGABYTE = 1 << 20
 _BOUNDARIES = {TableFormat.JSON: re.compile(r"\}\s*,\s*(?=\{)"), TableFormat.JSON_LINES: re.compile(r"\n[ \t]*(?=\{)")}
 # Where an object names each id and what is said of it, its columns have no names of their own.
-_UNNAMED = ("id", "value")
+_PAIR_COLUMNS = ("id", "value")
 
 Record = dict[str, Any]
 
@@ -576,7 +576,7 @@ def _parse_object(text: str) -> Record:
     try:
         content: Record = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise UnreadableTableError(DAMAGED) from error
+        raise UnreadableTableError(JSON_DAMAGE) from error
     return content
 
 
@@ -611,7 +611,7 @@ def _rows_of_object(content: Record) -> Iterator[tuple[int, list[str]]]:
         isinstance(cell, dict | list) for column in columns.values() for cell in column
     )
     if columns is None or is_nested:
-        yield 0, list(_UNNAMED)
+        yield 0, list(_PAIR_COLUMNS)
         rows: Iterator[tuple[Any, ...]] = iter(content.items())
     else:
         yield 0, list(columns)

@@ -15,8 +15,9 @@ from generator.errors import TandemError
 from generator.files import writing
 from generator.kaggle.chain.errors import NotAcceptedError, StepError, WaitedInVainError
 from generator.kaggle.chain.journal import (
+    AnnouncedSubmission,
     AnnouncedUpload,
-    Begun,
+    ChainSetup,
     ChainState,
     ChainStep,
     EntryKind,
@@ -25,7 +26,6 @@ from generator.kaggle.chain.journal import (
     Journal,
     Listener,
     Push,
-    Submitted,
     replay_journal,
     state_in,
 )
@@ -328,7 +328,7 @@ class ChainExecution:
         self._entries = list(journal.entries())
 
     @property
-    def setup(self) -> Begun:
+    def setup(self) -> ChainSetup:
         """The decisions that the chain began with."""
         assert self.state.setup is not None  # noqa: S101 - the first line of every journal
         return self.state.setup
@@ -431,10 +431,10 @@ class ChainResult:
 # what is needed to recognise it; only what Kaggle is known not to have is sent again.
 
 
-Announced = TypeVar("Announced", Push, Submitted, AnnouncedUpload)
+Announcement = TypeVar("Announcement", Push, AnnouncedSubmission, AnnouncedUpload)
 
 
-class ExactlyOnce(ABC, Generic[Announced]):
+class ExactlyOnce(ABC, Generic[Announcement]):
     """Something that Kaggle is to make exactly once, whatever happens to the answer.
 
     Args:
@@ -453,7 +453,7 @@ class ExactlyOnce(ABC, Generic[Announced]):
         self._key: dict[str, str] = {}  # the fields by which that line says what was announced
         self._last = ""
 
-    def execute(self) -> Announced:
+    def execute(self) -> Announcement:
         """Makes it, or finds what an earlier attempt made.
 
         Raises:
@@ -475,7 +475,7 @@ class ExactlyOnce(ABC, Generic[Announced]):
 
     @property
     @abstractmethod
-    def _current(self) -> Announced | None:
+    def _current(self) -> Announcement | None:
         """The journal's knowledge of it: announced, or made as well; None before."""
 
     @abstractmethod

@@ -76,7 +76,7 @@ class Outcome(StrEnum):
 
 
 @dataclass(frozen=True)
-class Begun:
+class ChainSetup:
     """The decisions that a chain began with; `target` is `local` or `kaggle`."""
 
     at: datetime
@@ -173,7 +173,7 @@ class AnnouncedUpload:
 
 
 @dataclass(frozen=True)
-class Submitted:
+class AnnouncedSubmission:
     """A submission that was announced; `reference` is 0 as long as it is not known to be made."""
 
     tag: str
@@ -226,13 +226,13 @@ class QuotaSeen:
 class ChainState:
     """A chain, as far as it has come; with `is_repaired` it may have come further than its journal knows."""
 
-    setup: Begun | None = None
+    setup: ChainSetup | None = None
     pushes: Mapping[Role, Push] = field(default_factory=dict)
     earlier: tuple[Push, ...] = ()
     training: JsonObject | None = None
     uploads: Mapping[str, AnnouncedUpload] = field(default_factory=dict)
     prediction: JsonObject | None = None
-    submission: Submitted | None = None
+    submission: AnnouncedSubmission | None = None
     by_hand: ByHand | None = None
     score: LeaderboardScore | None = None
     failure: Failure | None = None
@@ -259,7 +259,7 @@ class ChainState:
 
 
 _LARGEST = 64 * 1024 * 1024
-_CHECKED = re.compile(rb'(\{.+), "check": "([0-9a-f]{16})"\}')
+_CHECKSUM_LINE = re.compile(rb'(\{.+), "check": "([0-9a-f]{16})"\}')
 _BEGINNING = b'{"at": "'
 _NUMBER = re.compile(r"[0-9]+")
 _YEARS = range(2000, 9000)  # of a clock that may be wrong; moments are added to
@@ -380,11 +380,11 @@ class Journal:
     def _entry(self, lines: list[bytes], index: int) -> Entry:
         """Reads a line, if it is what was written behind the ones before it."""
         line = lines[index]
-        checksum_match = _CHECKED.fullmatch(line)
+        checksum_match = _CHECKSUM_LINE.fullmatch(line)
         if checksum_match is not None and _digest(checksum_match[1]) != checksum_match[2]:
             raise self.damage_error(index + 1, "it is not what was written")
         # Journals of before there were checks are gone on with; behind a line with one there is none without.
-        if checksum_match is None and index and _CHECKED.fullmatch(lines[index - 1]):
+        if checksum_match is None and index and _CHECKSUM_LINE.fullmatch(lines[index - 1]):
             raise self.damage_error(index + 1, "it has no checksum")
         try:
             fields = json.loads(line)
@@ -479,7 +479,7 @@ def _digest(text: bytes) -> bytes:
 def _link(lines: list[bytes], count: int) -> str:
     """A line's word on those before it: the digest of the last one, which has theirs; of all, where it has not."""
     last = lines[count - 1]
-    return _digest(last if _CHECKED.fullmatch(last) else b"\n".join(lines[:count])).decode()
+    return _digest(last if _CHECKSUM_LINE.fullmatch(last) else b"\n".join(lines[:count])).decode()
 
 
 def _is_torn(rest: bytes) -> bool:
@@ -604,7 +604,7 @@ def repair(journals: Journals, now: datetime) -> None:
                 journal.append(EntryKind.REPAIRED, at=now, line=error.line)
 
 
-def newest_version(journals: Journals, setup: Begun, ref: str) -> int:
+def newest_version(journals: Journals, setup: ChainSetup, ref: str) -> int:
     """The newest version of a kernel that any chain of the pair made on the Kaggle of this one; 0 if none did.
 
     A journal of an earlier chain that cannot be gone by does not count: what Kaggle has is asked for as well.
@@ -670,7 +670,9 @@ def _apply_upload(state: ChainState, entry: Entry) -> ChainState:
 
 
 def _apply_submission(state: ChainState, entry: Entry) -> ChainState:
-    return replace(state, submission=replace(_read(Submitted, entry), reference=entry.fields.count("reference")))
+    return replace(
+        state, submission=replace(_read(AnnouncedSubmission, entry), reference=entry.fields.count("reference"))
+    )
 
 
 def _back(state: ChainState, entry: Entry) -> ChainState:
@@ -703,7 +705,7 @@ def taken_back(state: ChainState, step: ChainStep, *, handoff: str = "") -> Chai
 
 
 _CHANGES: dict[EntryKind, Callable[[ChainState, Entry], ChainState]] = {
-    EntryKind.BEGUN: lambda state, entry: replace(state, setup=_read(Begun, entry)),
+    EntryKind.BEGUN: lambda state, entry: replace(state, setup=_read(ChainSetup, entry)),
     EntryKind.PUSHING: lambda state, entry: _with_push(state, _read(Push, entry)),
     EntryKind.PUSHED: _apply_push,
     EntryKind.NOT_PUSHED: lambda state, entry: replace(state, pushes=_without(state.pushes, _role(entry))),
@@ -715,7 +717,9 @@ _CHANGES: dict[EntryKind, Callable[[ChainState, Entry], ChainState]] = {
         state, uploads=_without(state.uploads, entry.fields.text("what"))
     ),
     EntryKind.PREDICTED: lambda state, entry: replace(state, prediction=entry.fields),
-    EntryKind.SUBMITTING: lambda state, entry: replace(state, submission=_read(Submitted, entry), by_hand=None),
+    EntryKind.SUBMITTING: lambda state, entry: replace(
+        state, submission=_read(AnnouncedSubmission, entry), by_hand=None
+    ),
     EntryKind.SUBMITTED: _apply_submission,
     EntryKind.NOT_SUBMITTED: lambda state, _: replace(state, submission=None),
     EntryKind.BY_HAND: lambda state, entry: replace(state, submission=None, by_hand=_read(ByHand, entry)),

@@ -23,7 +23,7 @@ from generator.kaggle.chain.errors import (
     to_target,
 )
 from generator.kaggle.chain.execution import ChainExecution, ExactlyOnce, PushOptions
-from generator.kaggle.chain.journal import ChainStep, EntryKind, EventKind, Submitted
+from generator.kaggle.chain.journal import AnnouncedSubmission, ChainStep, EntryKind, EventKind
 from generator.kaggle.chain.session import KernelSession, file_digest
 from generator.kaggle.errors import KaggleError, SubmitForbiddenError
 from generator.pair.handover import DamagedError
@@ -154,7 +154,7 @@ _SUBMIT_STEP = ChainStep.SUBMIT
 _TAG_BYTES = 4
 
 
-class TaggedSubmission(ExactlyOnce[Submitted]):
+class TaggedSubmission(ExactlyOnce[AnnouncedSubmission]):
     """The submission of a chain: the version of the inference kernel, or the file that it wrote.
 
     Args:
@@ -174,7 +174,7 @@ class TaggedSubmission(ExactlyOnce[Submitted]):
         self._setup, self._push, self._file, self._message = setup, chain.state.pushes[Role.INFER], file, message
         self._beginning_of_tag = f"tandem {setup.pair} {chain.journal.number:04}-"
 
-    def wait(self, announcement: Submitted) -> None:
+    def wait(self, announcement: AnnouncedSubmission) -> None:
         """Waits until the submission has its score.
 
         Raises:
@@ -201,7 +201,7 @@ class TaggedSubmission(ExactlyOnce[Submitted]):
         self._chain.tell(_SUBMIT_STEP, f"{competition}: {score_text}", kind=EventKind.STEP, **fields)
 
     @property
-    def _current(self) -> Submitted | None:
+    def _current(self) -> AnnouncedSubmission | None:
         return self._chain.state.submission
 
     def _announce(self) -> None:

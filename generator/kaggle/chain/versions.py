@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from generator.kaggle.api_types import Pushed, RemoteKernel
+from generator.kaggle.api_types import PushResult, RemoteKernel
 from generator.kaggle.chain.errors import ChainError, EditedOnKaggleError, to_target
 from generator.kaggle.chain.execution import ChainExecution, ExactlyOnce, PushOptions
 from generator.kaggle.chain.inputs import PreparedKernel
@@ -144,9 +144,9 @@ class _KernelVersion(ExactlyOnce[Push]):
         )
 
     def _write_found(self, ref: str, version: int) -> None:
-        self._write_made(Pushed(ref, version, self._page(ref)))
+        self._write_made(PushResult(ref, version, self._page(ref)))
 
-    def _write_made(self, push: Pushed) -> None:
+    def _write_made(self, push: PushResult) -> None:
         ref, fields = self._chain.state.pushes[self._role].ref, vars(push)
         self._chain.write(EntryKind.PUSHED, role=str(self._role), **fields)
         if push.ref != ref:

@@ -16,13 +16,11 @@ from enum import StrEnum
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO, ClassVar
 
-from generator.accelerators import AcceleratorKind
-from generator.competition.metrics import parse_metric
 from generator.competition.scoring import LARGEST_SUBMISSION
 from generator.competition.submission import SubmissionError
 from generator.files import PathOutsideError, open_below, open_file, resolve_inside
-from generator.localkaggle.hosting import Hosted, HostedFacts, files_below, files_fingerprint, metric_wording
-from generator.localkaggle.rpc import ApiCall, ApiError, Content, Fields, Methods, Redirect, Stored, as_wire, page
+from generator.localkaggle.hosting import HostedCompetition, HostedFacts, files_below, files_fingerprint, metric_wording
+from generator.localkaggle.rpc import ApiCall, ApiError, Content, Fields, Methods, Redirect, StoredFile, as_wire, page
 from generator.localkaggle.services.files import ServiceContext, has_room, listing_summary, pack_zip, tree
 from generator.localkaggle.services.kernel_records import SessionRecord
 from generator.localkaggle.services.kernels import Kernels
@@ -110,7 +108,7 @@ class Submissions:
             count = connection.execute(_TODAY, (new.competition, new.owner, _day(new.moment))).fetchone()[0]
             if count >= daily_limit:
                 return None
-            values = {name: getattr(new, name) for name in _GIVEN}
+            values = {name: getattr(new, name) for name in _SUBMISSION_FIELDS}
             return insert(connection, "submissions", moment=new.moment.timestamp(), **values)
 
     def find(self, ref: int) -> SubmissionRecord | None:
@@ -165,7 +163,7 @@ class Submissions:
         self._database.run(statement, (stage, *values.values(), ref, SubmissionStage.COMPLETE, SubmissionStage.ERROR))
 
 
-_GIVEN = ("competition", "owner", "description", "file_name", "kernel", "kernel_version", "stage")
+_SUBMISSION_FIELDS = ("competition", "owner", "description", "file_name", "kernel", "kernel_version", "stage")
 # A file that could not be scored does not count. A notebook counts in any case: it can choose by what it reads in the
 # hidden test whether it fails and how, and its team is told.
 _TODAY = (
@@ -189,16 +187,18 @@ _NEVER = datetime(2099, 12, 31, 23, 59, tzinfo=UTC)
 class CompetitionCatalog:
     """Finds competitions."""
 
-    def __init__(self, site: ServiceContext, competitions: Mapping[str, Hosted], submissions: Submissions) -> None:
+    def __init__(
+        self, site: ServiceContext, competitions: Mapping[str, HostedCompetition], submissions: Submissions
+    ) -> None:
         self._site = site
         self._submissions = submissions
         self._competitions = competitions
 
-    def find(self, slug: str) -> Hosted | None:
+    def find(self, slug: str) -> HostedCompetition | None:
         """The competition of this name, if it is hosted here."""
         return self._competitions.get(slug)
 
-    def require(self, call: ApiCall) -> Hosted:
+    def require(self, call: ApiCall) -> HostedCompetition:
         """The competition that a request names.
 
         Raises:
@@ -295,7 +295,7 @@ def ranking(facts: HostedFacts, submissions: Iterable[SubmissionRecord], *, is_p
     Returns:
         One submission for each team; of equal ones the earlier is better.
     """
-    sign = -1 if parse_metric(facts.question.metric)[0].higher_is_better else 1
+    sign = -1 if facts.is_higher_better else 1
 
     def place(submission: SubmissionRecord) -> tuple[float, int]:
         score = submission.private if is_private else submission.public
@@ -354,28 +354,28 @@ class CompetitionData:
             path = resolve_inside(competition.data() / name, root=competition.data())
         except PathOutsideError as error:
             raise ApiError(404, "File not found") from error
-        return Redirect(self._site.tickets.download(call, Stored(path, name)))
+        return Redirect(self._site.tickets.download(call, StoredFile(path, name)))
 
     def download_all(self, call: ApiCall) -> Redirect:
         """`DownloadDataFiles`: a zip that is made once."""
         competition = self._open(call)
-        stored_file = Stored(self._archive(competition), f"{competition.facts.slug}.zip", "application/zip")
+        stored_file = StoredFile(self._archive(competition), f"{competition.facts.slug}.zip", "application/zip")
         return Redirect(self._site.tickets.download(call, stored_file))
 
-    def _open(self, call: ApiCall) -> Hosted:
+    def _open(self, call: ApiCall) -> HostedCompetition:
         competition = self._catalog.require(call)
         if self._site.faults.strikes("rules-not-accepted", at=call.method, also=competition.facts.slug):
             raise ApiError(403, "You must accept this competition's rules before you'll be able to download files.")
         return competition
 
-    def _files(self, competition: Hosted) -> Sequence[ListedFile]:
+    def _files(self, competition: HostedCompetition) -> Sequence[ListedFile]:
         listing = self._listings.get(competition.facts.slug)
         if listing is None:
             # Data may have to be written first, which holds up nobody who asks for another competition.
             listing = self._listings[competition.facts.slug] = files_below(competition.data())
         return listing
 
-    def _archive(self, competition: Hosted) -> Path:
+    def _archive(self, competition: HostedCompetition) -> Path:
         files = self._files(competition)
         folder = self._site.root / "competitions" / competition.facts.slug
         archive = folder / f"archive-{files_fingerprint(files)}.zip"
@@ -508,7 +508,7 @@ class ScoringQueue:
             _LOG.exception("submission %d could not be scored", ref)
             self._submissions.fail(ref, _SCORING_FAILED)
 
-    def _score_by(self, competition: Hosted, submission: SubmissionRecord) -> None:
+    def _score_by(self, competition: HostedCompetition, submission: SubmissionRecord) -> None:
         if self._site.faults.strikes("score-fails", at=f"score/{submission.competition}"):
             self._submissions.fail(submission.ref, _SCORING_FAILED)
             return
@@ -522,7 +522,7 @@ class ScoringQueue:
         self._submissions.complete(submission.ref, public=scores.public, private=scores.private)
 
 
-def _public_error(competition: Hosted, submission: SubmissionRecord, problem: str) -> str:
+def _public_error(competition: HostedCompetition, submission: SubmissionRecord, problem: str) -> str:
     """The error of a submission that cannot be scored, as the team is told it."""
     if not competition.facts.is_code_competition:
         return f"Evaluation Exception: {problem}"
@@ -604,7 +604,7 @@ class Submitting:
         if call.text("group") == "SUBMISSION_GROUP_SUCCESSFUL":
             submissions = [submission for submission in submissions if submission.stage is SubmissionStage.COMPLETE]
         if call.text("sortBy") == "SUBMISSION_SORT_BY_PUBLIC_SCORE":
-            sign = -1 if parse_metric(facts.question.metric)[0].higher_is_better else 1
+            sign = -1 if facts.is_higher_better else 1
             submissions.sort(key=lambda submission: (submission.public is None, sign * (submission.public or 0)))
         return page([self._fields(call, submission) for submission in submissions], call, key="submissions")
 
@@ -621,7 +621,7 @@ class Submitting:
         file = self._submissions.file(submission)
         if not file.is_file():
             raise ApiError(404, "Submission not found")
-        return Redirect(self._site.tickets.download(call, Stored(file, file.name)))
+        return Redirect(self._site.tickets.download(call, StoredFile(file, file.name)))
 
     def limits(self, call: ApiCall) -> Fields:
         """`GetSubmissionLimits`."""
@@ -671,7 +671,7 @@ class Submitting:
                     "Your Notebook cannot use internet access in this competition. Please disable internet in the "
                     "Notebook editor and save a new version.",
                 )
-            if settings.accelerator.kind is AcceleratorKind.TPU:
+            if settings.is_on_tpu:
                 raise ApiError(
                     400,
                     "Your Notebook cannot use TPUs in this competition. Please choose another accelerator in the "
@@ -734,7 +734,7 @@ def score_text(score: float | None) -> str:
     return "" if score is None else f"{score:.5f}"
 
 
-def _confirm_submission(competition: Hosted, submission: SubmissionRecord) -> Fields:
+def _confirm_submission(competition: HostedCompetition, submission: SubmissionRecord) -> Fields:
     return {"message": f"Successfully submitted to {competition.facts.title}", "ref": submission.ref}
 
 
@@ -801,7 +801,7 @@ class Competitions:
 
     SCHEMA: ClassVar[str] = SCHEMA
 
-    def __init__(self, site: ServiceContext, competitions: Mapping[str, Hosted], kernels: Kernels) -> None:
+    def __init__(self, site: ServiceContext, competitions: Mapping[str, HostedCompetition], kernels: Kernels) -> None:
         submissions = Submissions(site.database, site.root / "submissions")
         self._catalog = CompetitionCatalog(site, competitions, submissions)
         self._data = CompetitionData(site, self._catalog)

@@ -49,7 +49,7 @@ UPLOAD = "__upload"
 LARGEST = 20 * 2**30
 """The most bytes of one file, as much as Kaggle takes as output of a session."""
 
-_KEPT = timedelta(days=2)
+_RETENTION = timedelta(days=2)
 _UNDER_WAY = timedelta(hours=1)
 
 
@@ -160,7 +160,7 @@ class Blobs:
         return sum(size - path.stat().st_size for path, size in paths if path.is_file())
 
     def _remove_old(self) -> None:
-        before = (self._clock.now() - _KEPT).timestamp()
+        before = (self._clock.now() - _RETENTION).timestamp()
         for row in self._database.fetch_all("SELECT token FROM blobs WHERE begun < ?", (before,)):
             (self._folder / row["token"]).unlink(missing_ok=True)
         self._database.run("DELETE FROM blobs WHERE begun < ?", (before,))

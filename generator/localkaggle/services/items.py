@@ -324,7 +324,7 @@ _VARIATION_FACTS = {
     "modelInstanceType": "MODEL_INSTANCE_TYPE_UNSPECIFIED",
     "externalBaseModelUrl": "",
 }
-_LISTED = ("id", "slug", "framework", "versionNumber", "totalUncompressedBytes")
+_VERSION_FIELDS = ("id", "slug", "framework", "versionNumber", "totalUncompressedBytes")
 _TYPES = tuple(
     f"MODEL_INSTANCE_TYPE_{name}" for name in ("UNSPECIFIED", "BASE_MODEL", "KAGGLE_VARIANT", "EXTERNAL_VARIANT")
 )
@@ -446,7 +446,7 @@ class Models(Library):
         variations: list[Fields] = []
         for variation in self._store.variations(self._require_item(call)):
             variation_facts, version = self._variation_described(variation), self._ready(variation)
-            fields = {name: variation_facts[name] for name in _LISTED}
+            fields = {name: variation_facts[name] for name in _VERSION_FIELDS}
             variations.append({**fields, "versionNotes": version.notes if version else ""})
         return page(variations, call, key="instances")
 

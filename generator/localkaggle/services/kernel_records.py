@@ -13,13 +13,14 @@ from pathlib import Path, PurePosixPath
 from typing import Any, ClassVar
 
 from generator.accelerators import Accelerator, AcceleratorKind, catalog
-from generator.localkaggle.hosting import Hosted
+from generator.errors import LocalKaggleError
+from generator.localkaggle.hosting import HostedCompetition
 from generator.localkaggle.rpc import ApiCall, ApiError, Fields, Methods, as_wire
 from generator.localkaggle.services.files import ServiceContext
 from generator.localkaggle.services.items import Datasets, Models
 from generator.localkaggle.storage import Database, as_record, insert
 from generator.sessions.sandbox import SessionFolder
-from generator.text import quote_text, slug_of
+from generator.text import is_slug, printable, quote_text, slug_of
 
 # The accounts of a local Kaggle: their tokens and keys, and the methods by which clients ask who they are.
 
@@ -38,6 +39,18 @@ class _Account:
     number: int
     token: str
     key: str
+
+
+def require_account_name(name: str) -> None:
+    """Check that an account can be called so.
+
+    Raises:
+        LocalKaggleError: It cannot.
+    """
+    if not is_slug(name):
+        raise LocalKaggleError(
+            f'"{printable(name)}" cannot be the name of an account. Use lower-case letters, digits and hyphens.'
+        )
 
 
 class Accounts:
@@ -178,6 +191,11 @@ class KernelSettings:
     def accelerator(self) -> Accelerator:
         """The accelerator that sessions of this version run on."""
         return catalog().accelerators[self.machine_shape]
+
+    @property
+    def is_on_tpu(self) -> bool:
+        """True if sessions of this version run on a TPU."""
+        return self.accelerator.kind is AcceleratorKind.TPU
 
 
 @dataclass(frozen=True)
@@ -427,7 +445,7 @@ MissingSources = Mapping[str, tuple[str, ...]]
 class Sources:
     """What knows the folders behind the names in a kernel's metadata."""
 
-    competitions: Mapping[str, Hosted]
+    competitions: Mapping[str, HostedCompetition]
     datasets: Datasets
     models: Models
 

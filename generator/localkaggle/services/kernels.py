@@ -25,7 +25,7 @@ from generator.localkaggle.rpc import (
     Fields,
     Methods,
     Redirect,
-    Stored,
+    StoredFile,
     as_wire,
     file_moment,
     page,
@@ -66,8 +66,8 @@ from generator.text import slug_of
 
 
 CUT_OFF = "The server was stopped while this session ran."
-DELETED = "The notebook was deleted."
-KILLED = "Your notebook was stopped because it exceeded the max allowed execution duration."
+DELETION_REASON = "The notebook was deleted."
+TIMEOUT_REASON = "Your notebook was stopped because it exceeded the max allowed execution duration."
 MACHINE_FAILED = "Kaggle Error: the machine of this session failed."
 _RETRY_SECONDS = 2.0
 _KILLED_AFTER = timedelta(seconds=5)
@@ -150,7 +150,7 @@ class KernelSessions:
         for session in sessions:
             was_waiting = self.queue.stop(session.id)
             if was_waiting:
-                self._has_written(partial(self._report, replace(session, failure=DELETED)))
+                self._has_written(partial(self._report, replace(session, failure=DELETION_REASON)))
             if session.is_over or was_waiting:
                 self.folder(session.id).remove()
 
@@ -211,7 +211,7 @@ class KernelSessions:
         if not faults.strikes("session-killed", at=session.ref):
             return self._runner.run(order, stop=stop)
         self._runner.run(replace(order, time_limit=_KILLED_AFTER), stop=stop)
-        return SessionEnd(KILLED)
+        return SessionEnd(TIMEOUT_REASON)
 
     def _order(self, session: SessionRecord) -> SessionOrder:
         version = self._records.find_version(session.owner, session.slug, session.number)
@@ -631,14 +631,14 @@ class KernelOutputs:
         return self.files(session)
 
     def _address(self, call: ApiCall, session: SessionRecord, file: ListedFile) -> str:
-        stored_file = Stored(file.path, file.name, below=file.below)
+        stored_file = StoredFile(file.path, file.name, below=file.below)
         if self._site.faults.strikes("output-truncated", at=call.method, also=session.ref):
             path = self._folder(session).path / "truncated" / file.name
             path.parent.mkdir(parents=True, exist_ok=True)
             with file.open() as source, path.open("wb") as sink:
                 shutil.copyfileobj(source, sink)
             os.truncate(path, file.size // 2)
-            stored_file = Stored(path, file.name)
+            stored_file = StoredFile(path, file.name)
         return self._site.tickets.download(call, stored_file)
 
     def _log(self, call: ApiCall, ref: str, session: SessionRecord | None) -> str:
@@ -663,7 +663,7 @@ class KernelOutputs:
         file = next((entry for entry in self.files(session) if entry.name == name), None)
         if file is None:
             raise ApiError(404, "There is no such file in the output")
-        return Redirect(self._site.tickets.download(call, Stored(file.path, file.name, below=file.below)))
+        return Redirect(self._site.tickets.download(call, StoredFile(file.path, file.name, below=file.below)))
 
     def download_zip(self, call: ApiCall) -> Answer:
         """`DownloadKernelOutputZip`; not of a rerun, which may have copied the hidden test."""
@@ -675,7 +675,7 @@ class KernelOutputs:
         return self._redirect_to_archive(call, session)
 
     def _redirect_to_archive(self, call: ApiCall, session: SessionRecord) -> Answer:
-        stored_file = Stored(self.archive(session), f"{session.slug}.zip", "application/zip")
+        stored_file = StoredFile(self.archive(session), f"{session.slug}.zip", "application/zip")
         return Redirect(self._site.tickets.download(call, stored_file))
 
 

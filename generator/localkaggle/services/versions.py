@@ -13,7 +13,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, ClassVar
 
-from generator.localkaggle.rpc import ApiCall, ApiError, Fields, Redirect, Stored
+from generator.localkaggle.rpc import ApiCall, ApiError, Fields, Redirect, StoredFile
 from generator.localkaggle.services.files import (
     Blob,
     Blobs,
@@ -35,7 +35,7 @@ _MOST_AT_THE_TOP = 50
 _MOST_LOOSE = 1_000
 _DEEPEST = 20
 _STAGING = ".staging-"
-_PACKED = {".zip": pack_zip, ".tar.gz": pack_tar_gz}
+_PACKERS = {".zip": pack_zip, ".tar.gz": pack_tar_gz}
 _LIMITS = ExtractionLimits()
 
 
@@ -148,7 +148,7 @@ class VersionFiles:
         target = folder.with_name(folder.name + self._archive)
         with self._packing:
             if not target.exists():
-                _PACKED[self._archive](files_in(folder, write_time=write_time), target)
+                _PACKERS[self._archive](files_in(folder, write_time=write_time), target)
         return target
 
     def _remove(self, folder: Path) -> None:
@@ -525,7 +525,7 @@ class Library:
         """The way to one file of a version, or to an archive of all."""
         if name:
             path = file_in(version.folder, name)
-            stored_file = Stored(path, path.name)
+            stored_file = StoredFile(path, path.name)
         else:
-            stored_file = Stored(self._store.archive(version), self.ARCHIVE, self.ARCHIVE_TYPE)
+            stored_file = StoredFile(self._store.archive(version), self.ARCHIVE, self.ARCHIVE_TYPE)
         return Redirect(self._site.tickets.download(call, stored_file))

@@ -57,7 +57,7 @@ def program_of_length(programs: Mapping[int, str], length: int) -> str:
 _COLLECTIVES = ("all-reduce", "all-gather", "reduce-scatter", "all-to-all", "collective-permute")
 _OPERATION = re.compile(rf" ({'|'.join(_COLLECTIVES)})(?:-start)?\(")
 _CYCLES = re.compile(r'"estimated_cycles":"(\d+)"')
-_TILED = re.compile(r"= (\w+)\[([\d,]*)\]\{([\d,]*):T\(([\d,]+)\)([^}]*)\}")
+_TILED_ARRAY = re.compile(r"= (\w+)\[([\d,]*)\]\{([\d,]*):T\(([\d,]+)\)([^}]*)\}")
 _BITS = re.compile(r"[a-z]+(\d+)")
 _ELSEWHERE = "S("  # any memory space but HBM: S(1) and, for scalars, S(6) are on the chip
 
@@ -89,7 +89,7 @@ def read_program(text: str) -> ProgramFacts:
 
 def _results(entry: str) -> Iterator[tuple[int, int]]:
     """The bytes of each result in HBM, without padding and in tiles."""
-    for kind, dimensions, order, tile, rest in _TILED.findall(entry):
+    for kind, dimensions, order, tile, rest in _TILED_ARRAY.findall(entry):
         bits = _BITS.match(kind)
         if _ELSEWHERE in rest or not (bits or kind == "pred"):
             continue
@@ -170,7 +170,7 @@ def _next(points: dict[int, Fit], *, fixed_memory: int, limit: int, above: int, 
 
 
 _GIB = 1 << 30
-_NEEDED = re.compile(
+_MEMORY_NEED = re.compile(
     r"(?:Used|total memory required[^(]*\(|requires?) ?\(?([\d.]+)([KMGT]) of|temporaries \(([\d.]+)([KMGT])\)"
 )
 _UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
@@ -270,7 +270,7 @@ def is_about_memory(message: str) -> bool:
 
 def needed_memory(message: str) -> int | None:
     """The bytes that a program would need, from the compiler's message."""
-    match = _NEEDED.search(message)
+    match = _MEMORY_NEED.search(message)
     if not match:
         return None
     number, unit = (match[1], match[2]) if match[1] else (match[3], match[4])

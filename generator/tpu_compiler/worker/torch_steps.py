@@ -327,7 +327,7 @@ def _numbers(shape: str) -> Shape:
 # Steps of PyTorch/XLA with another batch: a second process runs the cells, and cuts what they copy to the device.
 
 
-Caught = tuple[list[CaughtStep], str]
+StepResult = tuple[list[CaughtStep], str]
 """The steps of a run of the cells, and the error that ended it, with its place; empty if none did."""
 
 
@@ -340,7 +340,7 @@ class SecondRun:
     working: Path
     tell: Callable[[dict[str, Any]], None]
 
-    def catch(self, lengths: Mapping[Shape, int]) -> Caught:
+    def catch(self, lengths: Mapping[Shape, int]) -> StepResult:
         """Returns the steps with batches of other lengths, by their shapes, and the error that ended the notebook."""
         self.tell({"progress": "runs the cells again, with another batch"})
         kinds = ("train", "predict") if self.order["predict"] else ("train",)
@@ -357,7 +357,7 @@ class SecondRun:
         process.start()
         sending.close()
         try:
-            outcome: Caught = receiving.recv()
+            outcome: StepResult = receiving.recv()
         except EOFError:
             return [], "the process that ran the cells again died, perhaps for want of memory"
         else:
