@@ -134,7 +134,7 @@ def test_a_class_that_pandas_reads_as_missing_is_a_class(prices: Path, word: str
 
 
 def test_a_decided_number_that_is_none_is_told(prices: Path) -> None:
-    with pytest.raises(UnusableValueError, match=r'epochs cannot be "many": it has to be a whole number'):
+    with pytest.raises(UnusableValueError, match=r'epochs cannot be "many": it must be a whole number'):
         read(prices, epochs="many")
 
 

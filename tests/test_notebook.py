@@ -89,5 +89,5 @@ def test_a_file_that_is_no_notebook_is_one_sentence(content: bytes) -> None:
 def test_a_cell_that_is_not_python_is_named_with_its_line() -> None:
     cells = [CELLS[0], Cell(name="model", kind=CellKind.CODE, source="x = 1\nif x\n    pass")]
 
-    with pytest.raises(PairError, match=r'The train notebook\'s cell "model" is not Python: .* in its line 2'):
+    with pytest.raises(PairError, match=r'The train notebook\'s cell "model" is not valid Python: .* in its line 2'):
         check_syntax(cells, notebook="train")

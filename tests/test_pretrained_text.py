@@ -326,7 +326,7 @@ def test_without_its_model_a_run_ends_at_once_and_says_what_to_do(tandem: Callab
     done = tandem("run", "weather")
 
     assert done.code == 1
-    assert 'names the model "keras/roberta/keras/roberta_base_en/3", which is not on this machine' in done.err
+    assert 'uses the model "keras/roberta/keras/roberta_base_en/3", but input/' in done.err
     assert "or download it with `tandem data COMPETITION`" in done.err
     assert "does not need it with --smoke. To train from scratch, use `tandem generate --set pretrained=''`" in done.err
     assert not [*folder.rglob("output/**/*.ipynb")]

@@ -119,7 +119,7 @@ def test_weights_that_cannot_be_fetched_are_one_sentence_with_what_can_be_done(
     outcome = tandem("data", "photographs")
 
     assert outcome.code == 1
-    assert "The weights of EfficientNetV2B0.imagenet cannot be fetched: OSError: no \\x1b way." in outcome.err
+    assert "The weights of EfficientNetV2B0.imagenet cannot be downloaded: OSError: no \\x1b way." in outcome.err
     assert '-P WEIGHTS=""' in outcome.err
 
 

@@ -206,7 +206,7 @@ def test_a_wrong_cell_header_is_named_with_its_template_and_line(miniature_templ
 def test_rendered_code_that_is_not_python_is_named_by_its_cell(miniature_templates: Path) -> None:
     (miniature_templates / "infer.py.j2").write_text('# %% name="model"\nif:\n')
 
-    with pytest.raises(PairError, match='The infer notebook\'s cell "model" is not Python'):
+    with pytest.raises(PairError, match='The infer notebook\'s cell "model" is not valid Python'):
         render_kernels(choices())
 
 

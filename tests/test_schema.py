@@ -93,7 +93,7 @@ def test_a_setting_of_the_command_line_gets_the_type_of_its_key(text: str, setti
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("epochs", "write KEY=VALUE"),
+        ("epochs", "Write KEY=VALUE"),
         ("epoch=3", 'Did you mean "epochs"?'),
         ("epochs=3.5", "epochs must be a whole number"),
         ("flip=maybe", "flip must be true or false"),
@@ -123,7 +123,7 @@ def test_a_family_has_the_frameworks_that_it_has_a_model_in(family: Callable[...
     family("", **models, **{f"frameworks/{name}/framework.toml": said for name in ("jax", "keras")})
 
     assert families()["waves"].frameworks == ("jax", "torch")
-    with pytest.raises(PairError, match='no templates for the framework "keras"; it has: jax, torch'):
+    with pytest.raises(PairError, match=r'no templates for the framework "keras"\. It has: jax, torch'):
         check_offered(family="waves", framework="keras", requirements={}, source="pair.toml")
 
 

@@ -521,13 +521,13 @@ def check_offered(*, family: str, framework: str, requirements: Mapping[str, str
     for kind, (name, options) in names.items():
         if name not in options:
             raise PairError(
-                f'{printable(source)}: there is no {kind} "{printable(name)}"; the kit has: '
+                f'{printable(source)}: unknown {kind} "{printable(name)}". Valid values: '
                 f"{', '.join(options) or 'none'}.{did_you_mean(name, options)}"
             )
     of_family = all_families[family].frameworks
     if framework not in of_family:
         raise PairError(
-            f'{printable(source)}: the family "{family}" has no templates for the framework "{framework}"; it has: '
+            f'{printable(source)}: the family "{family}" has no templates for the framework "{framework}". It has: '
             f"{', '.join(of_family)}."
         )
     kinds = {

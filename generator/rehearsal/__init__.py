@@ -2,8 +2,8 @@
 
     rehearsal     train, look, infer on one hidden test after the other
     record        what is left of it: the record and the page
-    sessions      the notebooks in sandboxed sessions, watched
-    hidden_test   the test of a competition read, varied, and written again
+    sessions      runs and monitors the notebooks in sandboxed sessions
+    hidden_test   reads the test of a competition, varies it, and writes it again
 
 Only `cli` imports it. It runs notebooks with `generator.sessions`.
 """

@@ -1,13 +1,13 @@
 """Run a pair on this machine under the conditions of Kaggle.
 
-    pair_run        train, hand over, infer, validate, score, report; `result` is filled in as it gets on
+    pair_run        trains, hands over, infers, validates, scores, reports; `result` collects the results
     runnable_pair   a pair, read and checked; `notebook_target` is one notebook with its inputs and parameters
-    engine          one notebook, executed by papermill; `execution` has its data, events and errors
-    kernel          the process of a notebook, apart from the user's Jupyter
-    input_mounts    the inputs, where Kaggle would mount them
-    needs           what the trainings of a competition take beside its files
-    output_folder   what a run writes, and what is kept of the run before
-    report          the page; `notebook_html` makes what strangers wrote safe to show
+    engine          executes one notebook with papermill; `execution` has its data, events and errors
+    kernel          the process of a notebook, separate from the user's Jupyter
+    input_mounts    mounts the inputs as Kaggle does
+    needs           the datasets, models and weights that the pairs of a competition need
+    output_folder   the outputs of a run, and the kept outputs of the previous run
+    report          the report page; `notebook_html` sanitizes untrusted HTML
 
 `cli` imports it. `sessions` uses the same engine, and `localkaggle` the same HTML of notebooks.
 """

@@ -276,7 +276,7 @@ class NotebookTimeoutError(RunError):
         doing = f'cell "{printable(cell)}" was running' if cell else "its kernel was starting"
         super().__init__(
             f"{printable(notebook)} was stopped after {seconds:g} s, while {doing}. "
-            f"Give it more time with --timeout, or less to do with --smoke.\n"
+            f"Set a longer time with --timeout, or run a smaller test with --smoke.\n"
             f"The partly executed notebook: {printable(str(saved_path))}"
         )
 

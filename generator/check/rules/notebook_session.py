@@ -102,7 +102,7 @@ def loop_without_end(kernel: KernelSource) -> Iterator[RuleProblem]:
             and not _asks_where(code, for_loop)
         ):
             message = "This loop never ends. The session runs until its time limit."
-            remedy = "Leave it by `break` after a count or a time, or loop over range(STEPS) and take next(…)."
+            remedy = "Leave it with `break` after a count or a time, or loop over range(STEPS) and take next(…)."
             yield RuleProblem(code.place(for_loop), message, remedy)
     for call in code.calls:
         seconds = code.number(call.argument(0)) if call.name in {"time.sleep", "asyncio.sleep"} else None

@@ -9,9 +9,9 @@
     features      the columns of an example and their types
     target_kind   the kind of value to predict
     task_kind     family, submission, folds, training budget
-    row_format    the format of the tables, and ids that are put together
-    observations  all of that together, before it is settled what is to be predicted
-    limits        what is refused; `cautions` has what is warned of
+    row_format    the format of the tables, and ids composed of several columns
+    observations  all of these, before the kind of value to predict is known
+    limits        errors for unsupported competitions; `cautions` has the warnings
 
 `pair` calls `read_task`. `specimen` uses the same names of files and columns.
 """

@@ -49,7 +49,7 @@ def require_account_name(name: str) -> None:
     """
     if not is_slug(name):
         raise LocalKaggleError(
-            f'"{printable(name)}" cannot be the name of an account; use lower-case letters, digits and hyphens.'
+            f'"{printable(name)}" cannot be the name of an account. Use lower-case letters, digits and hyphens.'
         )
 
 
