@@ -147,7 +147,7 @@ class Sessions:
         assert ended.is_done, ended
         return ended
 
-    def prediction(
+    def predicted(
         self,
         mirror: "Mirror",
         framework: str,

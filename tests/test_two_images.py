@@ -206,7 +206,7 @@ def test_what_the_tpu_image_trains_gives_the_same_answers_on_the_gpu_image(
 ) -> None:
     pair = written_pair(tandem, tmp_path, crossing.family, crossing.framework)
 
-    pair.train(images, crossing.training, **crossing.settings_path)
+    pair.train(images, crossing.training, **crossing.choices)
     for backend in crossing.inference:
         choices = {"BACKEND": "jax"} if backend == "jax" else {}
         check_equal(pair.infer(images, backend, **choices), sample_of(tmp_path))

@@ -37,7 +37,7 @@ class Session:
     printed: tuple[str, ...] = ()
 
     def __call__(self, order: SessionOrder) -> None:
-        order.files.executed.write_bytes(self.executed)
+        order.files.executed_notebook.write_bytes(self.executed)
         with suppress(OSError, ValueError):  # that is no name for a file
             Path(order.files.working, self.name).write_bytes(self.content)
         for text in self.printed:
@@ -71,7 +71,7 @@ def look_around(pages: Browsing, address: str, *further: str) -> None:
 @given(NOTEBOOKS | NOTEBOOKS.flatmap(pieces))
 @example(as_json({"cells": [{"cell_type": "code", "id": [], "source": "1"}]}))
 def test_any_notebook_that_is_pushed(pages: Browsing, session: Session, text: bytes) -> None:
-    session.executed, session.name = as_json(executed()), "a.csv"
+    session.executed_notebook, session.name = as_json(executed()), "a.csv"
     try:
         address = pages.push("Some thing", text=text.decode("utf-8", "replace"))
     except ApiError:
@@ -90,7 +90,7 @@ def test_any_notebook_that_is_pushed(pages: Browsing, session: Session, text: by
 def test_anything_that_a_session_leaves(
     pages: Browsing, session: Session, *, text: bytes, name: str, content: bytes, printed: list[str]
 ) -> None:
-    session.executed, session.name, session.content, session.printed = text, name, content, tuple(printed)
+    session.executed_notebook, session.name, session.content, session.printed = text, name, content, tuple(printed)
     address = pages.push("Some thing", competitionDataSources=["toy-heights"])
 
     look_around(pages, address, f"{address}/output?file={quote(name, errors='replace')}")

@@ -53,7 +53,7 @@ def push(root: Path, **options: bool) -> None:
 def run(root: Path, *, resume: bool = False) -> None:
     """What a run does with its folder."""
     output = OutputFolder(Workspace(root).output("digits"), root)
-    with output.locked([Role.INFER] if resume else Role):
+    with output.lock([Role.INFER] if resume else Role):
         output.files.remove(output.report)
         if resume:
             output.set_aside()
