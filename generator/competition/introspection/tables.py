@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from generator.competition.introspection.evidence import (
+    CURATION_WORDS,
     LABELS,
     SAMPLE,
     TEST,
@@ -402,6 +403,10 @@ def _train_reasons(table: Table, sample: Table | None, test: Table | None, most:
         Reason(
             -2 * bool(name_words & VALIDATION or around & (TEST | VALIDATION)),
             "its name or folder suggests another use",
+        ),
+        Reason(-2 * ("y" in name_words), "its name suggests that it has only labels"),
+        Reason(
+            1 * bool(name_words & CURATION_WORDS) - 1 * ("noisy" in name_words), "its name suggests verified labels"
         ),
         Reason(4 * share, share_text),
         Reason(3 * has_labels, "it has the columns of the sample submission"),
