@@ -64,16 +64,16 @@ def parse_overrides(
     """
     task: dict[str, Value] = {}
     parameters, unknown, weights = [], [], []
-    for text in task_assignments:
-        small = _key_of(text).lower().replace("-", "_")
-        text = _with_key(text, small) if small in known_keys() else text  # noqa: PLW2901
+    for assignment in task_assignments:
+        small = _key_of(assignment).lower().replace("-", "_")
+        text = _with_key(assignment, small) if small in known_keys() else assignment
         if "=" in text and _key_of(text) not in known_keys():
             unknown.append(text)
         else:
             task |= [parse_setting(text)]
-    for text in parameter_assignments:
-        name = knob_name(_key_of(text))
-        text = _with_key(text, name)  # noqa: PLW2901
+    for assignment in parameter_assignments:
+        name = knob_name(_key_of(assignment))
+        text = _with_key(assignment, name)
         if is_fixed(name):
             raise ParameterError(
                 f"{printable(name)} cannot be changed: the notebooks need it to find their inputs and each other."

@@ -46,7 +46,7 @@ def main(arguments: dict[str, Any]) -> dict[str, Any]:
     watch = [sys.executable, "-c", WATCH, *limits]
     subprocess.Popen(watch, start_new_session=True, stdout=devnull, stderr=devnull)  # noqa: S603 - from above
     # In a process of its own: a device belongs to one at a time.
-    probe = subprocess.run([sys.executable, "-c", LOOK], capture_output=True, text=True, check=False)  # noqa: S603
+    probe = subprocess.run([sys.executable, "-c", LOOK], capture_output=True, text=True, check=False)  # noqa: S603 - this Python, and our own text
     facts: dict[str, Any] = {"cores": os.cpu_count()}
     try:
         facts |= json.loads(probe.stdout.splitlines()[-1])

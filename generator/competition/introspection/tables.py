@@ -405,9 +405,7 @@ def _train_reasons(table: Table, sample: Table | None, test: Table | None, most:
             "its name or folder suggests another use",
         ),
         Reason(-2 * ("y" in name_words), "its name suggests that it has only labels"),
-        Reason(
-            1 * bool(name_words & CURATION_WORDS) - 1 * ("noisy" in name_words), "its name suggests verified labels"
-        ),
+        Reason(1 * bool(name_words & CURATION_WORDS) - 1 * ("noisy" in name_words), "its name suggests curated labels"),
         Reason(4 * share, share_text),
         Reason(3 * has_labels, "it has the columns of the sample submission"),
         Reason(0.5 * (bool(folder) and folder == beside), "it is in the folder of the test table"),

@@ -1,4 +1,4 @@
-"""The API of Kaggle as tables of methods. Each method is a function from a `Call` to a response, without HTTP.
+"""The API of Kaggle as tables of methods. Each method is a function from an `ApiCall` to a response, without HTTP.
 
 kernels          push, queue, run and show kernels; `kernel_records` saves them, and accounts
 competitions     data, submissions, leaderboards
