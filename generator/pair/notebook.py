@@ -326,7 +326,7 @@ def _without_backbone(names: Collection[str]) -> str:
     """Why notebooks with these parameters have no backbone, and what has one."""
     if "IMAGE_SIZE" in names:
         reason = "small or grayscale images are trained from scratch"
-        way = ". To use a backbone, set --set channels=3 and --set image_size=96"
+        way = ". To use a backbone, add --set channels=3 and --set image_size=96"
     else:
         reason = "the notebooks of this family have no backbone"
         way = ". To set the pretrained model of a text, use --set pretrained=" if "SEQUENCE_LENGTH" in names else ""

@@ -79,7 +79,7 @@ def unclear_keys(findings: Mapping[str, Finding], observations: Observations, hi
 def _guess(finding: Finding) -> str:
     rivals = [rival for rival in finding.candidates[1:] if rival.weight > 0]
     instead = f" ({_value_text(rivals[0].value)} is almost as likely)" if rivals else ""
-    reason = f", because {finding.evidence}" if finding.evidence else ""
+    reason = f". Evidence: {finding.evidence}" if finding.evidence else ""
     value = _value_text(finding.value)
     return f"{display_name(finding.key)} is a guess: {value}{instead}{reason}. Set it with {option_of(finding.key)}."
 
@@ -124,7 +124,7 @@ def _about_further_files(findings: Mapping[str, Finding], observations: Observat
         endings = _value_text([f"<id>{ending}" for ending in other_endings])
         yield (
             f"In {printable(match.folder.path)} the notebooks read only the file <id>{printable(match.suffix)} of each "
-            f"example, and not {endings}. To read another file, set {option_of(key)}."
+            f"example, and not {endings}. To read another file, use {option_of(key)}."
         )
 
 
@@ -147,7 +147,7 @@ def _about_targets(observations: Observations, hints: Hints) -> Iterator[str]:
         return
     yield (
         f"{printable(sample.path)} has the column {printable(answer_name)}, which no training table has. "
-        f"{printable(column.name)} is used as the target. To use another column, set {option_of('targets')}."
+        f"{printable(column.name)} is used as the target. For another column, use {option_of('targets')}."
     )
 
 
@@ -190,7 +190,7 @@ def _about_copies(findings: Mapping[str, Finding], observations: Observations) -
         yield (
             f"{printable(target.name)} has {len(target.distinct):,} different values in {len(target.present):,} "
             "sampled rows. This does not look like classification: a class with one example is almost never predicted. "
-            f"To use another column, set {option_of('targets')}."
+            f"For another column, use {option_of('targets')}."
         )
 
 
@@ -214,7 +214,7 @@ def _about_words_among_numbers(
         yield (
             f'{printable(column.name)} is {consequence}. It has numbers such as "{printable(like)}", but '
             f"{word_counts.total() / len(pairs):.0%} of its sampled cells are text such as "
-            f'"{printable(word_counts.most_common(1)[0][0])}". To read text as missing, set '
+            f'"{printable(word_counts.most_common(1)[0][0])}". To read text as missing, use '
             f"{option_of('number_columns')}={printable(column.name)}."
         )
 

@@ -265,7 +265,7 @@ class Findings(dict[str, Finding]):
         else:
             confidence = Confidence.THIN
         return self._take(
-            Finding(key, best.value, best.evidence or "no evidence for another value", confidence, ranking)
+            Finding(key, best.value, best.evidence or "there is no better candidate", confidence, ranking)
         )
 
     def member(self, key: str, kinds: type[_E]) -> _E:
@@ -631,6 +631,6 @@ def unclear_null_words(
         rows = f"{as_written.values.count(word):,} of {len(column.values):,} sampled rows"
         sentence = f'{printable(table.path)} has "{word}" as {printable(column.name)} in {rows}'
         if classes:
-            yield f"{sentence}, which is read as a class. To read such words as missing labels, set {key}=false."
+            yield f"{sentence}, which is read as a class. To read such words as missing labels, use {key}=false."
         else:
-            yield f"{sentence}, which is read as a missing label. To read such words as classes, set {key}=true."
+            yield f"{sentence}, which is read as a missing label. To read such words as classes, use {key}=true."

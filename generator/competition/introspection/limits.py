@@ -276,8 +276,8 @@ def check_that_there_are_data(survey: Survey, tables: Tables, files: ExampleFile
             raise IntrospectionError(
                 f"The names of the test files, such as {printable(file)}, are the ids of "
                 f"{printable(tables.sample.path)}, "
-                f"but most training examples of {printable(trained_on)} have no file. Add the missing files, or name a "
-                "table of the examples with files with --train."
+                f"but most training examples of {printable(trained_on)} have no file. Add the missing files, or use "
+                "--train with a table that lists only examples with files."
             )
         if tables.sample is not None and sample_ids and file:
             raise IntrospectionError(

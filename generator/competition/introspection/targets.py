@@ -201,7 +201,7 @@ def settle_metric(
         metric_form = suited_metric(metric.name, kind, classes=classes)
         findings[_METRIC_KEY] = certain(_METRIC_KEY, _with_k(metric_form, best), metric.evidence)
     elif _METRIC_KEY in findings.hints.overrides:
-        requirement = f"a metric of {kind} targets, such as {usual}; or set {option_of('target_kind')}"
+        requirement = f"a metric of {kind} targets, such as {usual}; or use {option_of('target_kind')}"
         raise UnusableValueError(key=option_of(_METRIC_KEY), value=metric.name, requirement=requirement)
     else:
         if metric.name:
