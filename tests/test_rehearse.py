@@ -140,7 +140,7 @@ def test_a_sound_pair_passes_and_may_be_pushed_until_a_cell_is_changed(
     assert {name for name, verdict in verdicts.items() if verdict == "not tried"} == {
         *("more columns", "missing values", "a new category")
     }
-    assert trials["8 devices"]["found"] == "All 8 were used, in 4 steps."
+    assert trials["8 devices"]["found"] == "All 8 devices were used, in 4 steps."
     assert trials["10 times larger"]["rows"] == 60
     assert trials["10 times larger"]["peak_memory"] > 2**24
     assert not [path for path in (tmp_path / "output").iterdir() if path.name.startswith(".")]
@@ -165,7 +165,7 @@ def test_inference_that_counts_on_the_order_and_number_of_rows_is_found(
     assert failed == {"10 times larger", "another order", "one row"}
     assert trials["as it is"]["verdict"] == "passed"
     assert "have another answer than the same example" in trials["another order"]["found"]
-    assert trials["another order"]["on_kaggle"].startswith("a wrong score, in the rerun")
+    assert trials["another order"]["on_kaggle"].startswith("a wrong score, only in the rerun")
     assert trials["one row"]["found"] == "IndexError: list index out of range"
     assert "in the cell predict (Prediction)" in trials["one row"]["when"]
     page = (tmp_path / "output" / "tiny" / "rehearsal.html").read_text()

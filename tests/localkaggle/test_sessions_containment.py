@@ -123,7 +123,7 @@ files.make()
 order = SessionOrder("t", files.notebook, files, {PurePosixPath("competitions/digits"): root / "data"})
 for folder in session_folders(order).values():
     folder.mkdir(parents=True, exist_ok=True)
-sandbox = Bubblewrap.found()
+sandbox = Bubblewrap.detect()
 if sandbox is None:
     sys.exit("no sandbox")
 with sandbox.launch(order, [sys.executable, "-c", sys.stdin.read()]) as launch:
