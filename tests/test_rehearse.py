@@ -149,7 +149,7 @@ def test_a_sound_pair_passes_and_may_be_pushed_until_a_cell_is_changed(
     notebook.write_text(notebook.read_text().replace("cut off", "broken"))
     pushed = tandem("push", "tiny", "--rehearsed", "--dry-run", "--workspace", tmp_path)
     assert pushed.code == 1
-    assert "The pair tiny was changed after its rehearsal: run `tandem rehearse tiny` first" in pushed.err
+    assert "The pair tiny was changed after its rehearsal. Run `tandem rehearse tiny` first" in pushed.err
 
 
 @pytest.mark.slow

@@ -127,7 +127,7 @@ sandbox = Bubblewrap.detect()
 if sandbox is None:
     sys.exit("no sandbox")
 with sandbox.launch(order, [sys.executable, "-c", sys.stdin.read()]) as launch:
-    subprocess.run(launch.arguments, pass_fds=launch.inherited, check=True)
+    subprocess.run(launch.arguments, pass_fds=launch.descriptors, check=True)
 """
 
 
