@@ -16,7 +16,7 @@ from generator.competition.introspection.evidence import Hints
 from generator.competition.survey import survey_folder
 from generator.files import WorkspaceFiles
 from generator.pair.workspace import Workspace
-from generator.run.stand_in_model import write_stand_in
+from generator.run.input_mounts import write_stand_in
 
 pytest_plugins = ("notebook_session",)
 
