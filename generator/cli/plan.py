@@ -366,10 +366,9 @@ def _remaining_quota(to: str | None) -> "Quota | None":
 
 
 def _apply(planned_pair: "PlannedPair", options: dict[str, Any]) -> None:
-    from generator.pair.folder import existing_pair
     from generator.pair.generation import change_parameters
 
-    folder = existing_pair(options["workspace"], planned_pair.name)
+    folder = options["workspace"].pair(planned_pair.name)
     assignments = (*planned_pair.assignments, *options["assignments"])
     change_parameters(folder, assignments)
     click.echo(f"{shortest(folder.settings_path)} and the notebooks now have {', '.join(assignments)}.", err=True)

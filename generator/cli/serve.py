@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _USUAL_PORT, _LAST_PORT = 8400, 65_535
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 _PROXIES = ("http_proxy", "https_proxy", "all_proxy")
-_CLEAR_REPORT = (
+_CLEARED_VARIABLES = (
     *("KAGGLE_USERNAME", "KAGGLE_KEY", "KAGGLE_PATH", "KAGGLE_COMPETITION", "KAGGLE_API_V1_TOKEN"),
     *("VERBOSE", "VERBOSE_OUTPUT", "XDG_CONFIG_HOME", "NETRC"),
 )
@@ -229,6 +229,6 @@ def _environment(root: Path, record: ServerRecord) -> list[str]:
         "TANDEM_LOCAL_KAGGLE": str(root),
     }
     return [
-        f"unset {' '.join(_CLEAR_REPORT)}",
+        f"unset {' '.join(_CLEARED_VARIABLES)}",
         *(f"export {name}={shlex.quote(value)}" for name, value in values.items()),
     ]

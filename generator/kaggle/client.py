@@ -303,7 +303,7 @@ LARGEST_FILE = 1 << 42  # bytes; no file of Kaggle is near it, and no disk eithe
 _LARGEST_SKIP = 8 << 20  # bytes that are read and thrown away where a server does not know ranges
 _MOST_REDIRECTS = 5
 _WHOLE, _PART, _BEYOND_END = HTTPStatus.OK, HTTPStatus.PARTIAL_CONTENT, HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE
-_EXPIRY = "the address of the file is gone or has expired, run the command again to be given a new one"
+_EXPIRY_REMEDY = "the address of the file is gone or has expired, run the command again to be given a new one"
 _CONTENT_RANGE = re.compile(r"bytes (\d{1,18})-(\d{1,18})/(\d{1,18}|\*)")
 _LARGEST_NOTE = 4_096
 
@@ -444,7 +444,7 @@ def _check(stream: StreamedResponse, url: str, operation: Operation) -> None:
         raise error
     if stream.status >= HTTPStatus.BAD_REQUEST and stream.status != _BEYOND_END:
         words = f"the store of files answers {stream.status}"
-        raise RefusedError(doing=operation.doing, words=words, remedy=_EXPIRY)
+        raise RefusedError(doing=operation.doing, words=words, remedy=_EXPIRY_REMEDY)
     strange = ""
     if stream.status not in (_WHOLE, _PART, _BEYOND_END):
         strange = f"has the status {stream.status}"

@@ -298,7 +298,7 @@ def _is_shared(part: Cell) -> bool:
 # both have it.
 
 
-_USER_CELLS = ("parameters", CELL)
+_MANAGED_CELLS = ("parameters", CELL)
 _IMPORT = (ast.Import, ast.ImportFrom)
 
 
@@ -361,7 +361,7 @@ def with_own_cells(cells: Sequence[Cell], user_files: Mapping[Path, str]) -> lis
 
 def possible_file(cell: str) -> str | None:
     """The name of the file that can take the place of a code cell, if one can."""
-    return None if not cell or cell in (*_USER_CELLS, RUNTIME) else f"{cell.replace('-', '_')}.py"
+    return None if not cell or cell in (*_MANAGED_CELLS, RUNTIME) else f"{cell.replace('-', '_')}.py"
 
 
 def has_code_of(cell: str, edited_source: str, rendered_sources: Mapping[str, str], user_files: Iterable[Path]) -> bool:
@@ -446,7 +446,7 @@ def _place(cells: Sequence[Cell], path: Path) -> int | None:
     code = [cell.name if cell.kind is CellKind.CODE else None for cell in cells]
     if name not in code:
         code = [cell.part_of if cell.kind is CellKind.CODE else None for cell in cells]
-    return code.index(name) if name in code and name not in (*_USER_CELLS, RUNTIME) else None
+    return code.index(name) if name in code and name not in (*_MANAGED_CELLS, RUNTIME) else None
 
 
 def _check_python(path: Path, source: str) -> str:

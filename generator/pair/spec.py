@@ -222,7 +222,7 @@ _USUAL_TOP_K = 5
 _MOST_CLASSES_SHOWN = 20
 _BINARY = 2
 _PICTURES = (TargetKind.MASK, TargetKind.IMAGE)
-_PREDICTION_KINDS = {
+_TASK_NAMES = {
     TargetKind.CLASS: "classification",
     TargetKind.LABELS: "multi-label classification",
     TargetKind.NUMBER: "regression",
@@ -505,7 +505,7 @@ class TaskProperties:
     @property
     def task_sentence(self) -> str:
         """A sentence on what is predicted, for the table at the top of the notebooks; untrusted text."""
-        task_name = _PREDICTION_KINDS[self.task.target_kind]
+        task_name = _TASK_NAMES[self.task.target_kind]
         return f"{task_name}: predict {', '.join(self.task.targets)} for each {self.task.id_column}"
 
     @property

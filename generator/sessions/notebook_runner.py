@@ -131,13 +131,13 @@ def read_all(path: Path) -> Iterator[dict[str, Any]]:
 # How long a worker has to end a notebook in good order before everything is killed.
 GRACE = 15.0
 STOP_REASON = "The session was stopped."
-_MEMORY_REASON = "Notebook Exceeded Allowed Compute"
-OUT_OF_MEMORY = f"{_MEMORY_REASON}: it used more memory than a session has."
-TOO_MANY_PROCESSES = f"{_MEMORY_REASON}: it started more processes than a session may."
-TOO_LARGE = f"{_MEMORY_REASON}: its files took more than the disk space of a session."
-TOO_MANY_FILES = f"{_MEMORY_REASON}: it made more files than a session may."
-TOO_DEEP = f"{_MEMORY_REASON}: it made folders below one another that are too deep, of which {DEEPEST} are allowed."
-MACHINE_IS_FULL = f"{_MEMORY_REASON}: this machine has hardly any {{}} left."
+_LIMIT_REASON = "Notebook Exceeded Allowed Compute"
+OUT_OF_MEMORY = f"{_LIMIT_REASON}: it used more memory than a session has."
+TOO_MANY_PROCESSES = f"{_LIMIT_REASON}: it started more processes than a session may."
+TOO_LARGE = f"{_LIMIT_REASON}: its files took more than the disk space of a session."
+TOO_MANY_FILES = f"{_LIMIT_REASON}: it made more files than a session may."
+TOO_DEEP = f"{_LIMIT_REASON}: it made folders below one another that are too deep, of which {DEEPEST} are allowed."
+MACHINE_IS_FULL = f"{_LIMIT_REASON}: this machine has hardly any {{}} left."
 
 _LOOK_SECONDS = 0.25
 # A look at thousands of processes takes time as well, which is not to be most of this one's.

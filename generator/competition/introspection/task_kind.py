@@ -88,7 +88,7 @@ _CHARACTER_WORDS = frozenset(
 _CHARACTER_WORDS |= {"handwriting", "kanji", "hiragana", "emnist", "kmnist", "ocr"}
 _DIGITS = frozenset("0123456789")
 _FEWEST_LETTERS = 5
-_ANY_KIND = "any"
+_ANY_ENCODING = "any"
 _OF_SUFFIX = {".png": ImageEncoding.PNG, ".gif": ImageEncoding.GIF, ".bmp": ImageEncoding.BMP}
 _OF_SUFFIX |= dict.fromkeys((".jpg", ".jpeg", ".jfif"), ImageEncoding.JPEG)
 _ENCODING_NAMES = {ImageEncoding.JPEG: "JPEG", ImageEncoding.PNG: "8-bit PNG"}
@@ -150,7 +150,7 @@ def settle_encoding(files: ExampleFiles, target_images: FolderMatch | None, find
         ]
     no_test = files.test is not None and not any(part.images for part in files.test.folders)
     if no_test or not files.has_test:
-        findings.settle("image_encoding", _ANY_KIND, "no test image was found")
+        findings.settle("image_encoding", _ANY_ENCODING, "no test image was found")
     else:
         findings.settle("image_encoding", *_encoding(encoding_sets, channels))
 
@@ -158,14 +158,14 @@ def settle_encoding(files: ExampleFiles, target_images: FolderMatch | None, find
 def _encoding(encoding_sets: Sequence[frozenset[ImageEncoding]], channels: int) -> tuple[str, str]:
     encodings = frozenset[ImageEncoding]().union(*encoding_sets)
     if not encoding_sets or frozenset() in encoding_sets or ImageEncoding.OTHER in encodings:
-        return _ANY_KIND, "some sampled images are neither JPEG nor 8-bit PNG, or could not be read"
+        return _ANY_ENCODING, "some sampled images are neither JPEG nor 8-bit PNG, or could not be read"
     if len(encodings) == 1 and encodings <= _OF_EITHER_COLOUR:
         (encoding,) = encodings
         return str(encoding), f"all sampled images of training and test are {_ENCODING_NAMES[encoding]}"
     mix = join_names(sorted(encodings))
     if encodings <= (_OF_TENSORFLOW if channels == _RGB else _OF_EITHER_COLOUR):
         return "tensorflow", f"the sampled images are {mix}, which TensorFlow decodes"
-    return _ANY_KIND, f"the sampled images are {mix}, which TensorFlow cannot convert to grayscale"
+    return _ANY_ENCODING, f"the sampled images are {mix}, which TensorFlow cannot convert to grayscale"
 
 
 def _encodings(folder: Folder) -> frozenset[ImageEncoding]:

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 _SMALLEST, _LARGEST = 0.1, 0.3
-_FREQUENT_SHARE = 2 / 3
+_FILL_PROBABILITY = 2 / 3
 _DIRECTIONS, _WAVES, _MORE_WAVES = 3, 60.0, 40.0
 
 
@@ -107,7 +107,7 @@ def shapes_of(examples: int, kinds: Sequence[int], source: random.Random) -> tup
     The first example has all of them.
     """
     return tuple(
-        tuple(any_shape(source, kind) if not row or source.random() < _FREQUENT_SHARE else EMPTY for kind in kinds)
+        tuple(any_shape(source, kind) if not row or source.random() < _FILL_PROBABILITY else EMPTY for kind in kinds)
         for row in range(examples)
     )
 
