@@ -16,8 +16,8 @@ import pytest
 from miniature import names_in
 
 from generator.errors import PairError
-from generator.files import FileWriteError, UnsafePlaceError
-from generator.pair.folder import base_of, commit, pair_files, pair_folder, recover
+from generator.files import FileReadError, FileWriteError, UnsafePlaceError
+from generator.pair.folder import base_of, commit, pair_files, pair_folder, recover, undo_write
 from generator.pair.workspace import PairFolder, Workspace
 
 OLD = {path: b"old " + path.name.encode() for path in pair_files()}
@@ -27,7 +27,9 @@ NEW_WITH_BASES = NEW | {base_of(path): content for path, content in NEW.items()}
 
 
 def tree(folder: Path) -> dict[Path, bytes]:
-    return {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    """The files of a pair, apart from what is kept for `undo`."""
+    files = {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    return {path: content for path, content in files.items() if "previous" not in path.parts}
 
 
 @pytest.fixture
@@ -69,6 +71,32 @@ def test_all_files_are_replaced_and_no_stage_is_left(old_pair: PairFolder) -> No
     assert tree(old_pair.path) == NEW_WITH_BASES
 
 
+def test_undo_brings_back_what_was_there_and_undo_of_that_what_came_after(old_pair: PairFolder) -> None:
+    commit(old_pair, NEW_WITH_BASES)
+
+    for expected in (OLD, NEW_WITH_BASES, OLD):
+        assert undo_write(old_pair) == pair_files()
+        assert tree(old_pair.path) == expected
+
+
+def test_a_new_pair_has_nothing_to_undo(old_pair: PairFolder) -> None:
+    with pytest.raises(PairError, match="There is nothing to undo in"):
+        undo_write(old_pair)
+
+
+def test_undo_takes_nothing_from_behind_a_link(old_pair: PairFolder, tmp_path: Path) -> None:
+    commit(old_pair, NEW)
+    secret = tmp_path / "secret"
+    secret.write_text("secret")
+    copy = old_pair.state / "previous/train/train.ipynb"
+    copy.unlink()
+    copy.symlink_to(secret)
+
+    with pytest.raises(UnsafePlaceError):
+        undo_write(old_pair)
+    assert tree(old_pair.path) == NEW
+
+
 @pytest.mark.parametrize("function", ["write", "fsync", pytest.param("open", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("error", [FULL, KeyboardInterrupt()])
 def test_a_full_disk_or_an_interrupt_at_any_step_leaves_the_old_pair_or_the_new_one(
@@ -80,7 +108,7 @@ def test_a_full_disk_or_an_interrupt_at_any_step_leaves_the_old_pair_or_the_new_
             commit(old_pair, OLD)
         with monkeypatch.context() as patched:
             patched.setattr(os, function, failing)
-            with suppress(FileWriteError, PairError, KeyboardInterrupt):
+            with suppress(FileReadError, FileWriteError, PairError, KeyboardInterrupt):
                 commit(old_pair, NEW)
         recover(old_pair)
         found = tree(old_pair.path)

@@ -109,17 +109,23 @@ def test_a_dry_run_writes_nothing(tandem: Tandem, tmp_path: Path) -> None:
     assert not (tmp_path / "new").exists()
 
 
-def test_an_edited_notebook_is_refused_with_its_cells(generate: Tandem, workspace: Workspace) -> None:
+def test_an_edited_notebook_is_merged_and_its_cells_are_named(generate: Tandem, workspace: Workspace) -> None:
     generate()
     notebook = workspace.pair("digits").notebook(Role.TRAIN)
     edited(notebook)
 
-    refused, forced = generate(), generate("--force")
+    merged, again = generate("-P", "EPOCHS=3"), generate("-P", "EPOCHS=3", "--json")
 
-    assert refused.code == 1
-    assert "train/train.ipynb (cells changed: runtime)" in refused.err
-    assert "--force" in refused.err
-    assert forced.code == 0
+    assert merged.code == 0
+    assert ["train/train.ipynb", "runtime", "kept", "your", "edit"] in [
+        line.split() for line in merged.out.splitlines()
+    ]
+    assert "# mine" in notebook.read_text()
+    assert "EPOCHS = 3" in notebook.read_text()
+    assert json.loads(again.out)["changes"] == [
+        {"file": "train/train.ipynb", "name": "runtime", "result": "kept", "reason": "your edit"}
+    ]
+    assert generate("--force").code == 0
     assert "# mine" not in notebook.read_text()
 
 
@@ -229,16 +235,16 @@ def test_no_verb_overwrites_a_notebook_that_was_edited(tandem: Tandem, generate:
     edited(workspace.pair("digits").notebook(Role.TRAIN))
     before = tree_of(workspace.root / "kernels")
 
-    refused = [tandem("generate", *options) for options in (["--competition", "digits"], ["--all"])]
+    assert tandem("generate", "--competition", "digits").code == 0
+    refused = tandem("generate", "--all")
     for verb in (["--dry-run"], ["--check"]):
         tandem("generate", "--all", *verb)
     for verb in (["push", "digits", "--to", "local", "--dry-run"], ["push", "digits", "--workflow", "github"]):
         assert tandem(*verb).code == 0
 
-    assert [outcome.code for outcome in refused] == [1, 1]
-    for outcome in refused:
-        assert "train/train.ipynb (cells changed: runtime)" in outcome.err
-        assert "--force" in outcome.err
+    assert refused.code == 1
+    assert "train/train.ipynb (cells changed: runtime)" in refused.err
+    assert "--force" in refused.err
     assert tree_of(workspace.root / "kernels") == before
 
 

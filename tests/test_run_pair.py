@@ -430,5 +430,5 @@ def test_cells_that_have_to_be_the_same_in_both_notebooks_are_compared_before_an
     assert 'The cell "model" differs between ' in done.err
     assert "kernels/tiny/train/train.ipynb and " in done.err
     assert "kernels/tiny/infer/infer.ipynb" in done.err
-    assert "Copy the correct cell into the other notebook." in done.err
+    assert "Copy the edit into the other notebook: `tandem update tiny --share model`." in done.err
     assert not (tmp_path / "output" / "tiny" / "train" / "train.ipynb").exists()

@@ -25,6 +25,7 @@ from generator.cli.options import (
 )
 from generator.cli.questions import ask_about_unclear
 from generator.cli.terminal import is_interactive, warn
+from generator.cli.update import conflicts_code
 from generator.pair import generation
 from generator.pair.data import ensure_built_in, link_data, unpack_if_packed, unpack_whole, whole_archive
 from generator.pair.generation import GenerateOptions, PairDraft
@@ -61,7 +62,11 @@ _DECIDING = ("data", "to", "inference_hours", "settings", "assignments", "owner"
 @assignments_option("Set a parameter of the notebooks (see docs/knobs.md). Can be repeated.")
 @click.option("--owner", metavar="NAME", help="Your Kaggle user name. Default: the name in Kaggle's credentials.")
 @click.option("--name", metavar="NAME", help="The name of the folder in kernels/. Default: the competition's name.")
-@click.option("--force", is_flag=True, help="Overwrite edited notebooks and metadata. With --all: in every pair.")
+@click.option(
+    "--force",
+    is_flag=True,
+    help="Overwrite edits in notebooks and metadata instead of merging. With --all: in every pair.",
+)
 @workspace_option
 @click.option("--explain", is_flag=True, help="Show all candidates for each value, with their evidence.")
 @click.option("--dry-run", is_flag=True, help="Show what would be written, but write nothing.")
@@ -78,7 +83,7 @@ def generate(context: click.Context, /, **options: Any) -> int:
 
     The task is inferred from the competition's files. If the files are not on this machine, parts of them are read
     through Kaggle's API. The report shows the evidence for each value. You can set every value with an option or in
-    pair.toml, and your values are kept. Notebooks that you edited are overwritten only with --force.
+    pair.toml, and your values are kept. Notebooks that you edited are merged with what is new, as `tandem update` does.
 
     \b
     tandem generate digits
@@ -153,7 +158,7 @@ def _generate_from(workspace: Workspace, data: Path | None, values: dict[str, An
         warn(warning)
     report = pair_as_json if options["as_json"] else pair_as_text
     click.echo(report(workspace, draft, is_dry_run=options["dry_run"], explain=options["explain"], to=options["to"]))
-    return 0
+    return conflicts_code(draft.plan)
 
 
 def _bring_data(workspace: Workspace, draft: PairDraft) -> None:

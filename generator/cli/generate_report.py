@@ -7,6 +7,7 @@ from pathlib import Path
 
 from generator.accelerators import cpu_seconds, finetune_text_seconds
 from generator.cli.terminal import table
+from generator.cli.update import merge_as_text, merge_fields_of
 from generator.competition.facts import Medium
 from generator.competition.schema import Preset, families, keys_of, preset_of
 from generator.files import read_bytes
@@ -24,11 +25,14 @@ _SHARE_OF_ONE_FOLD = 0.8  # of the examples, where one fold is held out alone
 def pair_as_text(workspace: Workspace, draft: PairDraft, *, is_dry_run: bool, explain: bool, to: str | None) -> str:
     """The settings with their evidence, the parameters of training, the files, and what to do next."""
     state = "would be written" if is_dry_run else "written"
-    files = [[state if path in draft.stale else "unchanged", str(draft.folder.path / path)] for path in draft.files]
+    plan = draft.plan
+    files = [[state if path in plan.stale else "unchanged", str(draft.folder.path / path)] for path in plan.files]
     lines = [_settings(draft, explain=explain), "", _parameters(draft, explain=explain), ""]
     if explain:
         lines = [_explanation(draft), "", *lines]
     lines += [table(["state", "file"], files), ""]
+    if plan.changes:
+        lines += [merge_as_text(plan), ""]
     if draft.user_files:
         own_cells = ", ".join(printable(path.name) for path in draft.user_files)
         lines.append(f"These cells come from your files in {printable(str(draft.folder.path))}: {own_cells}.")
@@ -181,7 +185,7 @@ def pair_as_json(workspace: Workspace, draft: PairDraft, *, is_dry_run: bool, ex
         "own_cells": [path.name for path in draft.user_files],
         "unused": list(draft.proposal.unused_files),
         "warnings": list(draft.proposal.warnings),
-        "files": {path.as_posix(): "written" if path in draft.stale else "unchanged" for path in draft.files},
+        **merge_fields_of(draft.plan),
         "next": _next_command(workspace, draft, to),
     }
     if explain:

@@ -26,6 +26,9 @@ VERBS = {
     "generate": "Write a pair of notebooks for a competition.",
     "data": "Download a competition's data.",
     "specimen": "Write a small synthetic copy of a competition's data.",
+    "update": "Merge new templates or options into a pair that you edited.",
+    "diff": "Show your edits in a pair.",
+    "undo": "Restore the files from before the last update of a pair.",
     "run": "Execute a pair on this machine, and score its submission.",
     "check": "Find errors in notebooks and their metadata before they cost quota.",
     "plan": "Predict the time, memory and cost of a training on every accelerator.",
@@ -56,12 +59,22 @@ SYNONYMS = {
     **dict.fromkeys(("log", "logs", "watch", "progress"), "tandem status PAIR"),
     **dict.fromkeys(("report", "history"), "tandem receipt PAIR"),
     **dict.fromkeys(("server", "ui", "local"), "tandem serve"),
+    **dict.fromkeys(("merge", "upgrade", "migrate", "sync"), "tandem update PAIR"),
+    **dict.fromkeys(("revert", "restore", "rollback"), "tandem undo PAIR"),
+    **dict.fromkeys(("edits", "changes", "compare"), "tandem diff PAIR"),
     "version": "tandem --version",
 }
 
 
 # The modules of verbs that share one.
-MODULES = {"rehearse": "run", "completion": "options", "submit": "push", "status": "receipt"}
+MODULES = {
+    "rehearse": "run",
+    "completion": "options",
+    "submit": "push",
+    "status": "receipt",
+    "diff": "update",
+    "undo": "update",
+}
 
 
 class LazyGroup(click.Group):

@@ -11,7 +11,9 @@ Input: a competition and the user's options. Output: two notebooks with their me
     cells        joins parts into cells; shared cells, the user's own cells
     notebook     cells, parameters, the percent format
     reference_pairs  renders all pairs of a workspace again
-    folder       keeps edits, and writes all files or none
+    merge        merges notebooks and metadata that the user and the templates changed
+    folder       plans what is written, and writes all files or none; undo
+    update       merges new templates into an existing pair; copies edits of shared cells
     data         puts the competition's files where the notebooks read them
     handover     the record that training writes for inference
     workspace    folders and names

@@ -174,10 +174,11 @@ def check_shared_cells(folder: PairFolder) -> None:
     train_path, infer_path = (folder.notebook(role) for role in Role)
     if different := differing({path: read_text(path) for path in (train_path, infer_path)}):
         names = ", ".join(f'"{printable(name)}"' for name in different)
+        options = " ".join(f"--share {printable(name)}" for name in different)
         subject = f"The cell {names} differs" if len(different) == 1 else f"The cells {names} differ"
         raise PairError(
             f"{subject} between {printable(str(train_path))} and {printable(str(infer_path))}, but it must be the "
-            "same in both. Copy the correct cell into the other notebook."
+            f"same in both. Copy the edit into the other notebook: `tandem update {printable(folder.name)} {options}`."
         )
 
 
@@ -225,6 +226,13 @@ def shared_text(source: str) -> str | None:
     lines = source.splitlines()
     marks = [number for number, line in enumerate(lines) if line.rstrip() == SHARED_MARK]
     return "\n".join(lines[marks[0] + 1 :]).strip() if marks else None
+
+
+def with_shared_text(source: str, text: str) -> str:
+    """Return a cell with another text below the mark of shared code; all of it is shared if it has no mark."""
+    lines = source.splitlines()
+    marks = [number for number, line in enumerate(lines) if line.rstrip() == SHARED_MARK]
+    return "\n".join([*lines[: marks[0] if marks else 0], SHARED_MARK, text])
 
 
 # Parts of a notebook, joined into the cells that a reader sees.

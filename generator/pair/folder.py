@@ -7,9 +7,9 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import inf
 from pathlib import Path
 from types import FrameType
@@ -27,8 +27,9 @@ from generator.files import (
     reason,
     resolve_inside,
 )
-from generator.pair.cells import has_code_of, possible_file, read_own_cells
-from generator.pair.notebook import NotebookReadError, WrittenCell, written_cells
+from generator.pair.cells import has_code_of, read_own_cells
+from generator.pair.merge import Change, Merge, MergeOutcome, match_cells, merge_metadata, merge_notebooks
+from generator.pair.notebook import NotebookReadError, written_cells
 from generator.pair.settings import Settings, parse_settings, settings_toml
 from generator.pair.spec import PairSpec, spec_of
 from generator.pair.workspace import PairFolder, Role, Workspace
@@ -96,9 +97,12 @@ def deferred_interrupts(on_first: Callable[[], None] | None = None) -> Iterator[
 # The new files are written to `.tandem/staged/`, then a marker that says that they are complete, and only then each
 # is renamed to its place. Whoever reads or writes the pair next calls `recover`, which finishes a marked stage and
 # discards an unmarked one. The reasons and the limits are in docs/adr/0002-staged-writes.md.
+#
+# What was there before goes to `.tandem/previous/` in the same step, so that it can be brought back.
 
 
 _MARKER = "complete"
+_REMOVAL = ".removed"
 
 
 def pair_files() -> list[Path]:
@@ -110,6 +114,16 @@ def pair_files() -> list[Path]:
 def base_of(path: Path) -> Path:
     """The path of the kit's copy of a file as it was rendered; both paths are inside of the pair's folder."""
     return PairFolder(Path()).state / "rendered" / path
+
+
+def _previous_of(path: Path) -> Path:
+    """The path of what a file was before it was last replaced; both paths are inside of the pair's folder."""
+    return PairFolder(Path()).state / "previous" / path
+
+
+def _kept_files() -> list[Path]:
+    """The files of a pair and their bases, which are replaced and brought back together."""
+    return [path for file in pair_files() for path in (file, base_of(file))]
 
 
 def recover(folder: PairFolder) -> None:
@@ -125,12 +139,13 @@ def recover(folder: PairFolder) -> None:
             _recover(folder)
 
 
-def commit(folder: PairFolder, files: Mapping[Path, bytes]) -> None:
+def commit(folder: PairFolder, files: Mapping[Path, bytes | None]) -> None:
     """Replaces files of a pair, all or none of them, and creates the pair if there is none.
 
     Args:
         folder: The pair.
-        files: New contents by path inside of the folder; only files of a pair and their bases.
+        files: New contents by path inside of the folder, None for a file to remove; only files of a pair and their
+            bases.
 
     Raises:
         FileWriteError: Nothing was changed, and no folder that was not there before is left.
@@ -145,8 +160,12 @@ def commit(folder: PairFolder, files: Mapping[Path, bytes]) -> None:
             new_folders += folder.files.make_folder(parent)
         with _lock(folder):
             _recover(folder)
-            for path, content in files.items():
-                folder.files.append(_path_in_stage(folder, path), content, behind=0)
+            previous = _previous_files(folder) if set(pair_files()) & files.keys() else {}
+            for path, content in {**files, **previous}.items():
+                staged_file = _path_in_stage(folder, path)
+                if content is None:
+                    staged_file = staged_file.with_name(f"{staged_file.name}{_REMOVAL}")
+                folder.files.append(staged_file, content or b"", behind=0)
             _check_targets(folder, targets)
             with deferred_interrupts():
                 folder.files.append(_stage(folder) / _MARKER, b"")
@@ -158,6 +177,38 @@ def commit(folder: PairFolder, files: Mapping[Path, bytes]) -> None:
         if isinstance(error, OSError):
             raise FileWriteError(path=folder.path, cause=error) from error
         raise
+
+
+def undo_write(folder: PairFolder) -> list[Path]:
+    """Brings back what a pair's files were before they were last replaced; a second time, what they are now.
+
+    Returns:
+        The files that are other than before, by their paths inside of the folder.
+
+    Raises:
+        PairError: Nothing was replaced yet.
+        FileWriteError: Nothing was changed.
+    """
+    previous: dict[Path, bytes | None] = {}
+    for path in _kept_files():
+        kept_copy = folder.path / _previous_of(path)
+        folder.files.check(kept_copy)
+        previous[path] = _content(kept_copy)
+    if previous[Path(folder.settings_path.name)] is None:
+        raise PairError(f"There is nothing to undo in {printable(str(folder.path))}: none of its files was replaced.")
+    changed_files = [path for path in pair_files() if _content(folder.path / path) != previous[path]]
+    commit(folder, previous)
+    return changed_files
+
+
+def _previous_files(folder: PairFolder) -> dict[Path, bytes | None]:
+    """Return the files of a pair that is there, by the paths under which they are kept."""
+    if not folder.settings_path.exists():
+        return {}
+    for path in _kept_files():
+        folder.files.check(folder.path / path)
+        folder.files.check(folder.path / _previous_of(path))
+    return {_previous_of(path): _content(folder.path / path) for path in _kept_files()}
 
 
 def _stage(folder: PairFolder) -> Path:
@@ -179,12 +230,14 @@ def _recover(folder: PairFolder) -> None:
 def _put_in_place(folder: PairFolder) -> None:
     """Renames what is staged. A stage may come with somebody else's pair: only names of pair files are looked at."""
     try:
-        for path in pair_files():
-            for relative in (path, base_of(path)):
+        for path in _kept_files():
+            for relative in (path, _previous_of(path)):
                 staged_file = _path_in_stage(folder, relative)
                 if staged_file.is_file():
                     folder.files.make_folder((folder.path / relative).parent)
                     folder.files.move(staged_file, folder.path / relative)
+                if staged_file.with_name(f"{staged_file.name}{_REMOVAL}").is_file():
+                    folder.files.remove(folder.path / relative)
         # What is left of a stage when this fails is a marker without files, which the next recovery removes.
         _discard_stage(folder)
     except OSError as error:
@@ -286,8 +339,7 @@ def edits(path: Path, content: bytes, *, since: bytes) -> Edits:
 def cell_edits(content: str, *, since: str) -> Edits:
     """Compares the cells of a notebook that another editor saved, which may have replaced their ids.
 
-    A cell whose id the other version lacks is the one there with the same content, or else the one in the same place
-    behind a cell that both have.
+    A cell whose id the other version lacks is the one there that is most like it; see `match_cells`.
 
     Args:
         content: The notebook now.
@@ -299,29 +351,8 @@ def cell_edits(content: str, *, since: str) -> Edits:
         )
     except NotebookReadError:
         return Edits(kind="cells", problem="one of the two is not a notebook")
-    return _compare("cells", _with_ids_of(before, now), before, is_ordered=True)
-
-
-def _with_ids_of(before: Mapping[str, WrittenCell], now: Mapping[str, WrittenCell]) -> dict[str, WrittenCell]:
-    """The cells of `now`, under the ids that they have in `before` where they can be matched."""
-    ids = {name: name for name in now if name in before}
-    unmatched_cells = {name: cell for name, cell in before.items() if name not in now}
-    by_content: dict[WrittenCell, list[str]] = {}
-    for name, cell in unmatched_cells.items():
-        by_content.setdefault(cell, []).append(name)
-    for name, cell in now.items():
-        if name not in ids and by_content.get(cell):
-            ids[name] = by_content[cell].pop(0)
-            del unmatched_cells[ids[name]]
-    following = dict(zip(["", *before], before, strict=False))
-    previous = ""
-    for name, cell in now.items():
-        place = following.get(previous, "")
-        if name not in ids and place in unmatched_cells and unmatched_cells[place].kind == cell.kind:
-            ids[name] = place
-            del unmatched_cells[place]
-        previous = ids.get(name, previous)
-    return {ids.get(name, name): cell for name, cell in now.items()}
+    ids = match_cells(now, before)
+    return _compare("cells", {ids.get(name, name): cell for name, cell in now.items()}, before, is_ordered=True)
 
 
 def _compare(kind: str, now: Mapping[str, Any], before: Mapping[str, Any], *, is_ordered: bool) -> Edits:
@@ -407,38 +438,119 @@ def settings_content(folder: PairFolder, settings: Settings, *, may_leave_open: 
     return settings_toml(settings, existing=existing, may_leave_open=may_leave_open).encode("utf-8")
 
 
+@dataclass(frozen=True)
+class WritePlan:
+    """The files of a pair as they are to be written.
+
+    Attributes:
+        rendering: What was rendered, by path inside of the folder.
+        files: What the files hold afterwards: what was rendered, merged with the user's edits.
+        stale: Those that change.
+        changes: What was done with the cells and fields of a file that was merged.
+    """
+
+    rendering: Mapping[Path, bytes]
+    files: Mapping[Path, bytes]
+    stale: frozenset[Path]
+    changes: Mapping[Path, Sequence[Change]] = field(default_factory=dict)
+
+    @property
+    def conflicts(self) -> list[tuple[Path, Change]]:
+        """The cells and fields of which the user has to choose a version."""
+        return [
+            (path, change)
+            for path, changes in self.changes.items()
+            for change in changes
+            if change.outcome is MergeOutcome.CONFLICT
+        ]
+
+
 def plan_write(
     folder: PairFolder,
-    files: Mapping[Path, bytes],
+    rendering: Mapping[Path, bytes],
     *,
     force: bool,
     without_base: Callable[[], Mapping[Path, bytes]] = dict,
-) -> frozenset[Path]:
-    """Finds out which files writing a pair would change, and whether it would lose edits.
+) -> WritePlan:
+    """Merges what was rendered with the edits in a pair's files.
 
     A file that says what was rendered already is left untouched, together with the outputs in it.
 
     Args:
         folder: The pair.
-        files: What was rendered, by path inside of the folder. `pair.toml` may be among them: its edits are kept by
+        rendering: What was rendered, by path inside of the folder. `pair.toml` may be among them: its edits are kept by
             whoever writes its text.
-        force: Whether edits may be overwritten.
+        force: Whether edits are overwritten.
         without_base: Says what the files held when they were rendered, where the kit has no copy of that, as in a pair
             that somebody cloned. Called only then.
 
     Raises:
-        PairError: Which cells and fields were edited; never with `force`.
+        PairError: A file cannot be merged: it is no notebook, or nothing says what was rendered before. Never with
+            `force`.
     """
-    lost_edits = {} if force else find_lost_edits(folder, files, without_base=without_base)
-    if lost_edits:
-        edits = "\n".join(f"  {path.as_posix()} ({changes})" for path, changes in lost_edits.items())
+    files: dict[Path, bytes] = {}
+    changes: dict[Path, Sequence[Change]] = {}
+    for path, content in rendering.items():
+        existing = _content(folder.path / path)
+        if existing is not None and path != Path(folder.settings_path.name) and not force:
+            merge = _merge_file(folder, path, existing, content, without_base=without_base)
+            files[path], changes[path] = merge.content, merge.changes
+        else:
+            is_same = existing is not None and _is_current(folder, path, content)
+            files[path] = existing if existing is not None and is_same else content
+    stale = frozenset(path for path, content in files.items() if _content(folder.path / path) != content)
+    return WritePlan(rendering, files, stale, {path: of_file for path, of_file in changes.items() if of_file})
+
+
+def _merge_file(
+    folder: PairFolder,
+    path: Path,
+    existing: bytes,
+    content: bytes,
+    *,
+    without_base: Callable[[], Mapping[Path, bytes]],
+) -> Merge:
+    """Merge one file of a pair with what is rendered for it now."""
+    if _is_current(folder, path, content):
+        return Merge(existing)
+    base = rendered_before(folder, path, without_base=without_base)
+    if base is None:
         raise PairError(
-            f"{printable(str(folder.path))} has edits, so nothing was overwritten:\n{edits}\n"
-            f"{_ways_to_keep(folder, files, lost_edits)}Write the pair under another name with "
-            "--name, or overwrite the "
-            "edits with --force."
+            f"{printable(str(folder.path / path))} differs from what is rendered now "
+            f"({edits(path, existing, since=content)}), and there is no copy of what was rendered before, so that the "
+            "two cannot be merged. Nothing was written. Write the pair under another name with --name, or overwrite "
+            "the file with --force."
         )
-    return frozenset(path for path, content in files.items() if not _is_current(folder, path, content))
+    if path.suffix != ".ipynb":
+        return merge_metadata(base, existing, content, path=folder.path / path)
+    changes = edits(path, existing, since=base)
+    lost_names = _without_kept(folder, path, changes, existing, content).changed_names
+    redundant = set(changes.changed_names) - set(lost_names)
+    try:
+        return merge_notebooks(base, existing, content, path=folder.path / path, redundant=redundant)
+    except NotebookReadError as error:
+        raise PairError(
+            f"{error.message} Nothing was written. Repair the notebook, or overwrite it with `tandem generate --force`."
+        ) from error
+
+
+def rendered_before(
+    folder: PairFolder, path: Path, *, without_base: Callable[[], Mapping[Path, bytes]]
+) -> bytes | None:
+    """Return what a file of a pair was when it was rendered; None if nothing says so.
+
+    Args:
+        folder: The pair.
+        path: The file, inside of the folder.
+        without_base: As for `plan_write`.
+    """
+    base = _content(folder.path / base_of(path))
+    if base is not None and path.suffix == ".ipynb":
+        try:
+            written_cells(base, path=path)
+        except NotebookReadError:  # the kit's copy is damaged
+            base = None
+    return without_base().get(path) if base is None else base
 
 
 def find_lost_edits(
@@ -480,35 +592,19 @@ def _without_kept(folder: PairFolder, path: Path, changes: Edits, existing: byte
     return replace(changes, changed_names=lost_names)
 
 
-def _ways_to_keep(folder: PairFolder, files: Mapping[Path, bytes], lost_edits: Mapping[Path, Edits]) -> str:
-    """A sentence on the edited cells that files beside `pair.toml` would keep; "" if there are none."""
-    notebooks = [written_cells(files[path], path=path) for path in files if path.suffix == ".ipynb"]
-    ways = []
-    for name in dict.fromkeys(name for changes in lost_edits.values() for name in changes.changed_names):
-        cells = {notebook[name] for notebook in notebooks if name in notebook}
-        # A file is in both notebooks, so that a cell in which they differ cannot be one.
-        if len(cells) == 1 and next(iter(cells)).kind == "code" and (file := possible_file(name)):
-            ways.append(f"{printable(name)} as {file}")
-    if not ways:
-        return ""
-    location = printable(str(folder.path))
-    return f"To keep an edit, save the code of its cell in {location} ({', '.join(ways)}) and generate again. "
-
-
-def write_pair(folder: PairFolder, files: Mapping[Path, bytes], stale: Collection[Path]) -> None:
-    """Writes a pair, with a copy of what was rendered as the base of later comparisons: as a whole or not at all.
+def write_pair(folder: PairFolder, plan: WritePlan) -> None:
+    """Writes a pair, with a copy of what was rendered as the base of later merges: as a whole or not at all.
 
     Args:
         folder: The pair.
-        files: As for `plan_write`.
-        stale: Those to write, as `plan_write` says.
+        plan: What to write, as `plan_write` says.
 
     Raises:
         FileWriteError: Nothing was changed.
         PairError: Everything is written, but not in place.
     """
-    changes = {path: files[path] for path in stale}
-    for path, content in files.items():
+    changes = {path: plan.files[path] for path in plan.stale}
+    for path, content in plan.rendering.items():
         if _content(folder.path / base_of(path)) != content:
             changes[base_of(path)] = content
     if changes:

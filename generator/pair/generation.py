@@ -6,9 +6,10 @@ from functools import partial
 from pathlib import Path
 
 from generator.competition.facts import FactSource, Value
-from generator.errors import TandemError
+from generator.errors import PairError, TandemError
 from generator.pair.cells import read_own_cells
 from generator.pair.folder import (
+    WritePlan,
     complete_settings,
     keep_description,
     kept_description,
@@ -39,6 +40,7 @@ from generator.pair.settings import (
 )
 from generator.pair.spec import model_kinds, untested_backbone, without_foreign_backbone
 from generator.pair.workspace import PairFolder, Role, Workspace
+from generator.text import printable
 
 
 @dataclass(frozen=True)
@@ -54,7 +56,7 @@ class GenerateOptions:
         data: The folder with the competition's files, where it is not in its place in the workspace.
         ask: Source of facts about the competition, if any.
         asks_always: Whether to ask what the hosts say even where the competition's files are at hand.
-        force: Whether edits in the pair may be overwritten.
+        force: Whether edits in the pair are overwritten rather than merged.
     """
 
     competition: str
@@ -84,8 +86,7 @@ class PairDraft:
         parameters: The parameters of training that the user can set, each with its comment as evidence.
         main_parameters: Those of them that people set first, or that the user set.
         user_files: The files beside `pair.toml` that took the place of cells.
-        files: The content of each file by its path inside of the folder.
-        stale: Those that writing changes.
+        plan: The files as they are to be written, merged with the user's edits.
     """
 
     folder: PairFolder
@@ -95,8 +96,7 @@ class PairDraft:
     parameters: Mapping[str, SettingValue]
     main_parameters: frozenset[str]
     user_files: Sequence[Path]
-    files: Mapping[Path, bytes]
-    stale: frozenset[Path]
+    plan: WritePlan
 
 
 def propose_task(
@@ -135,7 +135,7 @@ def draft(workspace: Workspace, options: GenerateOptions, *, ask: Ask | None = N
 
     Raises:
         CompetitionError: The competition is not known.
-        PairError: Its settings cannot be used or rendered, or writing them would lose edits.
+        PairError: Its settings cannot be used or rendered, or a file that somebody edited cannot be merged.
     """
     folder = _folder_of(workspace, options)
     current = read_settings(folder)
@@ -175,8 +175,7 @@ def draft(workspace: Workspace, options: GenerateOptions, *, ask: Ask | None = N
         parameters=parameters,
         main_parameters=main_parameters,
         user_files=[*read_own_cells(folder)],
-        files=files,
-        stale=plan_write(folder, files, force=options.force, without_base=partial(_current_files, folder)),
+        plan=plan_write(folder, files, force=options.force, without_base=partial(current_files, folder)),
     )
 
 
@@ -196,7 +195,7 @@ def write(draft: PairDraft) -> None:
     Raises:
         FileWriteError: Nothing was changed.
     """
-    write_pair(draft.folder, draft.files, draft.stale)
+    write_pair(draft.folder, draft.plan)
     if draft.proposal.facts.description is not None:
         keep_description(draft.folder, draft.proposal.facts.description)
 
@@ -209,13 +208,20 @@ def change_parameters(folder: PairFolder, assignments: Sequence[str]) -> None:
         assignments: Texts such as `EPOCHS=3`.
 
     Raises:
-        PairError: Its settings cannot be used, or have no such parameter, or writing the notebooks would lose edits.
+        PairError: Its settings cannot be used, or have no such parameter, or somebody edited it in a notebook.
         FileWriteError: Nothing was changed.
     """
     overrides = parse_overrides((), assignments, read_settings(folder))
     settings, cells = _render(complete_settings(folder).override(overrides.task), overrides, folder)
     files = _files(folder, settings, cells)
-    write_pair(folder, files, plan_write(folder, files, force=False, without_base=partial(_current_files, folder)))
+    plan = plan_write(folder, files, force=False, without_base=partial(current_files, folder))
+    for path, change in plan.conflicts:
+        raise PairError(
+            f"{printable(str(folder.path / path))} has edits that conflict with these values: "
+            f"{printable(change.name)}, {printable(change.note.partition(';')[0])}. Nothing was written. Change the "
+            f"notebook, or run `tandem generate --force`."
+        )
+    write_pair(folder, plan)
 
 
 def render_again(folder: PairFolder, *, has_user_files: bool = True) -> dict[Path, bytes]:
@@ -255,8 +261,8 @@ def _files(
     }
 
 
-def _current_files(folder: PairFolder) -> dict[Path, bytes]:
-    """Render the pair's `pair.toml` as it is before it is changed; nothing if it does not render."""
+def current_files(folder: PairFolder) -> dict[Path, bytes]:
+    """Render the `pair.toml` of a pair as it is on the disk; nothing if it does not render."""
     try:
         return render_again(folder) if folder.settings_path.exists() else {}
     except TandemError:

@@ -6,8 +6,8 @@ import io
 import json
 import re
 import tokenize
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from typing import Any
 from generator.competition.facts import Value
 from generator.competition.schema import TYPE_NAMES, Setting, all_parameters
 from generator.errors import PairError, did_you_mean
-from generator.text import JsonObject, printable, python_literal
+from generator.text import JsonObject, parsed_json, printable, python_literal
 
 # Reading the py:percent text that a template renders into named cells.
 #
@@ -173,10 +173,17 @@ class NotebookReadError(PairError):
 
 @dataclass(frozen=True)
 class WrittenCell:
-    """The text that somebody wrote into a cell, without the outputs."""
+    """The text that somebody wrote into a cell, without the outputs.
+
+    Attributes:
+        kind: The kind of cell.
+        source: The text.
+        name: The name in its metadata, if it has one; it is no part of the content.
+    """
 
     kind: str
     source: str
+    name: str = field(default="", compare=False)
 
 
 def notebook_text(cells: Iterable[Cell]) -> str:
@@ -187,12 +194,12 @@ def notebook_text(cells: Iterable[Cell]) -> str:
     Returns:
         JSON with sorted keys and a final newline.
     """
-    notebook = {
-        "cells": [_cell(cell) for cell in cells],
-        "metadata": _METADATA,
-        "nbformat": 4,
-        "nbformat_minor": 5,
-    }
+    return notebook_json([cell_fields(cell) for cell in cells], _METADATA)
+
+
+def notebook_json(cells: Sequence[Mapping[str, Any]], metadata: Mapping[str, Any]) -> str:
+    """Write a notebook of format 4.5 with these cells, as `cell_fields` returns them."""
+    notebook = {"cells": cells, "metadata": metadata, "nbformat": 4, "nbformat_minor": 5}
     return json.dumps(notebook, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
 
 
@@ -242,7 +249,11 @@ def written_cells(content: bytes, *, path: Path) -> dict[str, WrittenCell]:
         name = cell.get("id")
         if not isinstance(name, str) or name in cells:
             name = f"#{position}"
-        cells[name] = WrittenCell(kind=str(cell.get("cell_type")), source=join_lines(cell.get("source")))
+        cells[name] = WrittenCell(
+            kind=str(cell.get("cell_type")),
+            source=join_lines(cell.get("source")),
+            name=JsonObject.of(cell.get("metadata")).text("name"),
+        )
     return cells
 
 
@@ -256,7 +267,8 @@ def digest_of_cells(text: str) -> str:
     return hashlib.sha256(json.dumps(contents).encode()).hexdigest()
 
 
-def _cell(cell: Cell) -> dict[str, Any]:
+def cell_fields(cell: Cell) -> dict[str, Any]:
+    """Return a cell as the notebook format has it, without outputs."""
     fields: dict[str, Any] = {
         "cell_type": str(cell.kind),
         "id": cell.name,
@@ -517,6 +529,23 @@ def with_parameters(text: str, values: Mapping[str, Value]) -> str:
             source = join_lines(cell["source"])
             defaults = read_parameters(source)
             cell["source"] = override(source, {name: value for name, value in values.items() if name in defaults})
+    return json.dumps(notebook, ensure_ascii=False, indent=1)
+
+
+def with_cell_sources(text: str, sources: Mapping[str, str]) -> str:
+    """Return the notebook with other texts in some of its cells, which are named as `written_cells` names them.
+
+    Raises:
+        NotebookReadError: It is no notebook.
+    """
+    names = written_cells(text.encode(), path=Path("notebook"))
+    try:
+        notebook = parsed_json(text)
+    except ValueError as error:
+        raise NotebookReadError(path=Path("notebook"), problem=str(error)) from error
+    for name, cell in zip(names, notebook["cells"], strict=True):
+        if name in sources:
+            cell["source"] = sources[name]
     return json.dumps(notebook, ensure_ascii=False, indent=1)
 
 

@@ -32,8 +32,7 @@ class EditedPairsError(PairError):
         files = "\n".join(f"  {printable(str(path))} ({changes})" for path, changes in lost_edits.items())
         super().__init__(
             f"These files have edits, so `tandem generate --all` wrote nothing:\n{files}\n"
-            "Render the other pairs one by one with `tandem generate --competition X`, or overwrite these edits with "
-            "`tandem generate --all --force`."
+            "Merge them pair by pair with `tandem update X`, or overwrite them with `tandem generate --all --force`."
         )
 
 

@@ -788,7 +788,7 @@ def shared_cell_differs(kernel: KernelSource) -> Iterator[RuleProblem]:
 
     What begins with "# The same in both notebooks." reads the data or builds the model: inference would not compute
     what was trained, or stop at the weights, after the training. `run` and `push` refuse such a pair.
-    Copy the text that is meant into the other notebook.
+    `tandem update PAIR --share CELL` copies the edit into the other notebook.
 
     Source (2026-11-27): our own rule: `tandem run` and `tandem push` compare these cells.
     """
@@ -803,7 +803,8 @@ def shared_cell_differs(kernel: KernelSource) -> Iterator[RuleProblem]:
             f'The cell "{name}" differs between {training.code.path} and {kernel.code.path}, so inference would '
             "not match the training."
         )
-        yield RuleProblem(place, message, "Copy the correct cell into the other notebook.")
+        remedy = f"Copy the edit into the other notebook: `tandem update PAIR --share {name}`."
+        yield RuleProblem(place, message, remedy)
 
 
 @lru_cache(maxsize=10_000)  # a name may be given many tables, of which each is made of the one before

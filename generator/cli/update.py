@@ -1,0 +1,161 @@
+"""The verbs `update`, `diff` and `undo`: the edits in a pair and the changes of its templates, cell by cell."""
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from generator.cli.options import json_option, pair_argument, workspace_option
+from generator.cli.terminal import complain, table, warn
+from generator.pair.folder import WritePlan, base_of, existing_pair, undo_write, write_pair
+from generator.pair.workspace import Role
+from generator.text import printable
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from generator.pair.update import Edit
+
+role_option = click.option(
+    "--role",
+    type=click.Choice([str(role) for role in Role], case_sensitive=False),
+    help="Only this notebook. With --share: the notebook with the right version.",
+)
+
+
+@click.command()
+@pair_argument
+@click.option(
+    "--share",
+    "cells",
+    metavar="CELL",
+    multiple=True,
+    help="Instead, copy the edit of a shared cell to the other notebook. Can be repeated.",
+)
+@role_option
+@click.option("--dry-run", is_flag=True, help="Show a diff of each cell that would change, but write nothing.")
+@workspace_option
+@json_option
+@click.pass_context
+def update(context: click.Context, /, **options: Any) -> int:
+    """Merge what the templates write now into a pair's notebooks, and keep your edits.
+
+    The merge compares three versions of each cell: as rendered before, as it is, and as rendered now. Cells that you
+    did not edit follow the template. Your edits stay. A cell that both changed is merged line by line, and the
+    parameters cell name by name. In a conflict your version stays, the template's version is in a folded cell below
+    it, and the exit code is 1. `tandem undo PAIR` restores the previous files.
+
+    \b
+    tandem update digits --dry-run
+    tandem update digits
+    tandem update digits --share define-model
+    """  # noqa: D301 - click wants the character itself
+    from generator.pair.update import plan_share, plan_update, planned_edits
+
+    if options["role"] and not options["cells"]:
+        context.fail("--role works only with --share.")
+    folder = existing_pair(options["workspace"], options["pair"])
+    source = Role(options["role"]) if options["role"] else None
+    plan = plan_share(folder, options["cells"], source=source) if options["cells"] else plan_update(folder)
+    if plan.changes and not all((folder.path / base_of(path)).is_file() for path in plan.rendering):
+        warn("There is no copy of what was rendered before, so each difference from the template counts as your edit.")
+    if not options["dry_run"]:
+        write_pair(folder, plan)
+    if options["as_json"]:
+        click.echo(json.dumps({"pair": folder.name, "dry_run": options["dry_run"], **merge_fields_of(plan)}, indent=2))
+        return 1 if plan.conflicts else 0
+    if options["dry_run"] and plan.stale:
+        _show_edits(planned_edits(plan))
+    click.echo(merge_as_text(plan) or "No cell differs.")
+    state = "Would be written" if options["dry_run"] else "Written"
+    paths = ", ".join(str(folder.path / path) for path in plan.files if path in plan.stale)
+    click.echo(f"{state}: {paths}." if plan.stale else f"{folder.path} is up to date.")
+    if plan.stale and not options["dry_run"]:
+        click.echo(f"To restore the previous files, run: tandem undo {folder.name}")
+    return conflicts_code(plan)
+
+
+@click.command()
+@pair_argument
+@role_option
+@workspace_option
+@json_option
+def diff(**options: Any) -> int:
+    """Show your edits: the cells and metadata of a pair that differ from the rendered ones.
+
+    \b
+    tandem diff digits
+    tandem diff digits --role infer
+    """  # noqa: D301 - click wants the character itself
+    from generator.pair.update import find_edits
+
+    folder = existing_pair(options["workspace"], options["pair"])
+    edits = find_edits(folder, [Role(options["role"])] if options["role"] else tuple(Role))
+    if options["as_json"]:
+        fields = [{**vars(edit), "path": edit.path.as_posix()} for edit in edits]
+        click.echo(json.dumps({"pair": folder.name, "edits": fields}, indent=2))
+    else:
+        _show_edits(edits)
+        if not edits:
+            click.echo(f"{folder.path} has no edits.")
+    return 0
+
+
+@click.command()
+@pair_argument
+@workspace_option
+@json_option
+def undo(**options: Any) -> int:
+    """Restore the files of a pair from before the last `update` or `generate`. A second `undo` reverts the first.
+
+    This concerns both notebooks, their metadata and pair.toml. Edits that you made since come back with the second
+    `undo`.
+
+    \b
+    tandem undo digits
+    """  # noqa: D301 - click wants the character itself
+    folder = existing_pair(options["workspace"], options["pair"])
+    paths = [str(folder.path / path) for path in undo_write(folder)]
+    if options["as_json"]:
+        click.echo(json.dumps({"pair": folder.name, "restored": paths}, indent=2))
+    else:
+        click.echo("\n".join(f"{path}  restored" for path in paths) or "The previous files were the same.")
+    return 0
+
+
+def _show_edits(edits: "Sequence[Edit]") -> None:
+    for edit in edits:
+        click.echo("\n".join([*edit.diff, ""]))
+
+
+def merge_as_text(plan: WritePlan) -> str:
+    """What was done with each cell that the user or the template changed; empty if there is none."""
+    rows = [
+        [path.as_posix(), printable(change.name) or "all cells", str(change.outcome), printable(change.note)]
+        for path, changes in plan.changes.items()
+        for change in changes
+    ]
+    return table(["file", "cell or field", "result", "reason"], rows) if rows else ""
+
+
+def merge_fields_of(plan: WritePlan) -> dict[str, Any]:
+    """The same as JSON, with the state of each file."""
+    changes = [
+        {"file": path.as_posix(), "name": change.name, "result": str(change.outcome), "reason": change.note}
+        for path, changes in plan.changes.items()
+        for change in changes
+    ]
+    files = {path.as_posix(): "written" if path in plan.stale else "unchanged" for path in plan.files}
+    return {"files": files, "changes": changes, "conflicts": len(plan.conflicts)}
+
+
+def conflicts_code(plan: WritePlan) -> int:
+    """Tells of conflicts, and returns the exit code."""
+    if not plan.conflicts:
+        return 0
+    names = ", ".join(f"{path.as_posix()}: {change.name}" for path, change in plan.conflicts)
+    complain(
+        f"Conflicts between your edits and the template in {names}. Your versions are kept. Compare each cell with the "
+        "folded cell below it, copy what you need, and delete the folded cell."
+    )
+    return 1
