@@ -37,8 +37,7 @@ from layout_files import picture, record, sentence, some, sound
 
 from generator.competition.introspection import read_task
 from generator.competition.introspection.evidence import Hints, Reading
-from generator.competition.survey import survey_folder
-from generator.competition.survey.facts import Survey
+from generator.competition.survey import Survey, survey_folder
 
 DATA = Path(__file__).with_name("competitions")
 _LOOP = re.compile(r"<(\w+) in ([^<>]+)>")

@@ -28,7 +28,7 @@ from typing import IO, Any, cast
 from generator.accelerators import AcceleratorKind
 from generator.colab.remote import ANSWER, program
 from generator.colab.remote.pack import main as pack
-from generator.competition.tables.formats import TOO_LARGE, tar_members
+from generator.competition.tables import TOO_LARGE, tar_members
 from generator.errors import TandemError, did_you_mean
 from generator.pair.folder import deferred_interrupts
 from generator.pair.handover import DamagedError, accelerator_in_words, read_json_object

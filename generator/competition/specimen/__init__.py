@@ -23,8 +23,7 @@ from generator.competition.specimen.staging import MARKER, Writer, stage_folder
 from generator.competition.specimen.table_files import table_file
 from generator.competition.specimen.tables import TableMaker
 from generator.competition.specimen.values import id_format
-from generator.competition.survey import survey_folder
-from generator.competition.survey.facts import Survey
+from generator.competition.survey import Survey, survey_folder
 from generator.files import WorkspaceFiles
 
 # The writing of a specimen, from beginning to end.

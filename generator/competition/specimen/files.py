@@ -21,8 +21,7 @@ from generator.competition.specimen.media import MEDIA_SUFFIXES, MediaFiles
 from generator.competition.specimen.records import RecordMaker
 from generator.competition.specimen.staging import Writer
 from generator.competition.specimen.values import Cells, id_format
-from generator.competition.survey.facts import Column, Folder, Table
-from generator.competition.survey.sources import suffix_of
+from generator.competition.survey import Column, Folder, Table, suffix_of
 
 # The folders that the files of examples are scattered over, such as those of patients or classes.
 

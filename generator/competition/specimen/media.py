@@ -15,12 +15,10 @@ from generator.competition.introspection.evidence import is_below
 from generator.competition.introspection.files import WHITE, PixelLists, pixel_columns, pixel_lists
 from generator.competition.specimen.examples import Examples, Original, Shape, mask_image
 from generator.competition.specimen.values import Cells
-from generator.competition.survey import media as image_files
-from generator.competition.survey import media as sound_files
-from generator.competition.survey.facts import AudioFormat, Folder, ImageFormat, Survey, Table
+from generator.competition.survey import IMAGE_SUFFIXES, SOUND_SUFFIXES, AudioFormat, Folder, ImageFormat, Survey, Table
 from generator.text import printable
 
-MEDIA_SUFFIXES = image_files.IMAGE_SUFFIXES | sound_files.SOUND_SUFFIXES
+MEDIA_SUFFIXES = IMAGE_SUFFIXES | SOUND_SUFFIXES
 
 if TYPE_CHECKING:
     import numpy
@@ -260,13 +258,7 @@ def with_usual_formats(survey: Survey, note: Callable[[str], None]) -> Survey:
     folders = []
     for folder in survey.folders:
         suffix = max(folder.suffixes, key=folder.suffixes.__getitem__, default="")
-        medium = (
-            "pictures"
-            if suffix in image_files.IMAGE_SUFFIXES
-            else "sounds"
-            if suffix in sound_files.SOUND_SUFFIXES
-            else ""
-        )
+        medium = "pictures" if suffix in IMAGE_SUFFIXES else "sounds" if suffix in SOUND_SUFFIXES else ""
         if folder.images is not None or folder.audio is not None or not medium:
             folders.append(folder)
             continue
@@ -350,13 +342,13 @@ class MediaFiles:
     def _content(
         self, folder: Folder, suffix: str, appearance: Appearance, seed_key: tuple[object, ...]
     ) -> bytes | None:
-        if suffix in image_files.IMAGE_SUFFIXES and folder.images is not None:
+        if suffix in IMAGE_SUFFIXES and folder.images is not None:
             is_target = folder.path and folder.path == self.original.text("target_folder")
             is_disturbed = self.original.task.target_kind is TargetKind.IMAGE and not is_target
             return self.image(
                 folder.images, suffix, replace(appearance, grain=_GRAIN) if is_disturbed else appearance, seed_key
             )
-        if suffix in sound_files.SOUND_SUFFIXES and folder.audio is not None:
+        if suffix in SOUND_SUFFIXES and folder.audio is not None:
             if suffix not in WRITABLE_SUFFIXES:
                 self.note(
                     f"Files that end in {suffix} hold WAV sound, since {suffix[1:]} needs a library to be written."

@@ -15,9 +15,8 @@ from generator.competition.specimen.examples import (
 from generator.competition.specimen.media import Appearance, MediaFiles
 from generator.competition.specimen.staging import Writer
 from generator.competition.specimen.values import cells_like, even_quantiles
-from generator.competition.survey.columns import column_of
-from generator.competition.survey.facts import RecordFeature, Records
-from generator.competition.tables.formats import Values, record_file, tf_example
+from generator.competition.survey import RecordFeature, Records, column_of
+from generator.competition.tables import Values, record_file, tf_example
 from generator.text import printable
 
 _MOST_FILES = 8

@@ -15,9 +15,8 @@ from typing import Any
 from generator.competition.specimen.values import (
     Cells,
 )
-from generator.competition.survey.columns import kind_of, numbers_of
-from generator.competition.survey.facts import Column, ColumnKind, Table
-from generator.competition.tables.formats import TableFormat
+from generator.competition.survey import Column, ColumnKind, Table, kind_of, numbers_of
+from generator.competition.tables import TableFormat
 from generator.text import storable
 
 _SPACES = r"\s+"

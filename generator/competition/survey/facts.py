@@ -5,8 +5,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
 
-from generator.competition.tables.formats import TableFormat
-from generator.competition.tables.readers import SampleBounds
+from generator.competition.tables import SampleBounds, TableFormat
 
 
 class ColumnKind(StrEnum):

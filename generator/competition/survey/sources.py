@@ -13,16 +13,17 @@ from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
 from generator.competition.survey.facts import MOST_FOLDERS
-from generator.competition.tables.formats import (
+from generator.competition.tables import (
     ARCHIVE_SUFFIXES,
     FORMATS,
     STREAMS,
+    SampleBounds,
     TableFormat,
     UnreadableTableError,
     beginning,
+    evenly_drawn,
     ratio_remarks,
 )
-from generator.competition.tables.readers import SampleBounds, evenly_drawn
 from generator.files import open_file, reason_not_read
 from generator.text import printable, storable
 

@@ -22,7 +22,7 @@ from io import FileIO
 from pathlib import Path, PurePosixPath
 from typing import IO, Any, ClassVar
 
-from generator.competition.tables.formats import TOO_MANY, XzFile, require_no_lzma, tar_members
+from generator.competition.tables import TOO_MANY, XzFile, require_no_lzma, tar_members
 from generator.localkaggle.rpc import ApiCall, ApiError, Faults, Fields, Methods, ServerClock, page
 from generator.localkaggle.storage import Database, InvalidFileError, ListedFile, Tickets, checked_name
 
