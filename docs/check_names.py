@@ -59,7 +59,7 @@ EXTERNAL = frozenset(
         ("rehearsal/sessions.py", "failed"),
         ("run/report.py", "checked"),
         ("run/report.py", "executed"),
-        ("tpu_compiler/report.py", "what"),
+        ("tpu_compiler/compilation.py", "what"),
     }
 )
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)

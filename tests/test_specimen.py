@@ -18,7 +18,7 @@ from generator.competition.facts import SubmissionKind, TargetKind, Task
 from generator.competition.introspection import read_task
 from generator.competition.introspection.evidence import Hints
 from generator.competition.specimen import SpecimenSummary, write_specimen
-from generator.competition.specimen.staging import MARKER
+from generator.competition.specimen.writer import MARKER
 from generator.competition.survey import (
     AudioFormat,
     Column,

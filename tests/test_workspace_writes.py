@@ -56,7 +56,7 @@ ALLOWED = {
         "an empty folder that was just made; real files, in a temporary folder of the system",
         {"tempfile.TemporaryDirectory", "write_bytes"},
     ),
-    "competition/specimen/staging.py": ("an empty folder that was just made", {"ZipFile", "mkdir", "write_bytes"}),
+    "competition/specimen/writer.py": ("an empty folder that was just made", {"ZipFile", "mkdir", "write_bytes"}),
     "competition/specimen/media.py": ("in memory", {"open", "save"}),
     "competition/specimen/stand_in_server.py": (
         "is copied into specimens, and runs in a session",
