@@ -11,7 +11,7 @@ import pytest
 
 from generator.errors import TandemError
 from generator.kit_files import installed_version
-from generator.sessions.first_process import FirstProcess
+from generator.sessions.sandbox import FirstProcess
 from generator.tpu_compiler.compilation import CompileOptions, CompileReport, NotebookTarget, ResultCache, compile_steps
 
 pytestmark = pytest.mark.slow

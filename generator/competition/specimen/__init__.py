@@ -11,11 +11,12 @@ from generator.competition import builtin
 from generator.competition.facts import Task
 from generator.competition.specimen.examples import Original, synthetic_data
 from generator.competition.specimen.files import (
+    MediaFiles,
     with_folders,
+    with_usual_formats,
     write_files,
     write_server,
 )
-from generator.competition.specimen.media import MediaFiles, with_usual_formats
 from generator.competition.specimen.tables import TableMaker
 from generator.competition.specimen.values import id_format
 from generator.competition.specimen.writer import MARKER, Writer, marker_of, stage_folder, table_file

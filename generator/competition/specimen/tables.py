@@ -22,8 +22,7 @@ from generator.competition.specimen.examples import (
     runs_of,
     with_different_ids,
 )
-from generator.competition.specimen.files import folder_cells
-from generator.competition.specimen.media import Appearance, grey_values, pixel_cells
+from generator.competition.specimen.files import Appearance, folder_cells, grey_values, pixel_cells
 from generator.competition.specimen.values import (
     Cells,
     cells_like,

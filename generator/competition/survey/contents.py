@@ -13,21 +13,26 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from generator.competition.survey.facts import (
+from generator.competition.survey.sources import (
     MOST_NAMES,
     NUMBERS,
     AudioFormat,
     Column,
     ColumnKind,
+    Directory,
+    Files,
+    FileSource,
     Folder,
     ImageEncoding,
     ImageFormat,
     InferenceServer,
     RecordFeature,
     Records,
+    SurveyLimits,
     Table,
+    TableFile,
+    suffix_of,
 )
-from generator.competition.survey.sources import Directory, Files, FileSource, SurveyLimits, TableFile, suffix_of
 from generator.competition.tables import (
     ARCHIVE_SUFFIXES,
     FORMATS,

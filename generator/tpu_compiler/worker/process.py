@@ -26,11 +26,11 @@ _WATCHED_SECONDS = 20.0  # after the first step
 
 
 class TensorFlowWatch:
-    """The compiled steps of a notebook that writes its own in TensorFlow: a stand-in for `tf.function` and `Strategy.run`.
+    """The compiled steps of a notebook that writes its own in TensorFlow; replaces `tf.function` and `Strategy.run`.
 
-    It compiles each step by XLA for the CPU, as a TPU would for itself. XLA for the CPU and the TPU's compiler agreed on
-    what they take in all but a few of about 145 steps; of memory and time it tells nothing. A notebook's TPU is replaced
-    by the default strategy, which is one core of it.
+    It compiles each step by XLA for the CPU, as a TPU would for itself. XLA for the CPU and the TPU's compiler agreed
+    on what they take in all but a few of about 145 steps; of memory and time it tells nothing. A notebook's TPU is
+    replaced by the default strategy, which is one core of it.
     """
 
     def __init__(self, notebook: Notebook, tell: Callable[[dict[str, Any]], None]) -> None:
