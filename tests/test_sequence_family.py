@@ -242,7 +242,7 @@ def test_every_row_gets_the_prediction_made_for_it(sessions: Sessions, mirror: M
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("framework", ["keras", "tensorflow", "jax"])
+@pytest.mark.parametrize("framework", ["keras", "jax"])
 def test_every_group_gets_one_prediction(sessions: Sessions, mirror: Mirror, framework: str) -> None:
     right = write_series(mirror.competition)
     task = replace(GROUPS, metric="accuracy")

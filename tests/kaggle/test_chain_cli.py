@@ -460,7 +460,7 @@ def test_a_push_says_what_is_doubtful_and_is_made(local: Served, tandem: Tandem,
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("lines", [3, 4, 5, 6, 9, 11, 12])
+@pytest.mark.parametrize("lines", [4, 11])
 def test_a_command_that_is_killed_goes_on_where_it_was(
     local: Served, tandem: Tandem, pair: PairFolder, lines: int
 ) -> None:
