@@ -48,7 +48,7 @@ def test_inference_is_written_in_pytorch_and_training_says_no_more_that_both_hav
     train, infer = code(pair, Role.TRAIN), code(pair, Role.INFER)
     assert "import torch\n" in infer["imports"]
     assert "flax" not in "".join(infer.values())
-    assert not list(unused_names(infer))
+    assert unused_names(infer) == []
     check_shared_cells(pair)
     changed = {name for name, source in before.items() if train[name] != source}
     assert changed == {"define-model", "runtime"}
