@@ -33,6 +33,7 @@ def test_no_module_names_a_family() -> None:
             assert {node.value for node in nodes} & unmistakable == set(), module
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("package", ["competition", "pair"])
 def test_nothing_is_compared_with_a_family(package: str) -> None:
     for module in (PACKAGE / package).rglob("*.py"):

@@ -89,6 +89,7 @@ def test_pytorch_predicts_what_jax_does_with_the_weights_of_jax(sessions: Sessio
         assert row == pytest.approx(wanted, abs=1e-5)
 
 
+@pytest.mark.slow
 @needs_torch
 def test_the_weights_of_a_resnet_of_jax_get_the_names_that_timm_has_for_them() -> None:
     import jax.numpy as jnp

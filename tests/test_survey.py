@@ -394,6 +394,7 @@ def test_an_image_with_more_pixels_than_pillow_opens_warns_nobody(tmp_path: Path
     assert limit == Image.MAX_IMAGE_PIXELS
 
 
+@pytest.mark.slow
 def test_many_classes_are_sampled_and_said_and_all_have_a_format(tmp_path: Path) -> None:
     for row in range(2_100):
         (tmp_path / "train" / f"{row:04d}").mkdir(parents=True)
@@ -409,6 +410,7 @@ def test_many_classes_are_sampled_and_said_and_all_have_a_format(tmp_path: Path)
     assert survey.notes == ("Of 2,100 folders in train, 2,000 were looked at.",)
 
 
+@pytest.mark.slow
 def test_names_are_drawn_from_all_over_a_large_folder(tmp_path: Path) -> None:
     for row in range(2_500):
         (tmp_path / f"{row:04d}.npy").touch()

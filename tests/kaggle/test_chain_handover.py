@@ -168,6 +168,7 @@ def test_a_dataset_that_kaggle_cannot_process_fails_the_step(table: Table) -> No
     assert table.counts == (1, 0)
 
 
+@pytest.mark.slow
 def test_another_way_of_handing_over_takes_another_push_of_inference(table: Table) -> None:
     table.push()
     table.stops(errors.ChainError, match="--from infer", handoff=Handoff.DATASET)

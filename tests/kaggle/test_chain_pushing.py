@@ -85,6 +85,7 @@ def test_a_push_that_is_never_taken_gives_up_with_the_last_answer(table: Table) 
     assert table.counts == (2, 1)
 
 
+@pytest.mark.slow
 def test_other_sessions_of_the_account_are_waited_for(table: Table) -> None:
     crowded = SessionLimitError(doing="push", words="Maximum batch TPU session count of 1 reached.", page="")
     table.kaggle.wrong["push"] = [crowded] * 40
@@ -94,6 +95,7 @@ def test_other_sessions_of_the_account_are_waited_for(table: Table) -> None:
     assert max(table.time.slept) == 60
 
 
+@pytest.mark.slow
 def test_without_quota_it_stops_and_goes_on_later(table: Table) -> None:
     table.kaggle.wrong["push"] = [RefusedError(doing="push", words="no quota")]
     table.stops(RefusedError, match="no quota")
@@ -103,6 +105,7 @@ def test_without_quota_it_stops_and_goes_on_later(table: Table) -> None:
     assert table.counts == (2, 1)
 
 
+@pytest.mark.slow
 def test_a_push_that_lost_its_inputs_fails_its_step(table: Table) -> None:
     refused = SourcesRefusedError(ref="local/x", version=1, sources={"kernel": ("local/digits-keras-train",)})
     table.kaggle.wrong["push-after"] = [None, refused]
@@ -113,6 +116,7 @@ def test_a_push_that_lost_its_inputs_fails_its_step(table: Table) -> None:
     assert table.counts == (3, 1)
 
 
+@pytest.mark.slow
 def test_a_code_competition_that_pair_toml_does_not_know_of_gets_nothing_with_the_internet_on(table: Table) -> None:
     known, unknown = (f"code_competition = {{ value = {value}" for value in ("true", "false"))
     table.folder.settings_path.write_text(table.folder.settings_path.read_text().replace(known, unknown))
