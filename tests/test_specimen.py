@@ -154,7 +154,7 @@ def test_the_ids_of_the_sample_are_those_of_the_test_in_their_order(name: str, t
 def test_ids_that_are_put_together_name_each_a_row_of_the_test(name: str, tmp_path: Path) -> None:
     folder = copy(named(name), tmp_path)
 
-    (one, other), separator = named(name).details["id_columns"], named(name).details["id_separator"]
+    (one, other), separator = (named(name).record["choices"][key][0] for key in ("id_columns", "id_separator"))
     made = [f"{row[one]}{separator}{row[other]}" for row in cells(folder / "test.csv")]
     assert [row["id"] for row in cells(folder / "sample_submission.csv")] == made
     assert len(set(made)) == len(made)
