@@ -40,7 +40,7 @@ def test_every_command_of_the_tutorial_works(kaggle: Served, tmp_path: Path) -> 
     environment = {
         **client_environment(kaggle, tmp_path / "home"),
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
-        "OMP_NUM_THREADS": os.environ["OMP_NUM_THREADS"],
+        **{name: os.environ[name] for name in ("OMP_NUM_THREADS", "XLA_FLAGS")},
         ROOT_VARIABLE: str(tmp_path / "kaggle"),
     }
 
