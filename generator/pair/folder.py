@@ -27,9 +27,8 @@ from generator.files import (
     reason,
     resolve_inside,
 )
-from generator.pair.cells import has_code_of, read_own_cells
 from generator.pair.merge import Change, Merge, MergeOutcome, match_cells, merge_metadata, merge_notebooks
-from generator.pair.notebook import NotebookReadError, written_cells
+from generator.pair.notebook import NotebookReadError, has_code_of, read_own_cells, written_cells
 from generator.pair.settings import Settings, parse_settings, settings_toml
 from generator.pair.spec import PairSpec, spec_of
 from generator.pair.workspace import PairFolder, Role, Workspace

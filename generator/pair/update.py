@@ -9,11 +9,17 @@ from pathlib import Path
 
 from generator.errors import PairError, did_you_mean
 from generator.files import read_text
-from generator.pair.cells import SHARED_MARK, shared_text, with_shared_text
 from generator.pair.folder import WritePlan, plan_write, rendered_before
 from generator.pair.generation import current_files, render_again
 from generator.pair.merge import Change, match_cells, merge_lines, merge_notebooks
-from generator.pair.notebook import WrittenCell, with_cell_sources, written_cells
+from generator.pair.notebook import (
+    SHARED_MARK,
+    WrittenCell,
+    shared_text,
+    with_cell_sources,
+    with_shared_text,
+    written_cells,
+)
 from generator.pair.workspace import PairFolder, Role
 from generator.text import JsonObject, printable
 
