@@ -179,7 +179,7 @@ def test_metadata_of_cells_and_notebook_are_merged_and_stay_valid() -> None:
     )
     user = notebook(
         {**cell("a", "1", execution={"iopub.status.busy": "?"}, collapsed="no"), "extra": 1},
-        cell("b", "2", tags=["x", "mine"]),
+        cell("b", "2", tags=["x", "mine"], name="\n", jupyter=3),
         kernelspec=3,
         kaggle={"accelerator": "gpu"},
     )

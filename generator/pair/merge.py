@@ -469,7 +469,7 @@ class _Version:
     cells: Mapping[str, WrittenCell]
     metadata: Mapping[str, Any]
 
-    def rename(self, names: Mapping[str, str]) -> "_Version":
+    def relabel(self, names: Mapping[str, str]) -> "_Version":
         pieces = {names.get(name, name): piece for name, piece in self.pieces.items()}
         return replace(self, pieces=pieces, cells={names.get(name, name): cell for name, cell in self.cells.items()})
 
@@ -493,7 +493,7 @@ def merge_notebooks(base: bytes, user: bytes, template: bytes, *, path: Path, re
     old, original, new = (_read(content, path) for content in (base, user, template))
     names_of_old = {before: now for now, before in match_cells(new.cells, old.cells, has_places=False).items()}
     labels = _labels(original, old, new, names_of_old)
-    old, now = old.rename(names_of_old), original.rename(labels)
+    old, now = old.relabel(names_of_old), original.relabel(labels)
     results: dict[str, _Piece] = {}
     changes: dict[str, Change] = {}
     companions: dict[str, _Piece] = {}
@@ -705,7 +705,7 @@ def _is_valid(key: str, value: object) -> bool:
 
 
 def _is_text(value: object) -> bool:
-    return isinstance(value, str) and bool(value)
+    return isinstance(value, str) and re.search(r"^.+$", value) is not None
 
 
 def _is_flag(value: object) -> bool:
