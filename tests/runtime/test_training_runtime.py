@@ -322,9 +322,7 @@ def test_a_handoff_that_is_none_or_was_changed_is_one_sentence(tmp_path: Path, t
     inference, _ = promised(tmp_path)
     next(tmp_path.rglob("handoff.json")).write_text(text)
 
-    with pytest.raises(
-        ValueError, match=r"handoff\.json has SHA-256 \w{64}, expected None\. Run ada/shops again"
-    ):
+    with pytest.raises(ValueError, match=r"handoff\.json has SHA-256 \w{64}, expected None\. Run ada/shops again"):
         inference.read_handoff()
 
 
