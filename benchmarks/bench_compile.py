@@ -18,8 +18,7 @@ from bench_first_step import FOLDER
 from measuring import program, say
 
 from generator.pair.workspace import Workspace
-from generator.tpu_compiler.compilation import compile_steps, pair_notebook
-from generator.tpu_compiler.report import CompileOptions, CompileReport, StepCost
+from generator.tpu_compiler.compilation import CompileOptions, CompileReport, StepCost, compile_steps, pair_notebook
 
 # The layouts of competitions that the tests have: the first of each family is taken.
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))

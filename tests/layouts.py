@@ -35,8 +35,7 @@ from layout_files import picture, record, sentence, some, sound
 
 from generator.competition.introspection import read_task
 from generator.competition.introspection.evidence import Hints, Reading
-from generator.competition.survey import survey_folder
-from generator.competition.survey.facts import Survey
+from generator.competition.survey import Survey, survey_folder
 
 DATA, GOLDEN = (Path(__file__).with_name(name) for name in ("competitions", "golden"))
 _LOOP = re.compile(r"<(\w+) in ([^<>]+)>")

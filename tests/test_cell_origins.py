@@ -14,8 +14,7 @@ from rendered_pairs import layout_choices, rendered_layouts
 
 from generator import kit_files as installation
 from generator.kit_files import template_folder
-from generator.pair.cells import SHARED_MARK
-from generator.pair.notebook import Cell, CellKind
+from generator.pair.notebook import SHARED_MARK, Cell, CellKind
 from generator.pair.rendering import rendered_parts
 from generator.pair.settings import Settings
 from generator.pair.workspace import Role

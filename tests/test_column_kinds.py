@@ -9,10 +9,8 @@ from notebook_cells import executed_alone
 
 from generator.competition.introspection import read_task
 from generator.competition.introspection.evidence import Hints, Reading
-from generator.competition.survey import survey_folder
-from generator.competition.survey.columns import column_of
-from generator.competition.survey.facts import Survey, Table
-from generator.competition.tables.formats import TableFormat
+from generator.competition.survey import Survey, Table, column_of, survey_folder
+from generator.competition.tables import TableFormat
 
 ROWS = 60
 

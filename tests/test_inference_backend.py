@@ -13,8 +13,7 @@ from test_notebook_images import digits_task
 from unused_names import unused_names
 
 from generator.competition import builtin
-from generator.pair.cells import SHARED_MARK, check_shared_cells
-from generator.pair.notebook import written_cells
+from generator.pair.notebook import SHARED_MARK, check_shared_cells, written_cells
 from generator.pair.workspace import PairFolder, Role, Workspace
 
 pytest_plugins = ("notebook_session",)

@@ -21,10 +21,18 @@ from generator.competition.introspection.evidence import (
 )
 from generator.competition.introspection.files import labelled_records, training_records
 from generator.competition.introspection.task_kind import batch_size, epochs, image_size, settle_budget
-from generator.competition.survey import survey_folder
-from generator.competition.survey.columns import MISSING, column_of
-from generator.competition.survey.facts import Folder, ImageFormat, RecordFeature, Records, Survey, Table
-from generator.competition.tables.formats import TableFormat
+from generator.competition.survey import (
+    MISSING,
+    Folder,
+    ImageFormat,
+    RecordFeature,
+    Records,
+    Survey,
+    Table,
+    column_of,
+    survey_folder,
+)
+from generator.competition.tables import TableFormat
 
 
 def read(folder: Path, *, called: str = "", evaluation: str = "", **overrides: str | list[str]) -> Reading:

@@ -36,7 +36,7 @@ from generator.plan import (
     workload_of,
 )
 from generator.plan.measurement import CpuStep, MachineRates, Measurement
-from generator.tpu_compiler.report import StepCost
+from generator.tpu_compiler.compilation import StepCost
 
 Tandem = Callable[..., Outcome]
 

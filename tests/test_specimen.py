@@ -18,9 +18,8 @@ from generator.competition.facts import SubmissionKind, TargetKind, Task
 from generator.competition.introspection import read_task
 from generator.competition.introspection.evidence import Hints
 from generator.competition.specimen import SpecimenSummary, write_specimen
-from generator.competition.specimen.staging import MARKER
-from generator.competition.survey import survey_folder
-from generator.competition.survey.facts import (
+from generator.competition.specimen.writer import MARKER
+from generator.competition.survey import (
     AudioFormat,
     Column,
     ColumnKind,
@@ -30,8 +29,9 @@ from generator.competition.survey.facts import (
     Records,
     Survey,
     Table,
+    survey_folder,
 )
-from generator.competition.tables.formats import TableFormat, features_of, first_records
+from generator.competition.tables import TableFormat, features_of, first_records
 from generator.errors import CompetitionError, TandemError
 from generator.files import FileWriteError
 

@@ -12,7 +12,7 @@ from written_submissions import submitted, table_task
 
 from generator.competition.facts import SubmissionKind, TargetKind, Task, Value
 from generator.competition.schema import keys_of, values_of
-from generator.competition.tables.readers import table_rows
+from generator.competition.tables import table_rows
 from generator.kit_files import template_folder
 from generator.pair.rendering import jinja_environment
 

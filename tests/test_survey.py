@@ -18,10 +18,19 @@ import pytest
 from layout_files import record, sound
 from PIL import Image
 
-from generator.competition.survey import survey_files, survey_folder
-from generator.competition.survey.facts import AudioFormat, ColumnKind, ImageEncoding, ImageFormat, Table
-from generator.competition.survey.sources import Directory, DiskFiles, SurveyLimits
-from generator.competition.tables.formats import TableFormat
+from generator.competition.survey import (
+    AudioFormat,
+    ColumnKind,
+    Directory,
+    DiskFiles,
+    ImageEncoding,
+    ImageFormat,
+    SurveyLimits,
+    Table,
+    survey_files,
+    survey_folder,
+)
+from generator.competition.tables import TableFormat
 from generator.errors import CompetitionError
 
 # Two examples written by tf.io.TFRecordWriter: id "ab1" and "ab2", a grey PNG of 3 x 2 pixels, class -1 and 103,

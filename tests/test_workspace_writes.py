@@ -41,9 +41,10 @@ ALLOWED = {
     "cli/generate.py": ("archives of a dry run, in a temporary folder of the system", {"tempfile.TemporaryDirectory"}),
     "cli/main.py": ("opens the null device", {"os.open"}),
     "cli/serve.py": ("the home of the local Kaggle's clients, in its own root", {"mkdir"}),
-    "colab/remote/pack.py": ("runs on the machine at Colab", {"open", "unlink", "write_bytes"}),
-    "colab/remote/prepare.py": ("runs on the machine at Colab", {"mkdir", "touch"}),
-    "colab/remote/unpack.py": ("runs on the machine at Colab", {"extractall", "mkdir", "open", "unlink"}),
+    "colab/remote.py": (
+        "runs on the machine at Colab",
+        {"extractall", "mkdir", "open", "touch", "unlink", "write_bytes"},
+    ),
     "colab/rental.py": (
         "a temporary folder of the system; a temporary folder of the system, and a folder that was just made",
         {"copyfileobj", "mkdir", "open", "unlink", "write_text"},
@@ -54,8 +55,8 @@ ALLOWED = {
         "an empty folder that was just made; real files, in a temporary folder of the system",
         {"tempfile.TemporaryDirectory", "write_bytes"},
     ),
-    "competition/specimen/staging.py": ("an empty folder that was just made", {"ZipFile", "mkdir", "write_bytes"}),
-    "competition/specimen/media.py": ("in memory", {"open", "save"}),
+    "competition/specimen/writer.py": ("an empty folder that was just made", {"ZipFile", "mkdir", "write_bytes"}),
+    "competition/specimen/files.py": ("in memory", {"open", "save"}),
     "competition/specimen/stand_in_server.py": (
         "is copied into specimens, and runs in a session",
         {"to_csv", "to_parquet"},

@@ -17,7 +17,7 @@ from scripted import ScriptedRunner, writing
 from serving import Served, served
 
 from generator.kaggle.chain.inputs import prepare
-from generator.kaggle.connect import Target, connect
+from generator.kaggle.gateway import Target, connect
 from generator.local_server import ROOT_VARIABLE
 from generator.pair.settings import PLACEHOLDER_OWNER
 from generator.pair.workspace import PairFolder, Role

@@ -20,8 +20,7 @@ from desk import tarred, zipped
 from greedy_lzma import greedy_xz, greedy_zip
 from miniature import tree_of
 
-from generator.localkaggle.services.files import ExtractionLimits, stem_of_archive, unpack_upload
-from generator.localkaggle.storage import InvalidFileError
+from generator.localkaggle.storage import ExtractionLimits, InvalidFileError, stem_of_archive, unpack_upload
 
 
 @dataclass

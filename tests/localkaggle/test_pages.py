@@ -15,7 +15,7 @@ from browsing import FORM, ME, Browsing, Page, notebook, same_site
 from scripted import ScriptedRunner, ScriptFailure, writing
 from toy import submission_text
 
-from generator.localkaggle.protocol import LARGEST_FORM
+from generator.localkaggle.endpoints import LARGEST_FORM
 from generator.localkaggle.web.views import static_files
 from generator.sessions.notebook_runner import SessionLog
 from generator.sessions.sandbox import SessionOrder

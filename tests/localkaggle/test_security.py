@@ -15,8 +15,8 @@ import requests
 from scripted import ScriptedRunner
 from serving import Served, notebook, served
 
+from generator.localkaggle.endpoints import Limits
 from generator.localkaggle.local_kaggle import LocalKaggle
-from generator.localkaggle.protocol import Limits
 from generator.localkaggle.server import Listening
 from generator.sessions.sandbox import SessionOrder
 
