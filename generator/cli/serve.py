@@ -21,8 +21,8 @@ from generator.pair.folder import handled_signals
 from generator.text import printable
 
 if TYPE_CHECKING:
-    from generator.localkaggle.local_kaggle import LocalKaggle
-    from generator.localkaggle.server import Listening, Server
+    from generator.localkaggle import Listening, Server
+    from generator.localkaggle.services import LocalKaggle
 
 _USUAL_PORT, _LAST_PORT = 8400, 65_535
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
@@ -109,9 +109,9 @@ def _serve(root: Path, options: Mapping[str, Any]) -> int:
                 f"The local Kaggle needs the package {package}, but {printable(sys.executable)} does not have it. "
                 f"Install it: {install_command('serve')}"
             )
-    from generator.localkaggle.local_kaggle import LocalKaggle
+    from generator.localkaggle import Server
     from generator.localkaggle.rpc import Faults, parse_rule
-    from generator.localkaggle.server import Server
+    from generator.localkaggle.services import LocalKaggle
     from generator.localkaggle.services.kernels import SessionRules
     from generator.sessions.notebook_runner import NotebookRunner, best_isolation
 
@@ -155,7 +155,7 @@ def _serve(root: Path, options: Mapping[str, Any]) -> int:
 
 
 def _listening(options: Mapping[str, Any]) -> "Listening":
-    from generator.localkaggle.server import Listening
+    from generator.localkaggle import Listening
 
     host = "127.0.0.1" if options["host"] == "localhost" else options["host"]
     if host in _LOOPBACK:

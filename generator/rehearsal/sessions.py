@@ -16,7 +16,6 @@ from pathlib import Path, PurePosixPath
 from statistics import fmean, linear_regression
 from typing import Any, Self
 
-import generator
 from generator.accelerators import AcceleratorKind
 from generator.competition.submission import SubmissionError, sample_columns_of, summarize, tolerance_of, validate
 from generator.competition.survey import Survey
@@ -181,7 +180,7 @@ def find_image(folder: Path | None) -> Path | None:
     Raises:
         RunError: What the user named is none that this Python's packages fit into.
     """
-    usual = Path(generator.__file__).resolve().parent.parent / _USUAL
+    usual = Path(__file__).resolve().parents[2] / _USUAL
     if folder is None and not (usual / _STAMP).is_file():
         return None
     environment = (folder or usual).absolute()
