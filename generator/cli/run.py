@@ -21,7 +21,7 @@ from generator.text import printable
 
 if TYPE_CHECKING:
     from generator.pair.handover import Score
-    from generator.rehearsal.sessions import Rehearsal
+    from generator.rehearsal import Rehearsal
     from generator.run.result import RunResult
 
 

@@ -44,9 +44,10 @@ from generator.localkaggle.endpoints import (
     refusal_response,
     server_state,
 )
-from generator.localkaggle.rpc import ApiError
+from generator.localkaggle.rpc import ApiError, Faults, parse_rule
 from generator.localkaggle.services import LocalKaggle
-from generator.localkaggle.web.views import BrowserLogin
+from generator.localkaggle.services.kernels import SessionRules
+from generator.localkaggle.web.views import BrowserLogin, file_size
 from generator.text import printable
 
 # The application: which endpoint answers which path, with the authentication in front of all of them.
@@ -229,3 +230,6 @@ def _open_socket(listening: Listening, backlog: int) -> socket.socket:
     # parts waits 40 ms for the client to acknowledge the first.
     server_socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return server_socket
+
+
+__all__ = ["Faults", "Listening", "LocalKaggle", "Server", "SessionRules", "application", "file_size", "parse_rule"]

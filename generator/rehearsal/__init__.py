@@ -23,7 +23,6 @@ from generator.pair.workspace import Role, Workspace
 from generator.rehearsal.hidden_test import VARIATIONS
 from generator.rehearsal.record import PAGE, as_fields, cells_of, write_page, write_record
 from generator.rehearsal.sessions import (
-    FEW_EPOCHS,
     RERUN,
     FinishedSession,
     InferenceWish,
@@ -34,9 +33,8 @@ from generator.rehearsal.sessions import (
     find_image,
     hidden_test_trials,
     image_in_words,
-    start_trainings,
-    training_trials,
 )
+from generator.rehearsal.training import FEW_EPOCHS, start_trainings, training_trials
 from generator.run.runnable_pair import RunnablePair
 from generator.sessions.sandbox import SessionOrder
 
@@ -198,4 +196,4 @@ class _Rehearsing:
         return {mount.at: mount.source for mount in input_mounts}
 
 
-__all__ = ["RehearsalOptions", "as_fields", "rehearse_pair"]
+__all__ = ["Rehearsal", "RehearsalOptions", "as_fields", "rehearse_pair"]
