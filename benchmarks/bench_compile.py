@@ -99,7 +99,11 @@ def _generate(folder: Path, layout: Layout, framework: str) -> None:
     (folder / "data").mkdir()
     layout.write(folder / "data")
     made = ["--competition", _MADE_UP, "--data", str(folder / "data"), "--owner", "ada"]
-    made += ["--framework", framework, *(["--set", "pretrained="] if layout.task["family"] == "text" else [])]
+    made += [
+        "--framework",
+        framework,
+        *(["--set", "pretrained="] if layout.record["choices"]["family"][0] == "text" else []),
+    ]
     for command in ([program("generate"), *made], [program("tandem"), "specimen", _MADE_UP]):
         subprocess.run(command, cwd=folder, check=True, stdout=subprocess.DEVNULL)
 

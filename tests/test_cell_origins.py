@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 from count_notebooks import gallery_settings
-from layouts import ALL_LAYOUTS, Layout, sampled
-from rendered_pairs import layout_choices
+from layouts import Layout
+from rendered_pairs import layout_choices, rendered_layouts
 
 from generator import kit_files as installation
 from generator.kit_files import template_folder
@@ -133,7 +133,7 @@ def is_of_a_framework(template: str) -> bool:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("layout", sampled(ALL_LAYOUTS))
+@pytest.mark.parametrize("layout", rendered_layouts())
 def test_what_both_notebooks_include_is_the_same_in_both_and_says_so(
     layout: Layout, pair_of: Callable[[Layout], Pair]
 ) -> None:
@@ -147,7 +147,7 @@ def test_what_both_notebooks_include_is_the_same_in_both_and_says_so(
         assert marked(train) == marked(infer) != {}, framework
 
 
-@pytest.mark.parametrize("layout", sampled(ALL_LAYOUTS))
+@pytest.mark.parametrize("layout", rendered_layouts())
 def test_only_what_depends_on_the_framework_differs_between_frameworks(
     layout: Layout, pair_of: Callable[[Layout], Pair]
 ) -> None:

@@ -176,6 +176,7 @@ def test_why_the_table_to_train_on_was_not_read_is_told(tmp_path: Path, content:
 # Single rules
 
 
+@pytest.mark.slow
 def test_files_are_recognised_where_samples_of_them_hardly_overlap() -> None:
     train, test = keys(200_000, seed=2), keys(50_000, seed=3)
     names = tuple(sorted(f"{key}.jpg" for key in train + test)[::125])
@@ -306,6 +307,7 @@ def _values(kind: str, count: int, names: Sequence[str]) -> list[object]:
     return [choices[kind]() for _ in range(count)]
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None, database=None)
 @given(
     names=st.lists(_NAME, min_size=3, max_size=7, unique_by=str.lower),

@@ -224,6 +224,7 @@ def test_a_pair_or_the_comparison_is_asked_for(tandem: Tandem) -> None:
     assert tandem("plan", "digits", "--accelerators").code == 2
 
 
+@pytest.mark.slow
 def test_an_accelerator_that_is_chosen_is_asked_of_kaggle(
     tandem: Tandem, workspace_with_data: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
