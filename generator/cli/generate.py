@@ -30,9 +30,15 @@ from generator.cli.options import (
 from generator.cli.questions import ask_about_unclear
 from generator.cli.terminal import is_interactive, warn
 from generator.pair import generation
-from generator.pair.data import ensure_built_in, link_data, unpack_if_packed, unpack_whole, whole_archive
 from generator.pair.generation import GenerateOptions, PairDraft
-from generator.pair.workspace import Workspace
+from generator.pair.workspace import (
+    Workspace,
+    ensure_built_in,
+    link_data,
+    unpack_if_packed,
+    unpack_whole,
+    whole_archive,
+)
 from generator.text import is_slug, printable
 
 # With the keys of pair.toml that have flags.
