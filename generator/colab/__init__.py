@@ -3,13 +3,12 @@
 Input: a pair rendered for Colab, and the type of machine. Output: the results of training in the pair's output folder,
 with the layout of `tandem run`, and a receipt:
 
-    training         all steps: rent, inspect, send, execute, fetch, release; the notebook that is sent, and its result
     options          the options of the command, with local checks
     rental           one machine: Google's program as a child process, the receipt, and the transfer of folders
     remote           programs that run there
 
-Only `cli` imports it. It does not call Kaggle: it receives a `KaggleLogin`, and `tandem push` uploads the trained
-model.
+This module has all steps: rent, inspect, send, execute, fetch, release. Only `cli` imports it. It does not call Kaggle:
+it receives a `KaggleLogin`, and `tandem push` uploads the trained model.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""The folders of a workspace, and the names of a pair's kernels."""
+"""The folders of a workspace, the names of a pair's kernels, and the competition's files where notebooks read them."""
 
 import hashlib
 import os

@@ -2,8 +2,9 @@
 
 kernels          push, queue, run and show kernels; `kernel_records` saves them, and accounts
 competitions     data, submissions, leaderboards
-items            datasets and models, both based on `versions`
-files            uploads, archives and listings
+items            datasets and models, both based on versions of files
+
+`LocalKaggle` combines them.
 """
 
 import hashlib

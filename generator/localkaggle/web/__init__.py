@@ -1,7 +1,8 @@
 """The web pages of a local Kaggle: competitions, notebooks, sessions and uploads.
 
-`pages` has the routes; each takes a `PageRequest` and gives a response from a template. `views` has what pages show,
-made safe. Pages ask the API's own methods, as the account that looks.
+Each route takes a `PageRequest` and gives a response from a template; `kernel_pages` has those of notebooks. `views`
+has what pages show, made safe, and signs in; `notebook_display` shows and edits notebooks. Pages ask the API's own
+methods, as the account that looks.
 """
 
 from collections import Counter

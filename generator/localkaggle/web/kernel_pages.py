@@ -1,4 +1,4 @@
-"""The pages of kernels, and those that write, edit and copy notebooks."""
+"""The pages of kernels: what they wrote, and those pages that write, edit and copy notebooks."""
 
 import base64
 import csv
