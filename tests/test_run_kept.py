@@ -32,19 +32,18 @@ def contents(folder: Path, *, beside: tuple[str, ...] = ()) -> Mapping[str, byte
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("smoke", [["--smoke"], ["-P", "DEBUG=true"]])
-def test_a_smoke_run_leaves_everything_of_a_full_run(tandem: Tandem, tiny: Path, smoke: list[str]) -> None:
+def test_a_smoke_run_leaves_everything_of_a_full_run(tandem: Tandem, tiny: Path) -> None:
     assert tandem("run", "tiny").code == 0
     full = contents(tiny)
 
-    done = tandem("run", "tiny", *smoke)
+    done = tandem("run", "tiny", "-P", "DEBUG=true")
 
     assert done.out.splitlines()[-1] == "This was a smoke run: its scores mean nothing."
     assert "report       output/tiny/smoke/report.html" in done.out
     assert contents(tiny, beside=("smoke",)) == full
     assert {"train/oof.csv", "infer/submission.csv", "report.html"} <= set(full)
     assert (tiny / "smoke/train/oof.csv").read_text() == "3 epochs, smoke: True"
-    assert tandem("run", "tiny", *smoke, "--only", "infer").code == 0
+    assert tandem("run", "tiny", "--smoke", "--only", "infer").code == 0
 
 
 @pytest.mark.slow
@@ -92,25 +91,3 @@ def test_a_run_that_could_not_begin_leaves_the_report_of_the_last_one(tandem: Ta
     assert tandem("run", "tiny", "--only", "infer").code == 1
 
     assert contents(tiny) == before
-
-
-@pytest.mark.slow
-def test_an_interrupted_training_goes_on_beside_the_finished_run_before_it(tandem: Tandem, tiny: Path) -> None:
-    tandem("run", "tiny")
-    first = contents(tiny)
-    checkpoint = """
-        from pathlib import Path
-        attached = Path(INPUT_ROOT, "notebooks/someone/tiny-train/checkpoint")
-        Path(WORKING_ROOT, "checkpoint").write_text(attached.read_text() + "+" if attached.exists() else "begun")
-        assert attached.exists(), "the power is cut"
-    """
-    write_pair(tiny.parents[1], train={"checkpoint": checkpoint, **SIGNED})
-    assert "the power is cut" in tandem("run", "tiny").err
-
-    resumed = tandem("run", "tiny", "--resume")
-
-    assert resumed.code == 0
-    assert f"is kept in {tiny}/interrupted" in resumed.err
-    assert (tiny / "train/checkpoint").read_text() == "begun+"
-    assert contents(tiny / "previous") == first
-    assert not (tiny / "interrupted").exists()
