@@ -131,7 +131,7 @@ class Run(Session):
         self.slowest, self.is_late, self.saver = 0.0, False, ThreadPoolExecutor(1)
         self.entries = []  # of handoff.json
         for fold, folder, history in zip(range(count), folders, self.histories, strict=True):
-            self.is_late |= 0 < self.slowest and self.seconds_left() < 3 * self.slowest
+            self.is_late |= self.slowest > 0 and self.seconds_left() < 3 * self.slowest
             if fold in self.done or self.is_late:
                 why = "out of time" if self.is_late else "finished"
                 print(f"fold {fold}: skipped, {why} ({len(history)} epochs)")
