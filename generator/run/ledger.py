@@ -27,11 +27,12 @@ from generator.competition.facts import Value
 from generator.errors import RunError, TandemError
 from generator.files import WorkspaceFiles, open_below, reason_not_read, writing
 from generator.pair.handover import FILE_NAME, HandOver, read_handover
-from generator.pair.notebook import is_fixed, parameters_cell, read_parameters, written_cells
+from generator.pair.notebook import PARAMETERS_TAG, is_fixed, join_lines, parameters_cell, read_parameters
 from generator.pair.spec import PairSpec
 from generator.pair.workspace import PairFolder, Role, Workspace, git_commit
-from generator.run.execution import INJECTED_TAG, OFF_COLAB, read_notebook_parameters
+from generator.run.execution import INJECTED_TAG, OFF_COLAB
 from generator.run.run_record import (
+    CELL_NAME,
     DIGEST,
     LONGEST_TEXT,
     NOTEBOOKS,
@@ -52,10 +53,12 @@ from generator.text import JsonObject, is_slug, printable, quote_text, storable
 
 __all__ = ["LedgerError", "RunOrigin", "RunRecord", "WeightsState"]
 
-_LARGEST_RECORD = 2**20  # bytes
+_LARGEST_RECORD, _LARGEST_NOTEBOOK = 2**20, 2**28  # bytes
 _NUMBER = re.compile(r"[0-9]{4,9}")
 _REFERENCE = re.compile(r"(?P<pair>[^@]*)@0*(?P<number>[0-9]{1,9})")
 _MEMBER = re.compile(r"(?<![\w-])([a-z0-9][a-z0-9-]*)@0*([0-9]{1,9})(?![\w-])")
+# What the kit puts in front of a notebook that it sends to Colab.
+_KIT_CELLS = {"stop-at-failure"}
 # What differs between this machine and Kaggle for one and the same run.
 _OF_SESSIONS = {"ALLOW_CPU", *OFF_COLAB}
 
@@ -166,8 +169,7 @@ class RunOutputs:
         handover: The hand-over of its training.
         keys: By which its training and its inference, if there was one, are recognised.
         folders: The outputs of the notebooks.
-        notebooks: The notebooks that were executed.
-        parameters: Every parameter of each of them.
+        notebooks: The notebooks that were executed, with their parameters.
         seconds: The time of each, as far as it is known.
         submission: The submission; None without an inference.
         rows: The number of its rows.
@@ -184,7 +186,6 @@ class RunOutputs:
     keys: Mapping[Role, str]
     folders: Mapping[Role, Path]
     notebooks: Mapping[Role, Path]
-    parameters: Mapping[Role, Mapping[str, Value]]
     seconds: Mapping[Role, float] = field(default_factory=dict)
     submission: Path | None = None
     rows: int = 0
@@ -202,13 +203,13 @@ class Recording:
     warnings: tuple[str, ...] = ()
 
 
-def training_key(handover_file: Path) -> str:
+def training_key(folder: Path) -> str:
     """The key of a training whose output is on this machine: the hash of its hand-over.
 
     Raises:
-        OSError: There is no such file, or it is a link.
+        OSError: There is no hand-over, or it is a link.
     """
-    with open_below(handover_file.parent, handover_file.name) as file:
+    with open_below(folder, FILE_NAME) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
@@ -283,12 +284,10 @@ def _facts_of(outputs: RunOutputs) -> RunRecord:
     """
     handover, spec = outputs.handover, outputs.spec
     score = handover.out_of_fold
-    code = {str(role): code_hashes(path) for role, path in outputs.notebooks.items()}
-    defaults = _template_parameters(outputs.folder)
-    parameters = {
-        str(role): {name: value for name, value in values.items() if name not in _OF_SESSIONS and not is_fixed(name)}
-        for role, values in outputs.parameters.items()
-    }
+    notebooks = {role: read_executed_code(path) for role, path in outputs.notebooks.items()}
+    code = {str(role): notebook.hashes for role, notebook in notebooks.items()}
+    values = {role: _without_session(notebook.parameters) for role, notebook in notebooks.items()}
+    defaults = _default_parameters(outputs.folder, values)
     submission = outputs.submission.name if outputs.submission is not None else ""
     facts = {
         "schema_version": SCHEMA,
@@ -310,10 +309,10 @@ def _facts_of(outputs: RunOutputs) -> RunRecord:
         "private_score": None,
         "seconds": {str(role): round(seconds, 3) for role, seconds in outputs.seconds.items()},
         "parameters": {
-            role: {name: value for name, value in values.items() if value != defaults[Role(role)].get(name)}
-            for role, values in parameters.items()
+            str(role): {name: value for name, value in entries.items() if value != defaults[role].get(name)}
+            for role, entries in values.items()
         },
-        "defaults": {role: defaults[Role(role)] for role in parameters},
+        "defaults": {str(role): entries for role, entries in defaults.items()},
         "code": code,
         "code_sha256": _hash_of(code),
         "data_sha256": _digest_in(handover, "data_sha256"),
@@ -342,43 +341,67 @@ def _digest_in(handover: HandOver, name: str) -> str | None:
     return digest if DIGEST.fullmatch(digest) else None
 
 
-def _template_parameters(folder: PairFolder) -> dict[Role, dict[str, Value]]:
-    """The defaults of the template for each notebook; those of the notebook where it was not rendered from one."""
+def _default_parameters(
+    folder: PairFolder, role_values: Mapping[Role, Mapping[str, Value]]
+) -> dict[Role, dict[str, Value]]:
+    """The defaults of the parameters that notebooks have: the template's, or the notebook's where it has more."""
     from generator.pair.cells import read_own_cells
     from generator.pair.folder import complete_settings
     from generator.pair.rendering import rendered_cells
 
-    try:
+    defaults = {role: dict(read_executed_code(folder.notebook(role)).parameters) for role in role_values}
+    with suppress(TandemError, OSError):  # of a pair that no template renders to
         notebooks = rendered_cells(complete_settings(folder), user_files=read_own_cells(folder))
-        cells = {role: parameters_cell(notebooks[role]) for role in Role}
-        defaults = {role: read_parameters(cell.source) if cell else {} for role, cell in cells.items()}
-    except (TandemError, OSError):
-        defaults = {role: dict(read_notebook_parameters(folder.notebook(role)).defaults) for role in Role}
+        for role in role_values:
+            cell = parameters_cell(notebooks[role])
+            defaults[role] |= read_parameters(cell.source) if cell is not None else {}
     return {
-        role: {name: value for name, value in values.items() if name not in _OF_SESSIONS and not is_fixed(name)}
-        for role, values in defaults.items()
+        role: {name: value for name, value in defaults[role].items() if name in values}
+        for role, values in role_values.items()
     }
 
 
-def code_hashes(notebook: Path) -> dict[str, str]:
-    """The hash of each code cell by its id; parameters, which a record has apart, are left out."""
-    return {
-        name: hashlib.sha256(source.encode("utf-8", "replace")).hexdigest()[:16]
-        for name, source in notebook_code(notebook).items()
-    }
+def _without_session(values: Mapping[str, Value]) -> dict[str, Value]:
+    """The parameters that a user chooses, and that are the same for one run here and on Kaggle."""
+    return {name: value for name, value in values.items() if name not in _OF_SESSIONS and not is_fixed(name)}
 
 
-def notebook_code(notebook: Path) -> dict[str, str]:
-    """The code cells of a notebook by their ids, without those of parameters.
+@dataclass(frozen=True)
+class ExecutedCode:
+    """What a notebook computes: the values of its parameters, and the source of its other code cells by their ids."""
+
+    parameters: Mapping[str, Value]
+    cells: Mapping[str, str]
+
+    @property
+    def hashes(self) -> dict[str, str]:
+        """The first digits of the SHA-256 of each cell."""
+        return {
+            name: hashlib.sha256(source.encode("utf-8", "replace")).hexdigest()[:16]
+            for name, source in self.cells.items()
+        }
+
+
+def read_executed_code(notebook: Path) -> ExecutedCode:
+    """Read the code of an executed notebook, with the parameters that papermill injected.
 
     Raises:
         OSError: It cannot be read, or is a link.
-        PairError: It is no notebook.
+        ParametersCellError: The parameters are no plain values.
     """
     with open_below(notebook.parent, notebook.name) as file:
-        cells = written_cells(file.read(), path=notebook)
-    names = {"parameters", INJECTED_TAG}
-    return {name: cell.source for name, cell in cells.items() if cell.kind == "code" and name not in names}
+        content = file.read(_LARGEST_NOTEBOOK)
+    parameters: dict[str, Value] = {}
+    code: dict[str, str] = {}
+    for number, cell in enumerate(JsonObject.parse(content).sections("cells"), start=1):
+        tags, name, source = cell.section("metadata").get("tags"), cell.text("id"), join_lines(cell.get("source"))
+        if cell.text("cell_type") != "code" or name in _KIT_CELLS:
+            continue
+        if isinstance(tags, list) and (PARAMETERS_TAG in tags or INJECTED_TAG in tags):
+            parameters |= read_parameters(source)
+        else:
+            code[name if CELL_NAME.fullmatch(name) and name not in code else f"#{number}"] = source
+    return ExecutedCode(parameters, code)
 
 
 def _hash_of(code: Mapping[str, Mapping[str, str]]) -> str:
@@ -399,7 +422,7 @@ def _copy_outputs(outputs: RunOutputs, record: RunRecord, target: Path, roles: C
         places.append((outputs.folders[Role.INFER] / PREDICTIONS, PREDICTIONS))
     if outputs.submission is not None and record.submission:
         places.append((outputs.submission, record.submission))
-    if outputs.report is not None:
+    if outputs.report is not None and Role.TRAIN in roles:  # else that of the training stays
         places.append((outputs.report, REPORT))
     for source, name in places:
         try:

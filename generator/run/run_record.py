@@ -26,7 +26,7 @@ _LONGEST_NOTE = 1_000
 _MOST_NAMES = 2_000  # of parameters, cells, packages
 _MOST_FOLDS = 1_000
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
-_CELL = re.compile(r"[A-Za-z0-9_#-]{1,64}")
+CELL_NAME = re.compile(r"[A-Za-z0-9_#-]{1,64}")
 # What no weights and no submission may be called.
 _LEDGER_FILES = {RECORD, FILE_NAME, "oof.csv", OUT_OF_FOLD, PREDICTIONS, REPORT, *NOTEBOOKS.values()}
 
@@ -208,6 +208,10 @@ def _is_value(value: object) -> bool:
     return isinstance(value, bool | int | str)
 
 
+def _is_digest(value: object) -> bool:
+    return isinstance(value, str) and DIGEST.fullmatch(value) is not None
+
+
 def _is_text(value: object) -> bool:
     return isinstance(value, str) and len(value) <= LONGEST_TEXT
 
@@ -256,7 +260,9 @@ def record_of(values: JsonObject) -> RunRecord:
         seconds={role: JsonObject(seconds).number(role) or 0.0 for role in seconds},
         parameters=read.role_mapping("parameters", _NAME, _is_value),
         defaults=read.role_mapping("defaults", _NAME, _is_value),
-        code=read.role_mapping("code", _CELL, lambda value: isinstance(value, str) and bool(DIGEST.fullmatch(value))),
+        code=read.role_mapping(
+            "code", CELL_NAME, lambda value: isinstance(value, str) and bool(DIGEST.fullmatch(value))
+        ),
         code_sha256=read.text("code_sha256", pattern=DIGEST),
         data_sha256=read.digest("data_sha256"),
         folds_sha256=read.digest("folds_sha256"),
