@@ -27,6 +27,7 @@ VERBS = {
     "data": "Download a competition's data.",
     "specimen": "Write a small synthetic copy of a competition's data.",
     "run": "Execute a pair on this machine, and score its submission.",
+    "runs": "Compare the runs of pairs: scores, and what changed between them.",
     "check": "Find errors in notebooks and their metadata before they cost quota.",
     "plan": "Predict the time, memory and cost of a training on every accelerator.",
     "rehearse": "Test a pair under Kaggle's conditions, including hidden tests.",
@@ -54,7 +55,9 @@ SYNONYMS = {
     **dict.fromkeys(("upload", "publish", "deploy", "kernels"), "tandem push PAIR"),
     **dict.fromkeys(("submission", "competitions"), "tandem submit PAIR"),
     **dict.fromkeys(("log", "logs", "watch", "progress"), "tandem status PAIR"),
-    **dict.fromkeys(("report", "history"), "tandem receipt PAIR"),
+    "report": "tandem receipt PAIR",
+    **dict.fromkeys(("history", "ledger", "experiments", "compare", "leaderboard"), "tandem runs PAIR"),
+    **dict.fromkeys(("prune", "note", "export"), "tandem runs"),
     **dict.fromkeys(("server", "ui", "local"), "tandem serve"),
     "version": "tandem --version",
 }
