@@ -5,6 +5,7 @@ as plain numbers and strings.
 """
 
 import importlib
+import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,11 +16,12 @@ from generator.kit_files import install_command
 from generator.pair.workspace import Role, Workspace
 from generator.run.ledger import run_folder
 from generator.run.run_record import RECORD, REPORT, RunRecord
-from generator.text import printable
+from generator.text import printable, quote_text
 
 _LONGEST_VALUE = 500
 _LARGEST_FILE = 64 * 2**20
 _TAG = "tandem.run"
+_BATCH = 100  # parameters in a request, which MLflow takes at most
 
 
 class SinkError(RunError):
@@ -40,6 +42,12 @@ def export_to_mlflow(workspace: Workspace, records: Sequence[RunRecord], *, addr
     Raises:
         SinkError: The library is not installed, or the server refuses.
     """
+    # Its address of each run is printed to standard output otherwise, and it tries a dead server for minutes.
+    for name, value in {
+        "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "true",
+        "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "2",
+    }.items():
+        os.environ.setdefault(name, value)
     library, tracking = _import("mlflow", "mlflow"), _import("mlflow.tracking", "mlflow")
     try:
         client = tracking.MlflowClient(tracking_uri=address)
@@ -50,25 +58,27 @@ def export_to_mlflow(workspace: Workspace, records: Sequence[RunRecord], *, addr
 
 def _log_to_mlflow(client: Any, workspace: Workspace, record: RunRecord) -> bool:
     """Log a run; false if it is there."""
+    entities = importlib.import_module("mlflow.entities")
     name = record.competition or record.pair
     experiment = client.get_experiment_by_name(name)
     identifier = client.create_experiment(name) if experiment is None else experiment.experiment_id
     key = _key(record)
     if client.search_runs([identifier], filter_string=f"tags.`{_TAG}` = '{key}'", max_results=1):
         return False
-    start_time = int(record.created.timestamp() * 1000)
-    tags = {_TAG: key, **_tags(record)}
-    entry = client.create_run(identifier, run_name=record.name, start_time=start_time, tags=tags)
-    for parameter, value in _parameters(record):
-        client.log_param(entry.info.run_id, parameter, value)
-    for metric, score in _metrics(record):
-        client.log_metric(entry.info.run_id, metric, score, timestamp=start_time)
-    for fold, score in enumerate(record.fold_scores):
-        client.log_metric(entry.info.run_id, "fold_score", score, timestamp=start_time, step=fold)
+    time = int(record.created.timestamp() * 1000)
+    entry = client.create_run(identifier, run_name=record.name, start_time=time, tags=_tags(record)).info.run_id
+    parameters = [entities.Param(parameter, value) for parameter, value in _parameters(record)]
+    metrics = [entities.Metric(metric, score, time, 0) for metric, score in _metrics(record)]
+    metrics += [entities.Metric("fold_score", score, time, fold) for fold, score in enumerate(record.fold_scores)]
+    for start in range(0, max(len(parameters), len(metrics)), _BATCH):
+        end = start + _BATCH
+        client.log_batch(entry, params=parameters[start:end], metrics=metrics[start:end])
     for file_name in (RECORD, REPORT):
         if text := _text_of(workspace, record, file_name):
-            client.log_text(entry.info.run_id, text, file_name)
-    client.set_terminated(entry.info.run_id)
+            client.log_text(entry, text, file_name)
+    # Last, so that a run of which only a part arrived is exported again.
+    client.set_tag(entry, _TAG, key)
+    client.set_terminated(entry)
     return True
 
 
@@ -181,4 +191,4 @@ def _text_of(workspace: Workspace, record: RunRecord, name: str) -> str:
 
 
 def _first_line(error: Exception) -> str:
-    return printable(str(error).partition("\n")[0]).removesuffix(".")
+    return quote_text(str(error).partition("\n")[0]).removesuffix(".")
