@@ -27,7 +27,14 @@ from generator.competition.facts import Value
 from generator.errors import RunError, TandemError
 from generator.files import WorkspaceFiles, open_below, reason_not_read, writing
 from generator.pair.handover import FILE_NAME, HandOver, digest_of, read_handover
-from generator.pair.notebook import PARAMETERS_TAG, is_fixed, join_lines, parameters_cell, read_parameters
+from generator.pair.notebook import (
+    PARAMETERS_TAG,
+    is_fixed,
+    join_lines,
+    parameters_cell,
+    read_own_cells,
+    read_parameters,
+)
 from generator.pair.spec import PairSpec
 from generator.pair.workspace import PairFolder, Role, Workspace, git_commit
 from generator.run.execution import INJECTED_TAG, OFF_COLAB
@@ -342,7 +349,6 @@ def _default_parameters(
     folder: PairFolder, role_values: Mapping[Role, Mapping[str, Value]]
 ) -> dict[Role, dict[str, Value]]:
     """The defaults of the parameters that notebooks have: the template's, or the notebook's where it has more."""
-    from generator.pair.cells import read_own_cells
     from generator.pair.folder import complete_settings
     from generator.pair.rendering import rendered_cells
 
