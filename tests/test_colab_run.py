@@ -15,9 +15,9 @@ from runnable_pair import write_pair
 from standin_colab_cli import install, rented, until
 
 from generator.cli.main import main
+from generator.colab import train_on_colab
 from generator.colab.options import ColabOptions, PlannedTraining
 from generator.colab.rental import CommandLine, machine_named
-from generator.colab.training import train_on_colab
 from generator.pair.workspace import Workspace
 from generator.run.ledger import read_runs
 
@@ -239,7 +239,7 @@ DRIVER = """
     from generator.colab.rental import machine_named
     from generator.colab.options import ColabOptions, PlannedTraining
     from generator.colab import rental
-    from generator.colab.training import train_on_colab
+    from generator.colab import train_on_colab
     from generator.pair.workspace import Workspace
 from generator.run.ledger import read_runs
 

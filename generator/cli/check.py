@@ -156,7 +156,7 @@ def _check_targets(options: dict[str, Any], allowed_rules: set[str]) -> _CheckRe
     ]
     gc.freeze()  # a million objects of syntax trees, which are not searched for cycles before the process ends
     if options["baseline"] is not None and not options["write_baseline"]:
-        from generator.check.rule import new_findings
+        from generator.check.checking import new_findings
 
         findings = new_findings(findings, options["baseline"])
     return _CheckResult(kernels, findings, reports)
@@ -177,7 +177,7 @@ def _refuse_nonsense(context: click.Context, options: dict[str, Any]) -> None:
     if options["write_baseline"] and options["baseline"] is None:
         context.fail("--write-baseline needs a file: add --baseline FILE.")
 
-    from generator.check.rule import check_replaceable
+    from generator.check.checking import check_replaceable
 
     check_topology(options["topology"])
     if options["write_baseline"]:
@@ -351,7 +351,7 @@ def _explain_rule(name: str) -> str:
 
 
 def _write_baseline(findings: "list[CheckFinding]", path: Path) -> int:
-    from generator.check.rule import write_baseline
+    from generator.check.checking import write_baseline
 
     write_baseline(findings, path)
     click.echo(f"{printable(shortest(path))}: {len(findings):,} findings. A check with --baseline ignores them.")

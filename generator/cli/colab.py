@@ -93,7 +93,7 @@ def colab_run(context: click.Context, /, **options: Any) -> int:
                 "Machines cost compute units. This is no interactive terminal, so no question can be asked: add --yes."
             )
         click.confirm(printable(f"{_price(planned_training)} {_data(planned_training)} Rent it?"), abort=True, err=True)
-    from generator.colab.training import train_on_colab
+    from generator.colab import train_on_colab
 
     result = train_on_colab(planned_training, _command_line(options), login=_login(), tell=timed_lines())
     if options["as_json"]:
@@ -141,7 +141,7 @@ def colab_status(**options: Any) -> int:
 @workspace_option
 def stop(**options: Any) -> int:
     """Release the machine of the last training, if it is still rented."""
-    from generator.colab.training import stop_on_colab
+    from generator.colab import stop_on_colab
 
     receipt = stop_on_colab(options["workspace"], options["pair"], _command_line(options), tell=timed_lines())
     click.echo(f"{printable(receipt.session)} is {receipt.stage}.")
