@@ -34,6 +34,7 @@ def test_a_pair_runs_from_training_to_a_valid_submission(run: Run, tmp_path: Pat
         "out-of-fold  accuracy 0.7500\n"
         "submission   output/tiny/infer/submission.csv (2 rows, valid)\n"
         "report       output/tiny/report.html\n"
+        "run          tiny@1: `tandem runs tiny` compares all runs\n"
     )
     assert "        epoch 3\n" in done.err
     assert "Training · training [3/3]" in done.err

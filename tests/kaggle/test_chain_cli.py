@@ -68,6 +68,9 @@ def test_push_carries_a_pair_to_its_score(local: Served, tandem: Tandem, tmp_pat
     assert "chain        1 of cells, scored" in outcome.out
     assert "pushed local/cells-train as version 1" in outcome.err
     assert (tmp_path / "output" / "cells" / "receipt.html").is_file()
+    (run,) = json.loads(tandem("runs", "cells", "--json").out)["runs"]
+    assert (run["origin"], run["cv"], run["parent"], run["weights"]) == ("kaggle", 0.97, None, "remote")
+    assert run["public_score"] is not None
 
 
 @pytest.mark.slow

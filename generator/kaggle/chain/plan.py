@@ -9,7 +9,7 @@ from generator import __version__
 from generator.competition import builtin
 from generator.kaggle.chain.errors import ChainError, KernelUnfitError, NoChainError, StepFailedError, to_target
 from generator.kaggle.chain.execution import ChainExecution, Handoff, PushOptions, RunContext
-from generator.kaggle.chain.inputs import PreparedKernel, check_offline, cost, git_commit, prepare, with_owner
+from generator.kaggle.chain.inputs import PreparedKernel, check_offline, cost, prepare, with_owner
 from generator.kaggle.chain.journal import (
     ChainState,
     ChainStep,
@@ -24,7 +24,7 @@ from generator.kaggle.chain.journal import (
 )
 from generator.kaggle.chain.training import TrainedElsewhere
 from generator.kaggle.gateway import Kaggle, Target
-from generator.pair.workspace import Role
+from generator.pair.workspace import Role, git_commit
 from generator.text import printable
 
 # The plan of a push: which chain goes on, from which step, and which kernels are pushed. Nothing here asks Kaggle.
