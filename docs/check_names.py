@@ -39,6 +39,16 @@ NOUNS = frozenset(
 # Names that leave the program: keys of JSON and TOML, columns of a database, variables of an HTML template.
 EXTERNAL = frozenset(
     {
+        ("cli/check.py", "compiled"),
+        ("cli/check.py", "fixed"),
+        ("cli/generate.py", "edited"),
+        ("cli/generate.py", "written"),
+        ("cli/generate_report.py", "unused"),
+        ("cli/generate_report.py", "weighed"),
+        ("cli/plan.py", "compiled"),
+        ("cli/plan.py", "here"),
+        ("cli/plan.py", "measured"),
+        ("cli/plan.py", "recommended"),
         ("colab/rental.py", "asked"),
         ("colab/rental.py", "ended"),
         ("colab/rental.py", "others"),
@@ -53,6 +63,7 @@ EXTERNAL = frozenset(
         ("localkaggle/services/kernel_records.py", "started"),
         ("localkaggle/services/versions.py", "created"),
         ("localkaggle/web/editor.py", "added"),
+        ("rehearsal/record.py", "passed"),
         ("rehearsal/sessions.py", "found"),
         ("rehearsal/sessions.py", "tried"),
         ("rehearsal/sessions.py", "when"),

@@ -26,8 +26,8 @@ class PackageMissingError(TandemError):
 
     def __init__(self, *, clause: str, package: str) -> None:
         super().__init__(
-            f"{clause} {package}, which is not installed beside {printable(sys.executable)}. "
-            f"Install it with: pip install {printable(package)}"
+            f"{clause} {package}, which is not installed beside {printable(sys.executable)}.",
+            remedy=f"Install it with: pip install {printable(package)}",
         )
 
 

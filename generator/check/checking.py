@@ -141,7 +141,8 @@ def allowed_ids(names: Iterable[str], *, never: Collection[str] = ()) -> tuple[s
     for rule in rules:
         if rule.id in never:
             raise CheckError(
-                f"--allow {rule.id}: this rule ({rule.name}) cannot be ignored, because Kaggle needs valid files."
+                f"--allow {rule.id}: this rule ({rule.name}) cannot be ignored, because Kaggle needs valid files.",
+                code="rule-not-ignorable",
             )
     return tuple(rule.id for rule in rules)
 

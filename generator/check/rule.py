@@ -211,6 +211,7 @@ def _entries(baseline: Path) -> list[str]:
         return [JsonObject.of(entry).text("fingerprint") for entry in document["findings"]]
     except (ValueError, TypeError, KeyError, RecursionError) as error:
         raise CheckError(
-            f"{printable(str(baseline))} is not a baseline of `tandem check`, so it was not overwritten. Choose "
-            "another file for --write-baseline."
+            f"{printable(str(baseline))} is not a baseline of `tandem check`, so it was not overwritten.",
+            remedy="Choose another file for --write-baseline.",
+            code="not-a-baseline",
         ) from error

@@ -1,12 +1,12 @@
 """The keys of `pair.toml` as options of the command line, the words that complete them, and the list of them all."""
 
-import json
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, Literal, TypedDict
 
 import click
 
+from generator.cli.documents import print_document
 from generator.cli.options import word_completer
 from generator.cli.terminal import table
 from generator.competition import builtin
@@ -15,6 +15,44 @@ from generator.competition.schema import Family, Framework, Setting, common, fam
 from generator.pair.settings import checked_owner
 
 _Command = Callable[..., Any]
+
+
+class FamilyFields(TypedDict):
+    """A family: a kind of task that there are templates for.
+
+    Attributes:
+        name: Its name.
+        title: What people call it.
+        description: One sentence.
+        frameworks: The frameworks that it has a model in.
+        targets: The kinds of target that it has models for.
+        keys: The keys of its tasks in pair.toml, with what each means.
+    """
+
+    name: str
+    title: str
+    description: str
+    frameworks: list[str]
+    targets: list[str]
+    keys: dict[str, str]
+
+
+class KeyList(TypedDict):
+    """With --list: what a pair can be.
+
+    Attributes:
+        schema_version: The version of this document.
+        families: The families.
+        frameworks: The frameworks.
+        competitions: The built-in competitions.
+        metrics: The titles of the metrics by name.
+    """
+
+    schema_version: Literal[1]
+    families: list[FamilyFields]
+    frameworks: list[Framework]
+    competitions: list[str]
+    metrics: dict[str, str]
 
 
 def _keys_with_flags(section: str) -> dict[str, Setting]:
@@ -81,13 +119,14 @@ def _canonical(key: str, name: str) -> str:
 def show_list(*, as_json: bool) -> int:
     """Prints families, frameworks, built-in competitions and metrics."""
     if as_json:
-        report = {
-            "families": [_family_as_json(family) for family in families().values()],
-            "frameworks": [vars(framework) for framework in frameworks().values()],
-            "competitions": builtin.competition_slugs(),
+        report: KeyList = {
+            "schema_version": 1,
+            "families": [_family_fields(family) for family in families().values()],
+            "frameworks": list(frameworks().values()),
+            "competitions": list(builtin.competition_slugs()),
             "metrics": {name: facts.title for name, facts in METRICS.items()},
         }
-        click.echo(json.dumps(report, indent=2))
+        print_document(report)
         return 0
     rows = [[family.name, ", ".join(family.frameworks), family.description] for family in families().values()]
     click.echo(table(["family", "frameworks", "what it is"], rows) + "\n")
@@ -103,7 +142,12 @@ def show_list(*, as_json: bool) -> int:
     return 0
 
 
-def _family_as_json(family: Family) -> dict[str, Any]:
-    names = ("name", "title", "description", "frameworks", "targets")
-    keys = {key: rule.help for key, rule in keys_of(family.name).items()}
-    return {name: getattr(family, name) for name in names} | {"keys": keys}
+def _family_fields(family: Family) -> FamilyFields:
+    return {
+        "name": family.name,
+        "title": family.title,
+        "description": family.description,
+        "frameworks": list(family.frameworks),
+        "targets": [str(target) for target in family.targets],
+        "keys": {key: rule.help for key, rule in keys_of(family.name).items()},
+    }

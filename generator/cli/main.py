@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NoReturn
 import click
 
 from generator import __version__
+from generator.cli.documents import DISK, INTERRUPT, print_error
 from generator.errors import TandemError, did_you_mean
 from generator.text import printable
 
@@ -36,6 +37,7 @@ VERBS = {
     "status": "Show the progress of the last push.",
     "receipt": "Write a report of a pair's pushes.",
     "serve": "Run a local Kaggle on this machine: API, sessions, web pages.",
+    "schema": "Print the JSON Schema of what a verb prints with --json.",
     "completion": "Print the completion script for a shell.",
 }
 
@@ -61,7 +63,13 @@ SYNONYMS = {
 
 
 # The modules of verbs that share one.
-MODULES = {"rehearse": "run", "completion": "options", "submit": "push", "status": "receipt"}
+MODULES = {
+    "rehearse": "run",
+    "completion": "options",
+    "submit": "push",
+    "status": "receipt",
+    "schema": "documents",
+}
 
 
 class LazyGroup(click.Group):
@@ -124,6 +132,8 @@ def main(arguments: Sequence[str], *, program: str = "tandem") -> int:
         arguments: What stands behind the program's name.
         program: `tandem`, or the name of a verb that is a program of its own.
 
+    With --json, the document of an error is printed on stdout too, whatever the exit code.
+
     Returns:
         The exit code: 0 done, 1 an error with its remedy, 2 usage, 130 interrupt.
     """
@@ -139,12 +149,15 @@ def main(arguments: Sequence[str], *, program: str = "tandem") -> int:
         from generator.cli.terminal import complain
 
         complain(error.message)
+        print_error(arguments, error)
         return EXIT_ERROR
     except click.ClickException as error:
         error.show()
+        print_error(arguments, error)
         return error.exit_code
     except (KeyboardInterrupt, click.Abort):
         click.echo("Interrupted.", err=True)
+        print_error(arguments, "The command was interrupted.", code=INTERRUPT)
         return EXIT_INTERRUPTED
     except BrokenPipeError:
         # Whoever read the output has left; Python must not complain of that when it flushes at the end.
@@ -153,7 +166,9 @@ def main(arguments: Sequence[str], *, program: str = "tandem") -> int:
     except OSError as error:
         if not (problem := _problem_of_disk(error)):
             raise
-        click.echo(f"Error: {problem}, then run the command again.", err=True)
+        message = f"{problem}, then run the command again."
+        click.echo(f"Error: {message}", err=True)
+        print_error(arguments, message, code=DISK)
         return EXIT_ERROR
 
 

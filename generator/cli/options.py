@@ -74,8 +74,9 @@ def competition_name(text: str) -> str:
     if address := _ADDRESS.match(text):
         if address["kind"].lower() not in ("competitions", "c") or not address["name"]:
             raise CompetitionError(
-                f'"{printable(text)}" is not the address of a competition. '
-                "Such an address looks like this: kaggle.com/competitions/NAME."
+                f'"{printable(text)}" is not the address of a competition.',
+                remedy="Such an address looks like this: kaggle.com/competitions/NAME.",
+                code="competition-name-invalid",
             )
         return address["name"].lower()
     path = Path(text)
@@ -96,7 +97,11 @@ def _name_of_pair(context: click.Context, _: click.Parameter, text: str | None) 
         return competition_name(text) if path.parent == Path() else text
     if folder.parent.parent.absolute() != context.params["workspace"].root.absolute():
         workspace = printable(str(folder.parent.parent))
-        raise PairError(f'"{printable(text)}" is in another workspace. Add --workspace {workspace}.')
+        raise PairError(
+            f'"{printable(text)}" is in another workspace.',
+            remedy=f"Add --workspace {workspace}.",
+            code="other-workspace",
+        )
     return folder.name
 
 
@@ -167,8 +172,6 @@ workspace_option = click.option(
 competition_argument = click.argument("competition", callback=lambda _, __, text: competition_name(text))
 pair_argument = click.argument("pair", callback=_name_of_pair, shell_complete=complete_pair)
 optional_pair_argument = click.argument("pair", required=False, callback=_name_of_pair, shell_complete=complete_pair)
-json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-json_lines_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, one object per line.")
 
 
 def assignments_option(text: str) -> Option:

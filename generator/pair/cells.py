@@ -177,7 +177,9 @@ def check_shared_cells(folder: PairFolder) -> None:
         subject = f"The cell {names} differs" if len(different) == 1 else f"The cells {names} differ"
         raise PairError(
             f"{subject} between {printable(str(train_path))} and {printable(str(infer_path))}, but it must be the "
-            "same in both. Copy the correct cell into the other notebook."
+            "same in both.",
+            remedy="Copy the correct cell into the other notebook.",
+            code="cells-differ",
         )
 
 

@@ -190,7 +190,9 @@ def _put_in_place(folder: PairFolder) -> None:
     except OSError as error:
         raise PairError(
             f"The new files of {printable(str(folder.path))} are complete, but cannot be moved into place: "
-            f"{reason(error)}. Fix this, and run the command again: it completes the move."
+            f"{reason(error)}.",
+            remedy="Fix this, and run the command again: it completes the move.",
+            code="files-not-moved",
         ) from error
 
 
@@ -343,7 +345,8 @@ def pair_folder(workspace: Workspace, name: str) -> PairFolder:
     """
     if not is_slug(name):
         raise PairError(
-            f'"{printable(name)}" cannot be the name of a pair: use lower-case letters, digits and hyphens.'
+            f'"{printable(name)}" cannot be the name of a pair: use lower-case letters, digits and hyphens.',
+            code="pair-name-invalid",
         )
     folder = workspace.pair(name)
     resolve_inside(folder.path, root=folder.path.parent)
@@ -364,8 +367,9 @@ def existing_pair(workspace: Workspace, name: str) -> PairFolder:
         options = f"{competition} --framework {framework}" if framework in frameworks() else name
         hint = f" Existing pairs: {', '.join(pair_names)}.{did_you_mean(name, pair_names)}" if pair_names else ""
         raise PairError(
-            f'There is no pair "{name}" in {printable(str(folder.path.parent))}. '
-            f"Write one with `tandem generate --competition {options}`.{hint}"
+            f'There is no pair "{name}" in {printable(str(folder.path.parent))}.',
+            remedy=f"Write one with `tandem generate --competition {options}`.{hint}",
+            code="pair-not-found",
         )
     return folder
 
@@ -432,12 +436,12 @@ def plan_write(
     lost_edits = {} if force else find_lost_edits(folder, files, without_base=without_base)
     if lost_edits:
         edits = "\n".join(f"  {path.as_posix()} ({changes})" for path, changes in lost_edits.items())
-        raise PairError(
-            f"{printable(str(folder.path))} has edits, so nothing was overwritten:\n{edits}\n"
-            f"{_ways_to_keep(folder, files, lost_edits)}Write the pair under another name with "
-            "--name, or overwrite the "
-            "edits with --force."
+        summary = f"{printable(str(folder.path))} has edits, so nothing was overwritten:\n{edits}"
+        remedy = (
+            f"{_ways_to_keep(folder, files, lost_edits)}Write the pair under another name with --name, or overwrite "
+            "the edits with --force."
         )
+        raise PairError(summary, remedy=remedy, code="edited-pair", text=f"{summary}\n{remedy}")
     return frozenset(path for path, content in files.items() if not _is_current(folder, path, content))
 
 

@@ -422,7 +422,8 @@ def checked_value(name: str, value: Value, default: Value) -> Value:
         default_text = printable(python_literal(default))
         raise ParameterError(
             f"The parameter {printable(name)} must be {expected}, like its default {default_text}, not "
-            f"{printable(repr(value))}.{did_you_mean(str(value), setting.options)}"
+            f"{printable(repr(value))}.{did_you_mean(str(value), setting.options)}",
+            code="parameter-invalid",
         )
     return float(value) if isinstance(default, float) and isinstance(value, int) else value
 
@@ -444,7 +445,11 @@ def parse_assignment(text: str, defaults: Mapping[str, Value]) -> tuple[str, Val
     name, separator, value_text = text.partition("=")
     name, value_text = name.strip(), value_text.strip()
     if not separator or not name:
-        raise ParameterError(f'"{printable(text)}" has no value. Write NAME=VALUE, such as EPOCHS=3.')
+        raise ParameterError(
+            f'"{printable(text)}" has no value.',
+            remedy="Write NAME=VALUE, such as EPOCHS=3.",
+            code="parameter-without-value",
+        )
     if name not in defaults and knob_name(name) in defaults:
         name = knob_name(name)
     if name not in defaults:

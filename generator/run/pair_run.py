@@ -184,7 +184,8 @@ class _PairRun:
         if backup is not None:
             self.listener(OutputKept(backup))
         self.output.empty(role)
-        self.output.files.remove(self.output.report)
+        for report in self.output.reports:
+            self.output.files.remove(report)
 
     @property
     def _data(self) -> Path:

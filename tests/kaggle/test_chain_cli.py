@@ -93,16 +93,21 @@ def test_a_pair_that_was_trained_on_colab_is_carried_from_its_output_to_its_scor
 
 
 @pytest.mark.slow
-def test_the_events_of_a_push_are_json_lines(local: Served, tandem: Tandem) -> None:
+def test_the_events_of_a_push_are_json_lines(
+    local: Served, tandem: Tandem, keep_example: Callable[[str, str], None]
+) -> None:
     outcome = tandem("push", "cells", "--to", "local", "--submit", "--json")
     lines = [json.loads(line) for line in outcome.out.splitlines()]
 
     assert {line["event"] for line in lines} >= {"step", "state", "done"}
     assert lines[-1]["outcome"] == "scored"
     assert [line["version"] for line in lines if "version" in line] == [1, 1]
+    keep_example("push", outcome.out)
 
 
-def test_status_submit_and_receipt_follow_a_push(local: Served, tandem: Tandem) -> None:
+def test_status_submit_and_receipt_follow_a_push(
+    local: Served, tandem: Tandem, keep_example: Callable[[str, str], None]
+) -> None:
     tandem(*UNCHECKED)
     assert "ready" in tandem("status", "cells").out
 
@@ -111,6 +116,13 @@ def test_status_submit_and_receipt_follow_a_push(local: Served, tandem: Tandem) 
     fields = json.loads(tandem("receipt", "cells", "--format", "json").out)
     assert [chain["outcome"] for chain in fields["chains"]] == ["scored"]
     assert "# cells: chain 1" in tandem("receipt", "cells", "--format", "md").out
+
+    status, receipt = tandem("status", "cells", "--json"), tandem("receipt", "cells", "--json")
+    assert json.loads(receipt.out) == fields == json.loads(status.out) | {"chains": fields["chains"]}
+    assert json.loads(tandem("submit", "cells", "--to", "local", "--json").out)["event"] == "done"
+    keep_example("status", status.out)
+    keep_example("receipt", receipt.out)
+    keep_example("submit", tandem("submit", "cells", "--to", "local", "--json").out)
 
 
 @pytest.mark.slow
