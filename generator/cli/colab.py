@@ -14,7 +14,7 @@ from generator.cli.options import (
     shortest,
     workspace_option,
 )
-from generator.cli.terminal import is_interactive, timed_lines
+from generator.cli.terminal import confirm, timed_lines
 from generator.colab.options import ColabOptions, KaggleLogin, PlannedTraining
 from generator.colab.rental import (
     MACHINES,
@@ -115,8 +115,7 @@ def colab() -> None:
 @_program_options
 @workspace_option
 @json_option((ColabReceipt, ColabReceiptFields), ColabPlan)
-@click.pass_context
-def colab_run(context: click.Context, /, **options: Any) -> int:
+def colab_run(**options: Any) -> int:
     """Rent a machine, train on it, fetch the results and release the machine, even after an error.
 
     The results are in output/PAIR/train, as after `tandem run`: continue with `tandem run PAIR --only infer` or
@@ -132,12 +131,8 @@ def colab_run(context: click.Context, /, **options: Any) -> int:
         else:
             click.echo(_plan_as_text(planned_training))
         return 0
-    if not options["yes"]:
-        if not is_interactive():
-            context.fail(
-                "Machines cost compute units. This is no interactive terminal, so no question can be asked: add --yes."
-            )
-        click.confirm(printable(f"{_price(planned_training)} {_data(planned_training)} Rent it?"), abort=True, err=True)
+    question = f"{_price(planned_training)} {_data(planned_training)} Rent it"
+    confirm(question, reason="Machines cost compute units.", is_confirmed=options["yes"])
     from generator.colab.training import train_on_colab
 
     result = train_on_colab(planned_training, _command_line(options), login=_login(), tell=timed_lines())

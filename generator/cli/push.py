@@ -14,7 +14,7 @@ import click
 from generator.cli.documents import json_option, print_document, print_line
 from generator.cli.kaggle import check_credentials, connect_kaggle
 from generator.cli.options import pair_argument, shortest, to_option, workspace_option
-from generator.cli.terminal import clock, is_interactive, live_console, table, warn
+from generator.cli.terminal import clock, confirm, live_console, table, warn
 from generator.errors import TandemError
 from generator.kaggle import chain
 from generator.kaggle.chain import ChainStep, Event, EventKind, Handoff, PushOptions
@@ -312,7 +312,7 @@ def receipt_summary(receipt: ChainReceipt, path: Path | None) -> str:
 @click.option("--logs", "show_log", is_flag=True, help="Show the lines that the notebooks print on Kaggle.")
 @verify_option
 @allow_option
-@click.option("--yes", is_flag=True, help="Push a pair for the first time without a question.")
+@click.option("--yes", is_flag=True, help="Push without a question. Needed if this is no interactive terminal.")
 @click.option("--rehearsed", is_flag=True, help="Push only if exactly these cells passed `tandem rehearse`.")
 @click.option("--specimen", is_flag=True, help="With --rehearsed: accept a rehearsal on synthetic data.")
 @click.option("--dry-run", is_flag=True, help="Show what would be pushed, but send nothing.")
@@ -348,8 +348,8 @@ def push(context: click.Context, /, **options: Any) -> int:
     if options["dry_run"]:
         return _show_plan(push_options, to=options["to"], as_json=options["as_json"])
     kernels = _check(push_options, options["to"])
-    if options["to"] == _REAL and not options["yes"]:
-        _ask(context, push_options, kernels)
+    if options["to"] == _REAL:
+        _ask(push_options, kernels, is_confirmed=options["yes"])
     return carry(chain.push_pair, push_options, to=options["to"], as_json=options["as_json"])
 
 
@@ -361,18 +361,16 @@ def _check(options: PushOptions, to: str) -> "Mapping[Any, PreparedKernel]":
     return kernels
 
 
-def _ask(context: click.Context, options: PushOptions, kernels: "Mapping[Any, PreparedKernel]") -> None:
-    """The first push of a pair to the real Kaggle begins only when somebody says so: it costs quota."""
-    if chain.has_pushes(options, _REAL):
-        return
-    check_credentials()  # says that there are no credentials before it is asked for anything else
-    if not is_interactive():
-        context.fail(
-            "This is the first push of the pair to the real Kaggle. This is no interactive terminal, so no "
-            "question can be asked: add --yes."
-        )
-    question = f"Push {' and then '.join(chain.first_sessions(options, kernels))} to Kaggle"
-    click.confirm(f"{printable(question)}{', and submit' if options.submit else ''}?", abort=True, err=True)
+def _ask(options: PushOptions, kernels: "Mapping[Any, PreparedKernel]", *, is_confirmed: bool) -> None:
+    """A push to the real Kaggle costs quota: at a terminal the first one of a pair is asked about."""
+    if not is_confirmed:
+        check_credentials()  # says that there are no credentials before it is asked for anything else
+    question, reason = "", "A push to the real Kaggle costs quota."
+    if not chain.has_pushes(options, _REAL):
+        question = f"Push {' and then '.join(chain.first_sessions(options, kernels))} to Kaggle"
+        question += ", and submit" if options.submit else ""
+        reason = "This is the first push of the pair to the real Kaggle."
+    confirm(question, reason=reason, is_confirmed=is_confirmed)
 
 
 def _show_plan(options: PushOptions, *, to: str, as_json: bool) -> int:
@@ -457,6 +455,7 @@ def _warn_of_owner(options: PushOptions) -> None:
 @click.option("--message", default="", metavar="TEXT", help="The description of the submission.")
 @verify_option
 @allow_option
+@click.option("--yes", is_flag=True, help="Needed if this is no interactive terminal.")
 @workspace_option
 @json_option(ChainEvent, (ChainReceipt, ChainEnd), is_lines=True)
 def submit(**options: Any) -> int:
@@ -470,4 +469,8 @@ def submit(**options: Any) -> int:
     """  # noqa: D301 - click wants the character itself
     fields = {name: options[name] for name in ("workspace", "pair", "message", "verify", "allow")}
     push_options = PushOptions(**fields, submit=True)
+    if options["to"] == _REAL:
+        chain.check_exists(push_options, _REAL)
+        reason = "A submission to the real Kaggle counts against the competition's limit."
+        confirm("", reason=reason, is_confirmed=options["yes"])
     return carry(chain.submit_pair, push_options, to=options["to"], as_json=options["as_json"])

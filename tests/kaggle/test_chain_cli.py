@@ -339,7 +339,27 @@ def test_the_first_push_to_the_real_kaggle_needs_a_yes(
     outcome = tandem("push", "cells")
 
     assert outcome.code == 2
-    assert "--yes" in outcome.err
+    assert "This is the first push of the pair to the real Kaggle." in outcome.err
+    assert "add --yes" in outcome.err
+
+
+@pytest.mark.parametrize("verb", ["push", "submit"])
+def test_without_a_terminal_every_push_and_submission_to_the_real_kaggle_needs_a_yes(
+    local: Served, tandem: Tandem, monkeypatch: pytest.MonkeyPatch, verb: str
+) -> None:
+    monkeypatch.setenv("KAGGLE_API_TOKEN", "KGAT_of-nobody")
+    monkeypatch.setattr("generator.kaggle.chain.has_pushes", lambda *_: True)
+    monkeypatch.setattr("generator.cli.push.carry", lambda *_, **__: 0)
+
+    refused = tandem(verb, "cells", "--json")
+
+    assert refused.code == 2
+    assert json.loads(refused.out)["error"]["code"] == "usage"
+    assert "so no question can be asked: add --yes" in refused.err
+    assert counts(local) == (0, 0)
+    assert tandem(verb, "cells", "--yes").code == 0
+    monkeypatch.setattr("generator.cli.terminal.is_interactive", lambda: True)
+    assert tandem(verb, "cells").code == 0
 
 
 def test_a_built_in_competition_is_not_pushed_to_the_real_kaggle(tandem: Tandem, tmp_path: Path) -> None:
