@@ -47,6 +47,12 @@ def template_folder() -> Path:
     return wheel_folder if wheel_folder.is_dir() else _PACKAGE.parent / "templates"
 
 
+def skill_path() -> Path:
+    """The file that says how a program works with the kit: inside of the package, or in the docs of the clone."""
+    wheel_path = _PACKAGE / "skill" / "SKILL.md"
+    return wheel_path if wheel_path.is_file() else _PACKAGE.parent / "docs" / "skill" / "SKILL.md"
+
+
 def install_command(extra: str) -> str:
     """The command that installs what an extra of the kit names: by the clone, or else by the packages' own names.
 

@@ -23,7 +23,7 @@ Tandem = Callable[..., Outcome]
 Keep = Callable[[str, str], None]
 
 # What they print is for people, a shell or an editor, or is JSON anyway.
-WITHOUT_JSON = {"schema", "completion"}
+WITHOUT_JSON = {"schema", "skill", "completion"}
 
 
 @pytest.fixture

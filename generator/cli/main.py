@@ -38,6 +38,7 @@ VERBS = {
     "receipt": "Write a report of a pair's pushes.",
     "serve": "Run a local Kaggle on this machine: API, sessions, web pages.",
     "schema": "Print the JSON Schema of what a verb prints with --json.",
+    "skill": "Print how a program works with Tandem, or install it as a skill.",
     "completion": "Print the completion script for a shell.",
 }
 
