@@ -12,12 +12,17 @@ from generator import __version__
 from generator.cli.documents import json_option, print_document
 from generator.cli.generate_report import PairReport, pair_as_text, pair_report
 from generator.cli.kaggle import fact_source
-from generator.cli.keys import KeyList, competition_names, flags_of_keys, names_of_keys, parse_values, show_list
 from generator.cli.options import (
+    KeyList,
     KnobCommand,
     assignments_option,
     competition_name,
+    competition_names,
     data_option,
+    flags_of_keys,
+    names_of_keys,
+    parse_values,
+    show_list,
     to_option,
     word_completer,
     workspace_option,

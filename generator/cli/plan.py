@@ -20,7 +20,7 @@ from generator.cli.options import (
 from generator.cli.terminal import progress, table, warn
 from generator.plan import Measurement, PlannedPair, PlanOptions, plan_pair, roofline_picture
 from generator.text import dollars, duration, milliseconds, operations, printable, share, size
-from generator.tpu_compiler.report import StepCost
+from generator.tpu_compiler.compilation import StepCost
 
 if TYPE_CHECKING:
     from generator.kaggle.api_types import Quota
