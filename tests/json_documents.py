@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from jsonschema import Draft202012Validator
+from jsonschema.exceptions import best_match
 
 ROOT = Path(__file__).resolve().parents[1]
 SCHEMAS, EXAMPLES = ROOT / "generator" / "cli" / "schemas", ROOT / "docs" / "json"
@@ -45,9 +46,15 @@ def check_documents(arguments: Sequence[str], text: str, *, program: str = "tand
         if "error" in document:
             assert is_error, "an error has another exit code than 0"
             assert place == len(documents) - 1, "an error is the last line"
-            validator_of("error").validate(document)
+            validate(document, "error")
         else:
-            validator_of(name).validate(document)
+            validate(document, name)
+
+
+def validate(document: Any, name: str) -> None:
+    """Names the place of what is most likely wrong, where a schema has several documents."""
+    if (error := best_match(validator_of(name).iter_errors(document))) is not None:
+        raise AssertionError(f"{name}: {error.json_path}: {error.message}")
 
 
 def pytest_fail(constant: str) -> None:

@@ -81,7 +81,7 @@ def line_of(choice: Mapping[str, Any]) -> list[Any]:
 
 def likely_of(candidates: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The candidates that something speaks for."""
-    return [candidate for candidate in candidates if candidate["weight"] > 0]
+    return [candidate for candidate in candidates if candidate["weight"] is None or candidate["weight"] > 0]
 
 
 def weights_of(candidates: list[dict[str, Any]]) -> str:

@@ -8,7 +8,6 @@ from typing import Literal, NotRequired, TypedDict
 from generator.accelerators import cpu_seconds, finetune_text_seconds
 from generator.cli.terminal import table
 from generator.competition.facts import Medium, Value
-from generator.competition.introspection.evidence import Candidate
 from generator.competition.schema import Preset, families, keys_of, preset_of
 from generator.files import read_bytes
 from generator.pair.generation import PairDraft
@@ -32,6 +31,20 @@ class KnobFields(TypedDict):
 
     value: Value
     by: Origin
+
+
+class CandidateFields(TypedDict):
+    """One value that was weighed.
+
+    Attributes:
+        value: The value.
+        evidence: What speaks for it.
+        weight: The sum of what speaks for and against it; null for a certain one.
+    """
+
+    value: Value
+    evidence: str
+    weight: float | None
 
 
 class PairReport(TypedDict):
@@ -65,7 +78,7 @@ class PairReport(TypedDict):
     warnings: list[str]
     files: dict[str, Literal["written", "unchanged"]]
     next: str
-    weighed: NotRequired[dict[str, list[Candidate]]]
+    weighed: NotRequired[dict[str, list[CandidateFields]]]
 
 
 def pair_as_text(workspace: Workspace, draft: PairDraft, *, is_dry_run: bool, explain: bool, to: str | None) -> str:
@@ -231,7 +244,13 @@ def pair_report(
         "next": _next_command(workspace, draft, to),
     }
     if explain:
-        report["weighed"] = {finding.key: list(finding.candidates) for finding in draft.proposal.findings}
+        report["weighed"] = {
+            finding.key: [
+                {"value": candidate.value, "evidence": candidate.evidence, "weight": candidate.weight}
+                for candidate in finding.candidates
+            ]
+            for finding in draft.proposal.findings
+        }
     return report
 
 

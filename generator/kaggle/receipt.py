@@ -130,6 +130,8 @@ class ChainReceipt:
             **vars(self),
             "begun": self.begun.isoformat() if self.begun else None,
             "last": self.last.isoformat() if self.last else None,
+            "kernels": [vars(kernel) for kernel in self.kernels],
+            "files": [vars(file) for file in self.files],
         }
 
 
