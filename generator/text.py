@@ -4,7 +4,7 @@ import json
 import math
 import re
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from typing import Any
 
@@ -20,6 +20,7 @@ _MARKDOWN_LINE_START = re.compile(r"^(?:[-+=]|(?P<number>\d+)(?P<delimiter>[.)])
 _NOT_IN_CODE_SPAN = re.compile(r"[`|]|%%")
 _SLUG = re.compile(r"[a-z0-9]+(?:-+[a-z0-9]+)*")
 _LONGEST_LIST = 60
+_WIDEST_LIST = 95
 _LONGEST_QUOTE = 200
 _LONGEST_SLUG = 100
 _DEEPEST_JSON = 100  # levels; whatever copies or writes a value again goes down level by level
@@ -103,6 +104,20 @@ def python_literal(value: object) -> str:
     if isinstance(value, list | tuple | dict):
         return _collection_literal(value)
     raise TypeError(f"{type(value).__name__} {value!r} has no Python literal")
+
+
+def filled_list(texts: Sequence[str]) -> str:
+    """Write a list of texts as a Python literal with as many of them on a line as fit.
+
+    `ruff format` writes one text a line, unless `# fmt: skip` stands behind the list.
+    """
+    lines: list[str] = []
+    for literal in map(python_literal, texts):
+        if lines and len(lines[-1]) + len(literal) < _WIDEST_LIST:
+            lines[-1] += f" {literal},"
+        else:
+            lines.append(f"    {literal},")
+    return "\n".join(["[", *lines, "]"])
 
 
 def parsed_json(text: str | bytes) -> Any:

@@ -19,7 +19,6 @@ IN_TORCH = [WEIGHTS.format("weight.detach()", f"model['{part}'].parameters()") f
     ("framework", "predicting", "learning"),
     [
         ("keras", *IN_KERAS),
-        ("tensorflow", *IN_KERAS),
         pytest.param("torch", *IN_TORCH, marks=needs_torch),
     ],
 )

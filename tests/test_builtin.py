@@ -15,8 +15,7 @@ from generator.competition.builtin import BuiltIn, require
 from generator.competition.submission import SubmissionError, SubmissionIdsError, SubmissionRowError, validate
 from generator.errors import CompetitionError
 from generator.files import FileWriteError
-from generator.pair.data import ensure_data
-from generator.pair.workspace import Workspace
+from generator.pair.workspace import Workspace, ensure_data
 
 
 @pytest.fixture(scope="module")

@@ -11,8 +11,7 @@ from layout_files import read_rows
 from generator.competition.builtin import DOCSTRINGS, _docstrings_parts, _is_test, _texts_of_module, key_of
 from generator.competition.submission import SubmissionIdsError
 from generator.errors import CompetitionError
-from generator.pair.data import ensure_data
-from generator.pair.workspace import Workspace
+from generator.pair.workspace import Workspace, ensure_data
 
 pytestmark = pytest.mark.slow  # a good part of the standard library is read
 

@@ -17,9 +17,9 @@ from runnable_pair import write_pair
 from standin_colab_cli import install, rented, until
 
 from generator.cli.main import main
+from generator.colab import train_on_colab
 from generator.colab.options import ColabOptions, PlannedTraining
 from generator.colab.rental import CommandLine, machine_named
-from generator.colab.training import train_on_colab
 from generator.pair.workspace import Workspace
 
 pytestmark = pytest.mark.slow
@@ -242,7 +242,7 @@ DRIVER = """
     from generator.colab.rental import machine_named
     from generator.colab.options import ColabOptions, PlannedTraining
     from generator.colab import rental
-    from generator.colab.training import train_on_colab
+    from generator.colab import train_on_colab
     from generator.pair.workspace import Workspace
 
     def tell(line):

@@ -343,18 +343,6 @@ def begun(begun_once: Mirror, tmp_path: Path) -> Mirror:
             id="messages, comments and figures",
         ),
         pytest.param({"loss": lambda cell: f"{cell}\nloss = [loss][0]"}, "code of loss, code of ", id="loss"),
-        pytest.param(
-            {
-                "build-model": lambda cell: cell.replace(
-                    "    return keras.Model(", "    width = 1\n    return keras.Model("
-                )
-            },
-            "code of build_model",
-            id="model",
-        ),
-        pytest.param(
-            {"train": lambda cell: cell.replace("SEED + fold", "SEED - fold")}, "the training loop", id="loop"
-        ),
     ],
 )
 def test_a_training_is_resumed_unless_code_that_it_depends_on_was_edited(

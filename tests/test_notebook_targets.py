@@ -47,6 +47,15 @@ def test_classes_are_in_the_order_of_their_numbers_or_names(
     assert names.targets.argmax(axis=1).tolist() == names.truth.tolist()
 
 
+def test_pictures_have_the_names_of_numbered_classes_and_labels_stay_numbers(tmp_path: Path) -> None:
+    task = table_task(TargetKind.CLASS, class_names=["ant", "bee", ""])
+
+    names = read(tmp_path, task, "id,label\n1,1\n2,0\n3,2\n4,10\n5,1\n")
+
+    assert names.class_names == ["ant", "bee", "2", "10"]
+    assert names_of_classes(names) == ["1", "0", "2", "10", "1"]
+
+
 def test_the_class_is_the_column_that_is_set(tmp_path: Path) -> None:
     task = table_task(TargetKind.CLASS, ["rust", "scab", "healthy"])
 

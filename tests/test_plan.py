@@ -28,6 +28,9 @@ from generator.cli.plan import plan_as_text
 from generator.kaggle.api_types import Quota
 from generator.pair.workspace import Workspace
 from generator.plan import (
+    CpuStep,
+    MachineRates,
+    Measurement,
     PlannedPair,
     StepCosts,
     plan_training,
@@ -35,7 +38,6 @@ from generator.plan import (
     this_machine,
     workload_of,
 )
-from generator.plan.measurement import CpuStep, MachineRates, Measurement
 from generator.tpu_compiler.compilation import StepCost
 
 Tandem = Callable[..., Outcome]

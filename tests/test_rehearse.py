@@ -13,7 +13,8 @@ from runnable_pair import write_pair
 from generator.errors import RunError
 from generator.pair.workspace import Role, Workspace
 from generator.rehearsal.record import cells_of, check_rehearsed, write_record
-from generator.rehearsal.sessions import Rehearsal, Trial, Verdict, seen_in
+from generator.rehearsal.sessions import Rehearsal, Trial, Verdict
+from generator.rehearsal.training import seen_in
 
 PARAMETERS = """
 INPUT_ROOT = "/kaggle/input"

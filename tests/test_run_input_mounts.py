@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from generator.pair.data import link_data
-from generator.pair.workspace import PairFolder, Role, Workspace
+from generator.pair.workspace import PairFolder, Role, Workspace, link_data
 from generator.run.input_mounts import (
     InputMissingError,
     KernelMetadataError,

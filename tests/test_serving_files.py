@@ -51,8 +51,6 @@ def submitted(mirror: Mirror) -> dict[str, Any]:
     ("files", "answer"),
     [
         ("path", "value"),
-        ("list", "table"),
-        ("column", "targets"),
         ("folder", "table"),
         ("ids", "targets"),
     ],

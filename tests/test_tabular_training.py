@@ -28,17 +28,14 @@ def trained_shop(sessions: Sessions, mirror: Mirror, task: Task, framework: str)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("framework", ["keras", "tensorflow"])
-def test_a_pair_learns_and_predicts_a_test_table_that_training_has_not_seen(
-    sessions: Sessions, mirror: Mirror, framework: str
-) -> None:
+def test_a_pair_learns_and_predicts_a_test_table_that_training_has_not_seen(sessions: Sessions, mirror: Mirror) -> None:
     remarks = [f"{['dear', 'cheap'][number % 2]} thing, number {number}" for number in range(108)]
     places = {f"{end}_{axis}": [number % 5 for number in range(108)] for end in "ab" for axis in ("lat", "lon")}
     columns = shop_columns() | {"remark": remarks} | places
     write_shop(mirror.competition, columns)
     task = task_in(mirror.competition, "auc")
     assert (task.details["text_columns"], task.details["coordinate_columns"]) == (["remark"], [*places])
-    trained_shop(sessions, mirror, task, framework)
+    trained_shop(sessions, mirror, task, "tensorflow")
     hidden = {
         "price": ["", "11.0", "21.0"],
         "colour": ["mauve", "", "red"],
@@ -48,7 +45,7 @@ def test_a_pair_learns_and_predicts_a_test_table_that_training_has_not_seen(
     }
     write_shop(mirror.competition, columns, test=hidden)
 
-    run(sessions, mirror, Notebook(framework, "infer", task=task))
+    run(sessions, mirror, Notebook("tensorflow", "infer", task=task))
 
     header, *rows = read_table(mirror.working / "infer" / "submission.csv")
     assert header == ["id", "sold"]

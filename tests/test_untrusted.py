@@ -8,6 +8,7 @@ import pytest
 
 from generator.text import (
     JsonObject,
+    filled_list,
     is_slug,
     markdown,
     markdown_code,
@@ -96,6 +97,14 @@ def test_the_formatter_leaves_literals_alone() -> None:
     )
 
     assert formatted.stdout == code
+
+
+def test_a_long_list_fills_its_lines_and_reads_back() -> None:
+    literal = filled_list([*NASTY, *map(str, range(100))])
+
+    assert ast.literal_eval(literal) == [*NASTY, *map(str, range(100))]
+    assert all(line.isprintable() for line in literal.split("\n"))
+    assert max(map(len, literal.split("\n")[-10:])) in range(85, 97)
 
 
 def test_terminal_text_has_no_character_that_a_terminal_obeys() -> None:

@@ -44,7 +44,6 @@ after = {name: each.detach().numpy() for name, each in names.items()}
     ("framework", "step"),
     [
         ("keras", IN_KERAS),
-        ("tensorflow", IN_KERAS),
         ("jax", IN_JAX),
         pytest.param("torch", IN_TORCH, marks=needs_torch),
     ],

@@ -49,7 +49,7 @@ ALLOWED = {
         "a temporary folder of the system; a temporary folder of the system, and a folder that was just made",
         {"copyfileobj", "mkdir", "open", "unlink", "write_text"},
     ),
-    "colab/training.py": ("a temporary folder of the system", {"touch", "unlink", "write_text"}),
+    "colab/__init__.py": ("a temporary folder of the system", {"touch", "unlink", "write_text"}),
     "competition/builtin.py": ("an empty folder that was just made", {"mkdir", "open", "save"}),
     "competition/specimen/__init__.py": (
         "an empty folder that was just made; real files, in a temporary folder of the system",
@@ -71,15 +71,16 @@ ALLOWED = {
         "a folder that was just checked, and is locked; an empty folder that was just made",
         {"mkdir", "open", "rename", "unlink"},
     ),
-    "pair/data.py": ("a folder that was just made", {"mkdir", "open"}),
+    "pair/workspace.py": ("a folder that was just made", {"mkdir", "open"}),
     "pair/rendering.py": ("the user's own cache", {"mkdir"}),
-    "plan/measurement.py": ("a temporary folder of the system", {"mkdir", "write_text"}),
+    "plan/__init__.py": ("a temporary folder of the system", {"mkdir", "write_text"}),
     "plan/probe.py": ("runs in a notebook, in its working folder", {"write_text"}),
     "rehearsal/hidden_test.py": (
         "a folder that was just made; an empty folder that was just made",
         {"ZipFile", "copyfile", "extractall", "mkdir", "os.link", "rename", "write_bytes"},
     ),
-    "rehearsal/sessions.py": ("a folder that was just made", {"mkdir", "write_text"}),
+    "rehearsal/sessions.py": ("a folder that was just made", {"mkdir"}),
+    "rehearsal/training.py": ("a folder that was just made", {"write_text"}),
     "run/baseline_process.py": ("a temporary folder of the system", {"open"}),
     "run/input_mounts.py": ("a temporary folder of the system", {"mkdir", "symlink_to"}),
     "run/kernel.py": (

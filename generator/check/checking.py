@@ -1,12 +1,14 @@
-"""Checking kernels: every rule on each of them, safe fixes applied, findings as SARIF."""
+"""Checking kernels: every rule on each of them, safe fixes applied, findings as SARIF and as baselines."""
 
 import ast
 import bisect
 import difflib
+import hashlib
 import json
+import os
 import re
 import stat
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -19,11 +21,11 @@ from urllib.parse import quote
 from generator.check.cell_text import cell_name, collector_paused
 from generator.check.environment import is_elsewhere_at, may_be_passed_by_at
 from generator.check.findings import DELETE, CheckFinding, CodeChange, FieldChange, Severity, describe_place, is_node
-from generator.check.rule import CheckRule, finding_fingerprint, relative, without_ignored
+from generator.check.rule import CheckRule, without_ignored
 from generator.check.rules import RULES
 from generator.check.source import KernelSource
 from generator.errors import CheckError, did_you_mean
-from generator.files import WorkspaceFiles, read_bytes, reason_not_read
+from generator.files import WorkspaceFiles, read_bytes, read_text, reason_not_read
 from generator.pair.notebook import join_lines
 from generator.text import JsonObject, printable
 
@@ -651,3 +653,85 @@ def _fixes(finding: CheckFinding, pieces: Sequence[tuple[Path, Replacement]], ro
 
 def _uri(path: Path, root: Path) -> str:
     return quote(relative(path, root), errors="surrogateescape")
+
+
+# Baselines: findings that were there before, so that a check fails for new ones only.
+#
+# A finding is told by its rule, file, cell and sentence, and not by its line: it stays the same one when lines are
+# added above it. Where the same one is found more often than the baseline has it, the rest are new.
+
+
+_VERSION = 1
+
+
+def check_replaceable(path: Path) -> None:
+    """Make sure that a baseline written there would take the place of nothing, or of a baseline.
+
+    Raises:
+        CheckError: Something else is there.
+    """
+    if path.exists():
+        _entries(path)
+
+
+def relative(path: Path, root: Path) -> str:
+    """A path as it is seen from a folder, with slashes."""
+    return Path(os.path.relpath(path, root)).as_posix()
+
+
+def finding_fingerprint(finding: CheckFinding, root: Path) -> str:
+    """What tells a finding from others, whatever is written above it."""
+    parts = (finding.rule, relative(finding.place.path, root), finding.place.cell, finding.message)
+    return hashlib.sha256("\0".join(parts).encode("utf-8", "replace")).hexdigest()
+
+
+def write_baseline(findings: Iterable[CheckFinding], path: Path) -> None:
+    """Write findings as a baseline, whose paths are seen from its folder: JSON with a final newline.
+
+    Raises:
+        FileWriteError: The file cannot be written.
+    """
+    root = path.parent
+    entries = [
+        {
+            "rule": finding.rule,
+            "path": relative(finding.place.path, root),
+            "cell": finding.place.cell,
+            "message": finding.message,
+            "fingerprint": finding_fingerprint(finding, root),
+        }
+        for finding in findings
+    ]
+    text = json.dumps({"version": _VERSION, "findings": entries}, indent=2, ensure_ascii=False) + "\n"
+    WorkspaceFiles(root).write(path, text.encode("utf-8", "replace"))
+
+
+def new_findings(findings: Iterable[CheckFinding], baseline: Path) -> list[CheckFinding]:
+    """Leave out the findings that a baseline has.
+
+    Raises:
+        FileReadError: There is none.
+        CheckError: The file is none.
+    """
+    left, new = Counter(_entries(baseline)), []
+    for finding in findings:
+        key = finding_fingerprint(finding, baseline.parent)
+        if left[key] > 0:
+            left[key] -= 1
+        else:
+            new.append(finding)
+    return new
+
+
+def _entries(baseline: Path) -> list[str]:
+    try:
+        document = JsonObject.of(json.loads(read_text(baseline)))
+        if document.get("version") != _VERSION:
+            raise ValueError(document.get("version"))
+        return [JsonObject.of(entry).text("fingerprint") for entry in document["findings"]]
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
+        raise CheckError(
+            f"{printable(str(baseline))} is not a baseline of `tandem check`, so it was not overwritten.",
+            remedy="Choose another file for --write-baseline.",
+            code="not-a-baseline",
+        ) from error

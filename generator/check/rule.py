@@ -1,23 +1,15 @@
-"""Rules, and what is left out of their findings: ignored ones, and those of a baseline."""
+"""Rules, and the comments that ignore their findings."""
 
-import hashlib
 import inspect
 import io
-import json
-import os
 import re
 import tokenize
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from generator.check.code import NotebookCode
 from generator.check.findings import CheckFinding, CodeLocation, Fix, Severity
 from generator.check.source import KernelSource
-from generator.errors import CheckError
-from generator.files import WorkspaceFiles, read_text
-from generator.text import JsonObject, printable
 
 _EVIDENCE = re.compile(r"^Source \((?P<date>\d{4}-\d\d-\d\d)\): (?P<text>.+)\Z", re.MULTILINE | re.DOTALL)
 
@@ -133,85 +125,3 @@ def _comments(source: str) -> Iterator[tuple[int, str]]:
         for number, line in enumerate(source.split("\n"), start=1):
             if "#" in line:
                 yield number, line[line.index("#") :]
-
-
-# Baselines: findings that were there before, so that a check fails for new ones only.
-#
-# A finding is told by its rule, file, cell and sentence, and not by its line: it stays the same one when lines are
-# added above it. Where the same one is found more often than the baseline has it, the rest are new.
-
-
-_VERSION = 1
-
-
-def check_replaceable(path: Path) -> None:
-    """Make sure that a baseline written there would take the place of nothing, or of a baseline.
-
-    Raises:
-        CheckError: Something else is there.
-    """
-    if path.exists():
-        _entries(path)
-
-
-def relative(path: Path, root: Path) -> str:
-    """A path as it is seen from a folder, with slashes."""
-    return Path(os.path.relpath(path, root)).as_posix()
-
-
-def finding_fingerprint(finding: CheckFinding, root: Path) -> str:
-    """What tells a finding from others, whatever is written above it."""
-    parts = (finding.rule, relative(finding.place.path, root), finding.place.cell, finding.message)
-    return hashlib.sha256("\0".join(parts).encode("utf-8", "replace")).hexdigest()
-
-
-def write_baseline(findings: Iterable[CheckFinding], path: Path) -> None:
-    """Write findings as a baseline, whose paths are seen from its folder: JSON with a final newline.
-
-    Raises:
-        FileWriteError: The file cannot be written.
-    """
-    root = path.parent
-    entries = [
-        {
-            "rule": finding.rule,
-            "path": relative(finding.place.path, root),
-            "cell": finding.place.cell,
-            "message": finding.message,
-            "fingerprint": finding_fingerprint(finding, root),
-        }
-        for finding in findings
-    ]
-    text = json.dumps({"version": _VERSION, "findings": entries}, indent=2, ensure_ascii=False) + "\n"
-    WorkspaceFiles(root).write(path, text.encode("utf-8", "replace"))
-
-
-def new_findings(findings: Iterable[CheckFinding], baseline: Path) -> list[CheckFinding]:
-    """Leave out the findings that a baseline has.
-
-    Raises:
-        FileReadError: There is none.
-        CheckError: The file is none.
-    """
-    left, new = Counter(_entries(baseline)), []
-    for finding in findings:
-        key = finding_fingerprint(finding, baseline.parent)
-        if left[key] > 0:
-            left[key] -= 1
-        else:
-            new.append(finding)
-    return new
-
-
-def _entries(baseline: Path) -> list[str]:
-    try:
-        document = JsonObject.of(json.loads(read_text(baseline)))
-        if document.get("version") != _VERSION:
-            raise ValueError(document.get("version"))
-        return [JsonObject.of(entry).text("fingerprint") for entry in document["findings"]]
-    except (ValueError, TypeError, KeyError, RecursionError) as error:
-        raise CheckError(
-            f"{printable(str(baseline))} is not a baseline of `tandem check`, so it was not overwritten.",
-            remedy="Choose another file for --write-baseline.",
-            code="not-a-baseline",
-        ) from error

@@ -266,7 +266,7 @@ def _check_targets(options: dict[str, Any], allowed_rules: set[str]) -> _CheckRe
     ]
     gc.freeze()  # a million objects of syntax trees, which are not searched for cycles before the process ends
     if options["baseline"] is not None and not options["write_baseline"]:
-        from generator.check.rule import new_findings
+        from generator.check.checking import new_findings
 
         findings = new_findings(findings, options["baseline"])
     return _CheckResult(kernels, findings, reports)
@@ -287,7 +287,7 @@ def _refuse_nonsense(context: click.Context, options: dict[str, Any]) -> None:
     if options["write_baseline"] and options["baseline"] is None:
         context.fail("--write-baseline needs a file: add --baseline FILE.")
 
-    from generator.check.rule import check_replaceable
+    from generator.check.checking import check_replaceable
 
     check_topology(options["topology"])
     if options["write_baseline"]:
@@ -480,7 +480,7 @@ def _rule_list(name: str) -> RuleList:
 
 
 def _write_baseline(findings: "list[CheckFinding]", path: Path, *, as_json: bool) -> int:
-    from generator.check.rule import write_baseline
+    from generator.check.checking import write_baseline
 
     write_baseline(findings, path)
     if as_json:

@@ -133,7 +133,7 @@ def colab_run(**options: Any) -> int:
         return 0
     question = f"{_price(planned_training)} {_data(planned_training)} Rent it"
     confirm(question, reason="Machines cost compute units.", is_confirmed=options["yes"])
-    from generator.colab.training import train_on_colab
+    from generator.colab import train_on_colab
 
     result = train_on_colab(planned_training, _command_line(options), login=_login(), tell=timed_lines())
     if options["as_json"]:
@@ -182,7 +182,7 @@ def colab_status(**options: Any) -> int:
 @json_option((ColabReceipt, ColabReceiptFields))
 def stop(**options: Any) -> int:
     """Release the machine of the last training, if it is still rented."""
-    from generator.colab.training import stop_on_colab
+    from generator.colab import stop_on_colab
 
     receipt = stop_on_colab(options["workspace"], options["pair"], _command_line(options), tell=timed_lines())
     if options["as_json"]:

@@ -157,7 +157,7 @@ def data(**options: Any) -> int:
 
 
 def _competition_files(slug: str, options: dict[str, Any]) -> CompetitionFiles:
-    from generator.pair.data import ensure_built_in, is_built_in, is_reached_as_the_user_chose
+    from generator.pair.workspace import ensure_built_in, is_built_in, is_reached_as_the_user_chose
 
     workspace = options["workspace"]
     folder = workspace.competition_data(slug)

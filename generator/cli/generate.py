@@ -8,7 +8,6 @@ from typing import Any, Literal, TypedDict
 
 import click
 
-from generator import __version__
 from generator.cli.documents import json_option, print_document
 from generator.cli.generate_report import PairReport, pair_as_text, pair_report
 from generator.cli.kaggle import fact_source
@@ -24,15 +23,22 @@ from generator.cli.options import (
     parse_values,
     show_list,
     to_option,
+    version_option,
     word_completer,
     workspace_option,
 )
 from generator.cli.questions import ask_about_unclear
 from generator.cli.terminal import is_interactive, warn
 from generator.pair import generation
-from generator.pair.data import ensure_built_in, link_data, unpack_if_packed, unpack_whole, whole_archive
 from generator.pair.generation import GenerateOptions, PairDraft
-from generator.pair.workspace import Workspace
+from generator.pair.workspace import (
+    Workspace,
+    ensure_built_in,
+    link_data,
+    unpack_if_packed,
+    unpack_whole,
+    whole_archive,
+)
 from generator.text import is_slug, printable
 
 # With the keys of pair.toml that have flags.
@@ -99,7 +105,7 @@ class PairDifferences(TypedDict):
 @click.option("--list", "show_list", is_flag=True, help="List families, frameworks, built-in competitions and metrics.")
 @click.option("--all", "all_pairs", is_flag=True, help="Render every pair of the workspace again from its pair.toml.")
 @click.option("--check", is_flag=True, help="With --all: write nothing; show a diff and exit with 1 if a file differs.")
-@click.version_option(__version__, prog_name="tandem")
+@version_option
 @click.pass_context
 def generate(context: click.Context, /, **options: Any) -> int:
     """Write a pair of notebooks for a competition to kernels/NAME.

@@ -9,6 +9,7 @@ from typing import Any, Literal, TypedDict
 import click
 from click.shell_completion import CompletionItem, get_completion_class
 
+from generator import __version__
 from generator.cli.documents import print_document
 from generator.cli.terminal import table
 from generator.competition import builtin
@@ -179,6 +180,7 @@ workspace_option = click.option(
 competition_argument = click.argument("competition", callback=lambda _, __, text: competition_name(text))
 pair_argument = click.argument("pair", callback=_name_of_pair, shell_complete=complete_pair)
 optional_pair_argument = click.argument("pair", required=False, callback=_name_of_pair, shell_complete=complete_pair)
+version_option = click.version_option(__version__, prog_name="tandem")
 
 
 def assignments_option(text: str) -> Option:

@@ -20,7 +20,7 @@ from generator.text import printable
 
 if TYPE_CHECKING:
     from generator.pair.handover import Score
-    from generator.rehearsal.sessions import Rehearsal
+    from generator.rehearsal import Rehearsal
     from generator.run.result import RunResult
 
 
@@ -155,7 +155,7 @@ def rehearse(**options: Any) -> int:
     from generator.run.kernel import require_packages
 
     require_packages()
-    from generator.rehearsal.rehearsal import RehearsalOptions, as_fields, rehearse_pair
+    from generator.rehearsal import RehearsalOptions, as_fields, rehearse_pair
 
     as_json = options.pop("as_json")
     if options["data"] is not None and options["specimen"]:

@@ -22,8 +22,7 @@ from generator.pair.folder import handled_signals
 from generator.text import printable
 
 if TYPE_CHECKING:
-    from generator.localkaggle.local_kaggle import LocalKaggle
-    from generator.localkaggle.server import Listening, Server
+    from generator.localkaggle import Listening, LocalKaggle, Server
 
 _USUAL_PORT, _LAST_PORT = 8400, 65_535
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
@@ -148,10 +147,7 @@ def _serve(root: Path, options: Mapping[str, Any]) -> int:
                 remedy=f"Install it: {install_command('serve')}",
                 code="package-missing",
             )
-    from generator.localkaggle.local_kaggle import LocalKaggle
-    from generator.localkaggle.rpc import Faults, parse_rule
-    from generator.localkaggle.server import Server
-    from generator.localkaggle.services.kernels import SessionRules
+    from generator.localkaggle import Faults, LocalKaggle, Server, SessionRules, parse_rule
     from generator.sessions.notebook_runner import NotebookRunner, best_isolation
 
     listening = _listening(options)
@@ -210,7 +206,7 @@ def _serve(root: Path, options: Mapping[str, Any]) -> int:
 
 
 def _listening(options: Mapping[str, Any]) -> "Listening":
-    from generator.localkaggle.server import Listening
+    from generator.localkaggle import Listening
 
     host = "127.0.0.1" if options["host"] == "localhost" else options["host"]
     if host in _LOOPBACK:
@@ -235,7 +231,7 @@ def _publish_record(root: Path, server: "Server", local_kaggle: "LocalKaggle") -
 
 
 def _tell(local_kaggle: "LocalKaggle", faults: tuple[str, ...]) -> None:
-    from generator.localkaggle.web.views import file_size
+    from generator.localkaggle import file_size
 
     account, root = printable(local_kaggle.site.account), local_kaggle.site.root
     lines = [

@@ -82,8 +82,8 @@ def specimen(**options: Any) -> int:
     tandem specimen titanic
     tandem specimen birdclef --data /mnt/birdclef --rows 200
     """  # noqa: D301 - click wants the character itself
-    from generator.pair.data import unpack_if_packed
     from generator.pair.generation import propose_task
+    from generator.pair.workspace import unpack_if_packed
 
     workspace, slug = options["workspace"], options["competition"]
     data = partial(unpack_if_packed, slug, options["data"], workspace, tell=partial(click.echo, err=True))

@@ -1,10 +1,9 @@
 """The client of Kaggle: its API, the data of competitions, and the chain that pushes a pair and submits.
 
-    connect            a connection to the real Kaggle or a local one, with its `credentials`
-    gateway            `Kaggle`: kernels, competitions, datasets and models
+    gateway            `Kaggle`: a connection to the real Kaggle or a local one, with its `credentials`
     client             one call of the API, uploads and downloads
     transport          HTTP with limits, retries, and an error for each error response
-    sdk, api_types     the typed messages of Kaggle's SDK, and ours
+    api_types          the typed messages of Kaggle's SDK, and ours
     errors             errors, and checks of names, addresses and texts
     competition_data   a competition's files, read remotely or downloaded
     facts              a competition's pages, and a survey of its files

@@ -25,7 +25,6 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from generator.errors import LocalKaggleError
-from generator.localkaggle.local_kaggle import LocalKaggle
 from generator.localkaggle.rpc import TRANSPORT as NAMES
 from generator.localkaggle.rpc import (
     Answer,
@@ -39,8 +38,8 @@ from generator.localkaggle.rpc import (
     file_moment,
     parse_rule,
 )
+from generator.localkaggle.services import LocalKaggle
 from generator.localkaggle.services.kernel_records import OPEN_METHODS, Accounts
-from generator.localkaggle.services.kernels import SAVE_KERNEL
 from generator.localkaggle.storage import STORAGE, UPLOAD, Blob, is_disk_full, open_given
 from generator.sessions.notebook_runner import LogPiece
 from generator.text import parsed_json
@@ -48,6 +47,7 @@ from generator.text import parsed_json
 # Limits of the time that the server waits for a client, and of the bytes that it takes from one.
 
 
+SAVE_KERNEL = "kernels.KernelsApiService/SaveKernel"
 KIB, MIB = 2**10, 2**20
 LARGEST_FORM = 32 * MIB
 

@@ -8,13 +8,11 @@ Input: a competition and the user's options. Output: two notebooks with their me
     overrides    the settings that `--set` and `-P` change
     spec         all values that templates can use
     rendering    renders a specification to the files of both kernels
-    cells        joins parts into cells; shared cells, the user's own cells
-    notebook     cells, parameters, the percent format
+    notebook     cells, shared and the user's own; parameters; the percent format
     reference_pairs  renders all pairs of a workspace again
     folder       keeps edits, and writes all files or none
-    data         puts the competition's files where the notebooks read them
     handover     the record that training writes for inference
-    workspace    folders and names
+    workspace    folders and names, and the competition's files where the notebooks read them
 
 `run`, `check`, `kaggle` and `cli` import it; it imports `competition` and `accelerators`.
 """

@@ -43,7 +43,7 @@ from generator.pair.notebook import (
 from generator.pair.settings import Origin, Settings, SettingValue
 from generator.pair.spec import PairSpec, check_backbone, check_spec, spec_of
 from generator.pair.workspace import PairFolder, Role
-from generator.text import markdown, markdown_code, printable, python_literal
+from generator.text import filled_list, markdown, markdown_code, printable, python_literal
 
 PairCells = dict[Role, list[Cell]]
 """The cells of both notebooks of a pair."""
@@ -150,7 +150,10 @@ def jinja_environment(templates: Path) -> jinja2.Environment:
         keep_trailing_newline=True,
     )
     jinja_environment.filters.update(
-        py=_literal, md=lambda value: markdown(str(value)), code=lambda value: markdown_code(str(value))
+        py=_literal,
+        py_lines=filled_list,
+        md=lambda value: markdown(str(value)),
+        code=lambda value: markdown_code(str(value)),
     )
     return jinja_environment
 

@@ -17,8 +17,14 @@ from generator.competition.schema import frameworks
 from generator.errors import RunError
 from generator.files import WorkspaceFiles, read_bytes
 from generator.kit_files import install_command
-from generator.pair.data import ensure_data, is_reached_as_the_user_chose, unpack_if_packed
-from generator.pair.workspace import PairFolder, Role, Workspace
+from generator.pair.workspace import (
+    PairFolder,
+    Role,
+    Workspace,
+    ensure_data,
+    is_reached_as_the_user_chose,
+    unpack_if_packed,
+)
 from generator.text import JsonObject, printable
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789"

@@ -19,7 +19,6 @@ from typing import IO, Any
 
 import psutil  # type: ignore[import-untyped,unused-ignore]
 
-import generator
 from generator.accelerators import AcceleratorKind
 from generator.files import open_below
 from generator.run.kernel import end_processes_of
@@ -462,7 +461,7 @@ def _machine(order: SessionOrder) -> str:
 
 def _program() -> list[str]:
     # The folder of the kit comes last on the path, and only in the worker: the notebook's process starts afresh.
-    folder = str(Path(generator.__file__).resolve().parent.parent)
+    folder = str(Path(__file__).resolve().parents[2])
     code = f"import sys; sys.path.append({folder!r}); from generator.sessions.worker import main; main()"
     return [sys.executable, "-P", "-c", code]
 

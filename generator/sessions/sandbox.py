@@ -20,7 +20,6 @@ from datetime import timedelta
 from pathlib import Path, PurePath, PurePosixPath
 from typing import BinaryIO, Protocol, Self
 
-import generator
 from generator.accelerators import AcceleratorKind
 from generator.competition.facts import Value
 from generator.files import read_json
@@ -392,7 +391,7 @@ def input_folders(order: SessionOrder) -> Mapping[str, Path]:
 
 def python_folders(order: SessionOrder) -> list[Path]:
     """The folders of this Python, of the notebook's and of the kit's own worker, without those of the system."""
-    package = Path(generator.__file__).resolve().parent
+    package = Path(__file__).resolve().parents[1]
     candidates = [Path(sys.prefix), Path(sys.base_prefix), package]
     if order.python is not None:
         candidates += [python.parent.parent for python in (order.python, order.python.resolve())]

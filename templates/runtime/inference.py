@@ -17,6 +17,10 @@ class Inference(Session):
             again = f"Run {self.settings['TRAIN_KERNEL']} again, or attach its output again."
             raise ValueError(f"{problem} {remedy or again}")
 
+    def compare(self, what, found, expected):
+        """Stop unless a value is the expected one."""
+        self.demand(found == expected, f"{what} {found}, expected {expected}.")
+
     def read_handoff(self):
         """Return handoff.json of training; stop at the first mismatch."""
         kernel, settings = self.settings["TRAIN_KERNEL"], self.settings
@@ -28,28 +32,23 @@ class Inference(Session):
         except (ValueError, TypeError):
             handoff = {}  # it fails the check of its hash
         expected = handoff.pop("sha256", None)
-        text = json.dumps(handoff, sort_keys=True)
-        found = sha256(text)
-        self.demand(found == expected, f"handoff.json has SHA-256 {found}, expected {expected}.")
-        found = handoff["schema_version"]
-        self.demand(found == 2, f"handoff.json has schema_version {found}, expected 2.")
-        found, expected = handoff["pair_id"], settings["PAIR_ID"]
-        self.demand(found == expected, f"handoff.json has pair_id {found}, expected {expected}.")
+        found = sha256(json.dumps(handoff, sort_keys=True))
+        self.compare("handoff.json has SHA-256", found, expected)
+        self.compare("handoff.json has schema_version", handoff["schema_version"], 2)
+        self.compare("handoff.json has pair_id", handoff["pair_id"], settings["PAIR_ID"])
         resume = f"Attach the output of {kernel} to itself and run that again, or set "
         resume += "ACCEPT_INCOMPLETE = True."
         is_complete = handoff["complete"] or settings["ACCEPT_INCOMPLETE"]
         self.demand(is_complete, "Training was interrupted.", resume)
-        is_specimen = (self.competition / "SPECIMEN.json").is_file()
-        is_fine = is_specimen or not handoff["specimen"]
+        is_fine = not handoff["specimen"] or (self.competition / "SPECIMEN.json").is_file()
         self.demand(is_fine, "The model was trained on a specimen, synthetic data.")
         is_fine = settings["DEBUG"] or not handoff["settings"]["DEBUG"]
         self.demand(is_fine, "The model was trained with DEBUG = True.")
         for entry in [*handoff["folds"], *handoff["out_of_fold"].values(), *handoff.values()]:
             if isinstance(entry, dict) and "file" in entry:
-                path, expected = self.folder / Path(entry["file"]).name, entry["sha256"]
+                path = self.file(entry)
                 self.demand(path.is_file(), f"{path} is missing.")
-                found = sha256(path.read_bytes())
-                self.demand(found == expected, f"{path} has SHA-256 {found}, expected {expected}.")
+                self.compare(f"{path} has SHA-256", sha256(path.read_bytes()), entry["sha256"])
         for name, found in self.shared_code().items():
             is_same, remedy = found == handoff["code"].get(name), "Copy its cell from there."
             self.demand(is_same, f"{name} differs from the training notebook.", remedy)
@@ -68,13 +67,11 @@ class Inference(Session):
     def check_predictions(self, pairs):
         """Stop unless (found, expected) predictions of each fold are close to one another."""
         gaps = [np.abs(found - known).max() / max(1, np.abs(known).max()) for found, known in pairs]
-        difference = np.max(gaps)
         tolerance = self.handoff["check"]["tolerance"]
-        problem = "The weights load, but predictions differ from training by up to "
-        problem += f"{difference:.3g} (tolerance {tolerance:g})."
-        self.demand(difference <= tolerance, problem, "Compare the versions above.")
-        within = f"{difference:.2g} (tolerance {tolerance:g})"
-        print(f"Predictions of training reproduced within {within}")
+        gap = f"{np.max(gaps):.3g} (tolerance {tolerance:g})"
+        problem = f"The weights load, but predictions differ from training by up to {gap}."
+        self.demand(np.max(gaps) <= tolerance, problem, "Compare the versions above.")
+        print(f"Predictions of training reproduced within {gap}")
 
     def in_time(self, passes):
         """Yield prediction passes until the next one would exceed the time limit."""

@@ -4,6 +4,7 @@ import ast
 import json
 import math
 import os
+import re
 import shutil
 import symtable
 import time
@@ -44,13 +45,8 @@ def globals_set(node):
     """Return the names that a statement defines or assigns, also by item or attribute."""
     if isinstance(node, ast.FunctionDef | ast.ClassDef):
         return {node.name}
-    names = set()
-    for part in ast.walk(node):
-        if isinstance(getattr(part, "ctx", None), ast.Store):
-            while isinstance(part, ast.Attribute | ast.Subscript):
-                part = part.value
-            names.add(getattr(part, "id", ""))
-    return names
+    stored = [part for part in ast.walk(node) if isinstance(getattr(part, "ctx", None), ast.Store)]
+    return {name for part in stored for name in re.findall(r"^\w+", ast.unparse(part))}
 
 
 def code_behind(cells, without=()):
@@ -58,41 +54,27 @@ def code_behind(cells, without=()):
 
     A value depends on what names were when it was computed, a function on what they are now.
     """
-    now, code, behind, reads = {}, [], [], []  # the version of each name, and of each version...
-
-    def versions(names):
-        """Return the versions that these names depend on, themselves included."""
-        names, found = sorted(names), set()
-        for name in names:  # the list grows by what functions read
-            if name in now:
-                found |= {now[name]} | behind[now[name]]
-                names += sorted(reads[now[name]] - {*names})
-        return found
-
-    for node in [node for cell in cells[:-1] for node in statements_of(cell)]:
-        read, is_function = globals_read(node), isinstance(node, ast.FunctionDef | ast.ClassDef)
-        needed = set() if is_function else versions(read)
-        for name in sorted(globals_set(node) - {*without}):
-            is_new = is_function or (isinstance(node, ast.Assign) and name not in read)
-            old = [] if is_new or name not in now else [now[name]]
-            now[name] = len(code)
-            code.append((name, as_lists(node)))
-            behind.append(needed.union(old, *(behind[version] for version in old)))
-            reads.append(read.union(*(reads[version] for version in old)) if is_function else set())
+    nodes = [node for cell in cells[:-1] for node in statements_of(cell)]
     loop = statements_of(cells[-1])
-    needed = set().union(*map(globals_read, loop)) - set().union(*map(globals_set, loop))
+    reads, sets = [globals_read(node) - {*without} for node in nodes], [*map(globals_set, nodes)]
+    needed = set().union(*map(globals_read, loop)) - set().union(*map(globals_set, loop), without)
+    found, places = set(), [(name, len(nodes), len(nodes)) for name in needed]
+    for name, end, now in places:  # the list grows by what the last statement before `end` reads
+        place = max((place for place in range(end) if name in sets[place]), default=None)
+        if place is not None:
+            found.add((place, name))
+            node = nodes[place]
+            is_function = isinstance(node, ast.FunctionDef | ast.ClassDef)
+            is_new = is_function or (isinstance(node, ast.Assign) and name not in reads[place])
+            old = set() if is_new else {(name, place, now)}
+            then = now if is_function else place
+            places += {(read, then, then) for read in reads[place]}.union(old) - {*places}
     parts = {"the training loop": [as_lists(loop)]}
-    for version in sorted(versions(needed)):
-        name, statement = code[version]
+    for place, name in sorted(found):
+        statement = as_lists(nodes[place])
         if statement not in parts.setdefault(name, []):  # a cell that ran twice
             parts[name].append(statement)
     return {name: sha256(json.dumps(statements))[:16] for name, statements in parts.items()}
-
-
-def changed_settings(then, now):
-    """Return the settings that changed since another run, with both values."""
-    names = sorted(name for name in then if then[name] != now.get(name))
-    return [f"{name} = {then[name]!r}, now {now.get(name)!r}" for name in names]
 
 
 def write_epoch_files(save, folder, history, predictions, arguments):
@@ -142,15 +124,15 @@ class Run(Session):
         self.run_id = sha256(json.dumps(identity, sort_keys=True))[:16]
         self.checkpoints = self.output / "checkpoints" / self.run_id
         self.copy_checkpoints(identity)
-        files = [self.checkpoints / f"fold{fold}/history.json" for fold in range(count)]
+        folders = [self.checkpoints / f"fold{fold}" for fold in range(count)]
+        files = [folder / "history.json" for folder in folders]
         self.histories = [json.loads(file.read_text()) if file.is_file() else [] for file in files]
+        self.done = [fold for fold in range(count) if (folders[fold] / "finished").is_file()]
         self.slowest, self.is_late, self.saver = 0.0, False, ThreadPoolExecutor(1)
         self.entries = []  # of handoff.json
-        for fold, history in enumerate(self.histories):
-            folder = self.checkpoints / f"fold{fold}"
-            left = self.seconds_left()
-            self.is_late |= self.slowest > 0 and left < 3 * self.slowest
-            if (folder / "finished").is_file() or self.is_late:
+        for fold, folder, history in zip(range(count), folders, self.histories, strict=True):
+            self.is_late |= 0 < self.slowest and self.seconds_left() < 3 * self.slowest
+            if fold in self.done or self.is_late:
                 why = "out of time" if self.is_late else "finished"
                 print(f"fold {fold}: skipped, {why} ({len(history)} epochs)")
                 continue
@@ -161,6 +143,7 @@ class Run(Session):
             self.saved.result()
             if not self.is_late:  # also after early stopping
                 (folder / "finished").touch()
+                self.done.append(fold)
 
     def copy_checkpoints(self, identity):
         """Copy the checkpoints of this run from an attached output, or say what has changed."""
@@ -173,11 +156,12 @@ class Run(Session):
             shutil.copytree(same[0], self.checkpoints)
         for folder in [] if same else runs:
             try:
-                then = json.loads((folder / "run.json").read_text())
-                changed = changed_settings(then["settings"], identity["settings"])
-                if then["code"] != identity["code"]:
-                    there, here = then["code"].items(), identity["code"].items()
-                    changed.append(f"code of {', '.join(sorted(dict(there ^ here)))}")
+                then, now = json.loads((folder / "run.json").read_text()), identity["settings"]
+                old = then["settings"]
+                names = [name for name in sorted(old) if old[name] != now.get(name)]
+                changed = [f"{name} = {old[name]!r}, now {now.get(name)!r}" for name in names]
+                code = dict(then["code"].items() ^ identity["code"].items())
+                changed += [f"code of {name}" for name in sorted(code)]
             except (ValueError, TypeError, KeyError, AttributeError):
                 changed = ["its run.json is damaged"]
             changes = "; ".join(changed) or "data or devices"
@@ -203,8 +187,9 @@ class Run(Session):
             raise FloatingPointError(f"The loss is {loss}. Try a lower LEARNING_RATE.")
         seconds, count = time.monotonic() - self.clock, self.epoch_count
         self.saved.result()  # raises the error of the saving thread, such as a full disk
-        losses = {"loss": loss, "val_loss": val_loss}
-        self.history.append(losses | {"score": score, "seconds": seconds})
+        self.history.append(
+            {"loss": loss, "val_loss": val_loss, "score": score, "seconds": seconds}
+        )
         files = (save, self.folder, [*self.history], predictions, arguments)
         self.saved = self.saver.submit(write_epoch_files, *files)
         compiles, done = not self.slowest, len(self.history)
@@ -219,13 +204,9 @@ class Run(Session):
 
     def trained(self):
         """Return the folds that are finished, or the first one if none is."""
-        if not self.entries:  # after `hand_over` the checkpoints may be gone
-            files = sorted(self.checkpoints.glob("fold*/finished"))
-            self.done = sorted(int(file.parent.name.removeprefix("fold")) for file in files) or [0]
-            self.complete = len(files) == len(self.histories)
-        if not self.histories[self.done[0]]:
+        if not (self.done or self.histories[0]):
             raise RuntimeError("No epoch was finished in time: the session needs more hours.")
-        return self.done
+        return sorted(self.done) or [0]
 
     def last_epoch(self, fold):
         """Return the path of the last epoch's state, without suffix, and the model's arguments."""
@@ -256,7 +237,8 @@ class Run(Session):
         for entry, more in zip(self.entries, fold_facts, strict=False):
             entry |= more
         handoff = facts | {"schema_version": 2, "pair_id": self.settings["PAIR_ID"]}
-        handoff |= {"code": self.shared_code(), "folds": self.entries, "complete": self.complete}
+        is_complete = len(self.done) == len(self.histories)
+        handoff |= {"code": self.shared_code(), "folds": self.entries, "complete": is_complete}
         handoff["out_of_fold"] = {"metric": self.settings["METRIC"], "score": score}
         handoff["out_of_fold"] |= {"rows": len(oof["rows"]), "table": self.describe("oof.csv")}
         handoff["out_of_fold"]["predictions"] = self.describe("oof.npz")
@@ -265,7 +247,7 @@ class Run(Session):
         handoff |= {"settings": self.settings, "epochs_done": [*map(len, self.histories)]}
         handoff["sha256"] = sha256(json.dumps(handoff, sort_keys=True))
         write_json(self.output / "handoff.json", handoff)
-        if self.complete:
+        if is_complete:
             shutil.rmtree(self.checkpoints, ignore_errors=True)  # there is nothing left to resume
         else:
             print("Interrupted: attach this output to this notebook and run it again to resume.")

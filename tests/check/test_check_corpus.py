@@ -10,7 +10,7 @@ from rendered_pairs import layout_choices
 
 from generator.check.checking import check_kernels
 from generator.check.findings import Severity
-from generator.check.rules import RULES, notebook_file
+from generator.check.rules import RULES, kernel_files
 from generator.check.source import read_notebook, read_pair_sources
 from generator.pair.rendering import render_kernels
 from generator.pair.workspace import PairFolder
@@ -74,7 +74,7 @@ def test_every_rule_of_metadata_and_notebooks_has_a_fault() -> None:
 
 
 def test_a_notebook_that_is_too_large_to_be_sent_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(notebook_file, "_LARGEST", 1_000)  # characters, of a notebook that has more
+    monkeypatch.setattr(kernel_files, "_LARGEST", 1_000)  # characters, of a notebook that has more
 
     assert [each.rule for each in check_kernels([sound("titanic-with-lightgbm").read(tmp_path)])] == ["N004"]
 

@@ -19,7 +19,7 @@ from serving import Served, notebook, served
 from wire_lint import methods
 
 from generator.localkaggle.endpoints import Limits
-from generator.localkaggle.web.pages import ROUTES
+from generator.localkaggle.web import ROUTES
 
 HELLO = "api.v1.DiagnosticsService/Hello"
 FITTING: dict[str, Any] = {

@@ -21,9 +21,8 @@ from generator.errors import TandemError
 from generator.kaggle.chain.chain import push_pair
 from generator.kaggle.chain.execution import PollingPolicy, PushOptions, RunContext
 from generator.kaggle.receipt import write_receipt
-from generator.pair.data import ensure_data, link_data
 from generator.pair.folder import base_of, commit, pair_files, pair_folder
-from generator.pair.workspace import Role, Workspace
+from generator.pair.workspace import Role, Workspace, ensure_data, link_data
 from generator.run.output_folder import OutputFolder
 
 pytestmark = pytest.mark.slow

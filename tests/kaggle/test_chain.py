@@ -36,13 +36,6 @@ def test_inference_is_pushed_with_the_output_of_training_attached(table: Table) 
     assert not infer.enable_internet
 
 
-def test_a_chain_that_is_done_pushes_nothing_when_it_is_asked_again(table: Table) -> None:
-    table.push()
-    table.push()
-
-    assert table.counts == (2, 1)
-
-
 @pytest.mark.slow
 def test_without_submit_it_ends_with_a_checked_submission_and_submit_goes_on(table: Table) -> None:
     carried = table.push(submit=False)
@@ -162,12 +155,6 @@ def test_a_line_that_a_crash_cut_off_is_left_out_and_written_over(table: Table) 
     lines = carried.journal.path.read_bytes().splitlines()
     assert all(json.loads(line) for line in lines)
     assert table.counts == (2, 2)
-
-
-def test_a_built_in_competition_is_refused_on_the_real_kaggle(table: Table) -> None:
-    table.kaggle.is_local = False
-    table.stops(errors.ChainError, match="tandem serve")
-    assert table.kaggle.calls == []
 
 
 def test_kernels_of_somebody_else_are_refused_on_the_real_kaggle(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,8 +15,8 @@ from urllib.parse import urlsplit
 from scripted import ScriptedRunner
 from serving import notebook
 
-from generator.localkaggle.local_kaggle import LocalKaggle
 from generator.localkaggle.rpc import ApiCall, ApiError, Faults, Redirect, StoredFile, parse_rule
+from generator.localkaggle.services import LocalKaggle
 from generator.localkaggle.services.kernels import SessionRules
 from generator.sessions.sandbox import Runner
 

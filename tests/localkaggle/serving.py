@@ -16,10 +16,10 @@ from typing import Any
 import requests
 
 from generator.local_server import ServerRecord
+from generator.localkaggle import Listening, Server
 from generator.localkaggle.endpoints import Limits
-from generator.localkaggle.local_kaggle import LocalKaggle
 from generator.localkaggle.rpc import Answer, ApiCall, ApiError, StoredFile, parse_rule
-from generator.localkaggle.server import Listening, Server
+from generator.localkaggle.services import LocalKaggle
 
 CLI_SECONDS = 60
 

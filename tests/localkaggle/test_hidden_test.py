@@ -13,7 +13,7 @@ from scripted import ScriptedRunner
 from toy import HEIGHTS, submission_text
 
 from generator.localkaggle.rpc import Answer, ApiError, Content, Redirect
-from generator.localkaggle.web.pages import ROUTES
+from generator.localkaggle.web import ROUTES
 from generator.sessions.notebook_runner import SessionLog
 from generator.sessions.sandbox import SessionOrder
 

@@ -316,6 +316,16 @@ def faulty(tmp_path: Path, *rules: str) -> Desk:
     return Desk(tmp_path, ScriptedRunner(writing({"a.txt": "12345678"})), faults=rules)
 
 
+def test_a_stale_status_is_that_of_the_version_before(tmp_path: Path) -> None:
+    runner = ScriptedRunner()
+    desk = Desk(tmp_path, runner, faults=("stale-status@GetKernelSessionStatus+1x1",))
+    desk.push()
+    runner.script = writing({})
+    desk.push(kernelExecutionType="QUICK_SAVE")
+
+    assert [desk.status(), desk.status(), desk.status()] == ["NEW_SCRIPT", "COMPLETE", "NEW_SCRIPT"]
+
+
 @pytest.mark.parametrize(("rule", "events"), [("truncated-log", 5), ("empty-log", 0)])
 def test_logs_get_lost_in_part_or_as_a_whole(tmp_path: Path, rule: str, events: int) -> None:
     def talks(order) -> None:

@@ -88,7 +88,7 @@ def test_calls_of_the_api_do_not_wait_for_pages(
         assert release.wait(30)
         return PlainTextResponse("slow")
 
-    monkeypatch.setattr("generator.localkaggle.web.pages.answer_page", slow)
+    monkeypatch.setattr("generator.localkaggle.web.answer_page", slow)
     with ThreadPoolExecutor(20) as readers:
         pages = [readers.submit(browser.get, f"{running.address}/code", timeout=30) for _ in range(20)]
         assert made.acquire(timeout=20)

@@ -15,9 +15,9 @@ import requests
 from scripted import ScriptedRunner
 from serving import Served, notebook, served
 
+from generator.localkaggle import Listening
 from generator.localkaggle.endpoints import Limits
-from generator.localkaggle.local_kaggle import LocalKaggle
-from generator.localkaggle.server import Listening
+from generator.localkaggle.services import LocalKaggle
 from generator.sessions.sandbox import SessionOrder
 
 HELLO = "/api/v1/api.v1.DiagnosticsService/Hello"
@@ -301,8 +301,8 @@ def test_a_download_goes_on_whatever_others_open_meanwhile(tmp_path: Path) -> No
 SERVER = """
 import resource, sys
 from pathlib import Path
-from generator.localkaggle.local_kaggle import LocalKaggle
-from generator.localkaggle.server import Server
+from generator.localkaggle.services import LocalKaggle
+from generator.localkaggle import Server
 resource.setrlimit(resource.RLIMIT_NOFILE, (64, 256))
 kaggle = LocalKaggle(Path(sys.argv[1]))
 server = Server(kaggle)

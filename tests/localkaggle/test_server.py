@@ -18,8 +18,8 @@ from serving import Served, served
 
 from generator.errors import LocalKaggleError
 from generator.localkaggle.endpoints import Limits
-from generator.localkaggle.local_kaggle import LocalKaggle
 from generator.localkaggle.rpc import parse_rule
+from generator.localkaggle.services import LocalKaggle
 from generator.localkaggle.storage import Database
 
 HELLO = "api.v1.DiagnosticsService/Hello"

@@ -9,7 +9,7 @@ from scripted import ScriptedRunner, writing
 from serving import Exchange, notebook, run_kaggle, served
 from wire_lint import complaints, methods
 
-from generator.localkaggle.local_kaggle import LocalKaggle
+from generator.localkaggle.services import LocalKaggle
 
 STATUS = "kernels.KernelsApiService/GetKernelSessionStatus"
 QUOTA = "kernels.KernelsApiService/GetAcceleratorQuotaStatistics"

@@ -1,5 +1,6 @@
 """What a training notebook guarantees, without a framework: it resumes, ends in time, and hands over."""
 
+import hashlib
 import json
 import time
 from collections.abc import Callable
@@ -303,12 +304,57 @@ def test_inference_stops_at_what_differs_from_training(
         inference.read_handoff()
 
 
-def test_inference_stops_at_a_file_that_is_not_that_of_training(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["fold0.weights.h5", "fold1.weights.h5", "oof.csv", "oof.npz"])
+def test_inference_stops_at_a_file_that_is_not_that_of_training(tmp_path: Path, name: str) -> None:
     inference, _ = promised(tmp_path)
-    (tmp_path / "train" / "fold1.weights.h5").write_text("other")
+    path = next(tmp_path.rglob(name))
+    path.write_text("other")
 
-    with pytest.raises(ValueError, match=r"fold1.weights.h5 has SHA-256 .*, expected .* Run ada/shops again"):
+    with pytest.raises(ValueError, match=rf"{name} has SHA-256 .*, expected .* Run ada/shops again"):
         inference.read_handoff()
+    path.unlink()
+    with pytest.raises(ValueError, match=rf"{name} is missing\. Run ada/shops again"):
+        inference.read_handoff()
+
+
+@pytest.mark.parametrize("text", ["{", "[]", "{}", '"x"', "", "null", '{"sha256": null', '{"complete": true}'])
+def test_a_handoff_that_is_none_or_was_changed_is_one_sentence(tmp_path: Path, text: str) -> None:
+    inference, _ = promised(tmp_path)
+    next(tmp_path.rglob("handoff.json")).write_text(text)
+
+    with pytest.raises(ValueError, match=r"handoff\.json has SHA-256 \w{64}, expected None\. Run ada/shops again"):
+        inference.read_handoff()
+
+
+@pytest.mark.parametrize(
+    ("changes", "allowed_by", "problem"),
+    [
+        ({"schema_version": 1}, None, r"handoff\.json has schema_version 1, expected 2\."),
+        ({"complete": False}, "ACCEPT_INCOMPLETE", r"Training was interrupted\. .*ACCEPT_INCOMPLETE = True\."),
+        ({"specimen": True}, "SPECIMEN.json", r"The model was trained on a specimen, synthetic data\."),
+        ({"settings": {"DEBUG": True}}, "DEBUG", r"The model was trained with DEBUG = True\."),
+    ],
+)
+def test_a_training_that_is_not_meant_for_this_inference_is_refused(
+    tmp_path: Path, changes: dict[str, Any], allowed_by: str | None, problem: str
+) -> None:
+    def promise_otherwise(root: Path, **settings: bool) -> Inference:
+        """As if training had promised something else: the hash of the hand-over is right."""
+        inference, handoff = promised(root, **settings)
+        changed = {**handoff, **changes}
+        del changed["sha256"]
+        sha256 = hashlib.sha256(json.dumps(changed, sort_keys=True).encode()).hexdigest()
+        next(root.rglob("handoff.json")).write_text(json.dumps({**changed, "sha256": sha256}))
+        return inference
+
+    with pytest.raises(ValueError, match=problem):
+        promise_otherwise(tmp_path / "refused").read_handoff()
+    if allowed_by == "SPECIMEN.json":
+        inference = promise_otherwise(tmp_path / "accepted")
+        (inference.competition / allowed_by).write_text("{}")
+        inference.read_handoff()
+    elif allowed_by:
+        promise_otherwise(tmp_path / "accepted", **{allowed_by: True}).read_handoff()
 
 
 def test_a_prediction_that_differs_from_training_stops_inference(tmp_path: Path) -> None:
@@ -335,7 +381,7 @@ def promised(root: Path, cells: list[str] | None = None, **changed: object) -> t
     handoff = handed_over(run)
     (root / "working").rename(root / "train")
     more = {"TRAIN_KERNEL": "ada/shops", "HANDOFF_MOUNTS": [], "ACCEPT_INCOMPLETE": False}
-    names = namespace(root, cells or [SHARED], **more, **changed)
+    names = namespace(root, cells or [SHARED], **{**more, **changed})
     lines = "".join(f"{name} = {value!r}\n" for name, value in more.items())
     names["In"][1] += lines
     inference = Inference(names)

@@ -88,7 +88,7 @@ def read_task(survey: Survey, hints: Hints) -> Reading:
         all_findings,
         sizes=(observations.classes, labels_per_cell(observations.targets)),
     )
-    settle_classes(kind, submission, observations, all_findings)
+    settle_classes(kind, submission, survey, observations, all_findings)
     family = find_family(kind, observations, all_findings)
     settle_details(family, observations, all_findings, is_served=survey.server is not None)
     is_served = settle_serving(

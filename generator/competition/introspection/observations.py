@@ -402,12 +402,14 @@ _YES = frozenset(("1", "1.0", "true", "t", "yes", "y", "positive", "pos"))
 _NO = frozenset(("0", "0.0", "-1", "-1.0", "false", "f", "no", "n", "negative", "neg", "none", "null"))
 _FLAGS = frozenset(("0", "1", "0.0", "1.0"))
 _CERTAIN = 4
+_LONGEST_NUMBER = 3
+_LONGEST_CLASS_NAME = 60
 
 
 def settle_classes(
-    kind: TargetKind, submission: SubmissionKind, observations: Observations, findings: Findings
+    kind: TargetKind, submission: SubmissionKind, survey: Survey, observations: Observations, findings: Findings
 ) -> None:
-    """Settle how many classes there are, and which of two is the positive one; nothing where it is not about classes.
+    """Settle the number of classes, their names, and which of two is the positive one; nothing without classes.
 
     Raises:
         UnusableValueError: The user decided on something that is none of the classes.
@@ -416,7 +418,28 @@ def settle_classes(
         return
     if observations.classes or "class_count" in findings.hints.overrides:
         findings.settle("class_count", observations.classes, f"{observations.classes:,} classes were seen")
+    settle_class_names(survey, observations, findings)
     settle_positive_class(submission, observations, findings)
+
+
+def settle_class_names(survey: Survey, observations: Observations, findings: Findings) -> None:
+    """Settle the names of numbered classes, if one small table without another role has a name for each number."""
+    numbers, tables = set(_names(observations)), observations.tables
+    if not numbers or not all(number.isdecimal() and len(number) <= _LONGEST_NUMBER for number in numbers):
+        return
+    roles = {table.path for table in (tables.sample, tables.train, tables.labels, tables.test) if table}
+    candidates = [
+        (table, dict(zip(number.values, name.values, strict=True)))
+        for table in survey.tables
+        if table.path not in roles and table.is_complete and table.rows <= 2 * len(numbers) and len(table.columns) > 1
+        for number in table.columns
+        for name in table.columns
+        if number.is_unique and name.is_unique and numbers <= number.distinct and kind_of(name.distinct) not in NUMBERS
+    ]
+    if len(candidates) == 1:
+        table, names = candidates[0]
+        texts = [(names.get(str(number)) or "")[:_LONGEST_CLASS_NAME] for number in range(1 + max(map(int, numbers)))]
+        findings.settle("class_names", texts, f"{table.name} has a name for each class")
 
 
 def settle_positive_class(submission: SubmissionKind, observations: Observations, findings: Findings) -> None:

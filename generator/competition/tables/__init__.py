@@ -720,6 +720,9 @@ def _sampled_columns(content: Record) -> dict[str, list[Any]]:
             f'holds tables in itself, such as "{printable(table_names[0][:80])}", and was not read'
         )
     columns = _columns(content)
+    are_numbered = bool(content) and all(map(str.isdecimal, content))
+    if columns is None and are_numbered and all(isinstance(text, str) for text in content.values()):
+        columns = dict(zip(_PAIR_COLUMNS, ([*content], [*content.values()]), strict=True))  # the names of classes
     if columns is None:
         raise NotATableError
     return columns

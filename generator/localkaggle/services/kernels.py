@@ -325,8 +325,6 @@ def quota_used_up(kind: AcceleratorKind, until: str) -> str:
 # Pushes: the kernel that one means, the version that it saves, and the session that begins.
 
 
-SAVE_KERNEL = "kernels.KernelsApiService/SaveKernel"
-
 _LONGEST_MOVED = 43
 _NOTHING_SAVED: Fields = {
     "ref": "",

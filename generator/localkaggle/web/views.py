@@ -32,8 +32,8 @@ from generator.localkaggle.endpoints import (
     refusal_response,
     server_state,
 )
-from generator.localkaggle.local_kaggle import LocalKaggle
 from generator.localkaggle.rpc import Answer, ApiCall, ApiError, Fields, Redirect
+from generator.localkaggle.services import LocalKaggle
 from generator.localkaggle.services.kernel_records import (
     Accounts,
     KernelRecord,
