@@ -66,6 +66,7 @@ drift: $(VENV)/dev.stamp ## show where the reference pairs differ from what the 
 	$(BIN)/python docs/draw_architecture.py --check
 	$(BIN)/python docs/list_knobs.py --check
 	$(BIN)/python docs/list_rules.py --check
+	$(BIN)/python docs/list_json.py --check
 
 bench: $(VENV)/dev.stamp ## every measurement in benchmarks/; takes about an hour
 	for script in benchmarks/bench_*.py; do $(BIN)/python $$script || exit 1; done

@@ -39,6 +39,18 @@ NOUNS = frozenset(
 # Names that leave the program: keys of JSON and TOML, columns of a database, variables of an HTML template.
 EXTERNAL = frozenset(
     {
+        ("cli/check.py", "compiled"),
+        ("cli/check.py", "fixed"),
+        ("cli/generate.py", "edited"),
+        ("cli/generate.py", "written"),
+        ("cli/generate_report.py", "unused"),
+        ("cli/generate_report.py", "weighed"),
+        ("cli/plan.py", "compiled"),
+        ("cli/plan.py", "here"),
+        ("cli/plan.py", "measured"),
+        ("cli/plan.py", "recommended"),
+        ("cli/runs.py", "spread"),
+        ("cli/update.py", "restored"),
         ("colab/rental.py", "asked"),
         ("colab/rental.py", "ended"),
         ("colab/rental.py", "others"),
@@ -53,12 +65,14 @@ EXTERNAL = frozenset(
         ("localkaggle/services/kernel_records.py", "started"),
         ("localkaggle/services/items.py", "created"),
         ("localkaggle/web/notebook_display.py", "added"),
+        ("rehearsal/record.py", "passed"),
         ("rehearsal/sessions.py", "found"),
         ("rehearsal/sessions.py", "tried"),
         ("rehearsal/sessions.py", "when"),
         ("rehearsal/sessions.py", "failed"),
         ("run/report.py", "checked"),
         ("run/report.py", "executed"),
+        ("run/report.py", "run"),
         ("run/run_record.py", "created"),
         ("tpu_compiler/compilation.py", "what"),
     }

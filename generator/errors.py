@@ -13,17 +13,34 @@ TandemError
 A message is what is wrong, where, and what to do. One that is said in a single place is written there; an error that is
 raised in several, that somebody catches, or that carries data, is a class, beside the code that raises it, whose
 constructor takes the data by keyword. Only `generator.cli` catches `TandemError`: one message on stderr, exit code 1.
+With `--json`, programs get the code, the summary and the remedy apart.
 """
 
+import re
 from collections.abc import Iterable
 
 
 class TandemError(Exception):
-    """Anything that the user can mend; `str(error)` is the whole message, without a trailing newline."""
+    """Anything that the user can mend; `str(error)` is the whole message, without a trailing newline.
 
-    def __init__(self, message: str) -> None:
-        super().__init__(message)
-        self.message = message
+    Args:
+        summary: What is wrong, and where; with what to do, where `remedy` is empty.
+        remedy: What to do, as sentences of their own.
+        code: The name of this kind of error for programs; by default that of its class.
+        text: The whole message, where it is not the summary and then the remedy.
+    """
+
+    def __init__(self, summary: str, *, remedy: str = "", code: str = "", text: str = "") -> None:
+        self.message = text or " ".join(filter(None, (summary, remedy)))
+        super().__init__(self.message)
+        self.summary = summary
+        self.remedy = remedy
+        self.code = code or code_of(type(self))
+
+
+def code_of(kind: type[TandemError]) -> str:
+    """Return the code of a class of errors: `NotFoundError` is `not-found`."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "-", kind.__name__.removesuffix("Error")).lower()
 
 
 class CompetitionError(TandemError):

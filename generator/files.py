@@ -58,7 +58,7 @@ class PathOutsideError(TandemError):
 
     def __init__(self, *, path: Path, root: Path) -> None:
         super().__init__(
-            f"{printable(str(path))} is outside of {printable(str(root))}. Use a path inside of that folder."
+            f"{printable(str(path))} is outside of {printable(str(root))}.", remedy="Use a path inside of that folder."
         )
 
 
@@ -249,7 +249,8 @@ class UnsafePlaceError(TandemError):
     def __init__(self, *, path: Path, obstacle: str) -> None:
         super().__init__(
             f"{printable(str(path))} is {obstacle}. Writing there would change a file elsewhere, so nothing was "
-            "written. Replace it with an ordinary file or folder."
+            "written.",
+            remedy="Replace it with an ordinary file or folder.",
         )
 
 

@@ -26,8 +26,8 @@ class PackageMissingError(TandemError):
 
     def __init__(self, *, clause: str, package: str) -> None:
         super().__init__(
-            f"{clause} {package}, which is not installed beside {printable(sys.executable)}. "
-            f"Install it with: pip install {printable(package)}"
+            f"{clause} {package}, which is not installed beside {printable(sys.executable)}.",
+            remedy=f"Install it with: pip install {printable(package)}",
         )
 
 
@@ -45,6 +45,12 @@ def template_folder() -> Path:
     """The kit's templates: inside of the package when it was installed from a wheel, else beside it in the clone."""
     wheel_folder = _PACKAGE / "templates"
     return wheel_folder if wheel_folder.is_dir() else _PACKAGE.parent / "templates"
+
+
+def skill_path() -> Path:
+    """The file that says how a program works with the kit: inside of the package, or in the docs of the clone."""
+    wheel_path = _PACKAGE / "skill" / "SKILL.md"
+    return wheel_path if wheel_path.is_file() else _PACKAGE.parent / "docs" / "skill" / "SKILL.md"
 
 
 def install_command(extra: str) -> str:

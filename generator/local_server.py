@@ -22,8 +22,8 @@ class ServerRecordError(TandemError):
 
     def __init__(self, *, path: Path, problem: str) -> None:
         super().__init__(
-            f"{printable(str(path))} is not a valid record of a local Kaggle server: {problem}. Start the server "
-            f"again: `{serve_command(path.parent)}`."
+            f"{printable(str(path))} is not a valid record of a local Kaggle server: {problem}.",
+            remedy=f"Start the server again: `{serve_command(path.parent)}`.",
         )
 
 

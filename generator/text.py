@@ -4,7 +4,8 @@ import json
 import math
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, is_dataclass
 from typing import Any
 
 # Text and objects that somebody else wrote: for a terminal, Markdown or Python code, and out of JSON.
@@ -186,6 +187,24 @@ class JsonObject(dict[str, Any]):
         """The items of a field that is a list; what is no object among them is an empty one."""
         value = self.get(name)
         return [JsonObject.of(item) for item in value] if isinstance(value, list) else []
+
+
+def json_text(value: Any, *, indent: int | None = None) -> str:
+    """Write a value as JSON that every program reads: a number that is NaN or infinite is null.
+
+    A dataclass is an object of its fields. What else JSON has no form for, such as a path or a date, is text.
+    """
+    return json.dumps(_finite(value), indent=indent, allow_nan=False, default=str)
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {key: _finite(item) for key, item in value.items()}
+    if is_dataclass(value) and not isinstance(value, type):
+        return {field.name: _finite(getattr(value, field.name)) for field in fields(value)}
+    return [_finite(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def storable(text: str) -> str:

@@ -7,6 +7,7 @@ from itertools import count
 from pathlib import Path
 
 import pytest
+from json_documents import check_documents, example_of, example_path
 from miniature import MINIATURE, Outcome, replace_templates, write_tree
 
 from generator.cli.main import main
@@ -35,7 +36,7 @@ LONGEST = (
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--rewrite-golden", action="store_true", help="write what `generate` reports now to tests/golden")
+    parser.addoption("--rewrite-golden", action="store_true", help="write tests/golden and docs/json anew")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -99,11 +100,25 @@ def workspace_with_data(tmp_path: Path) -> Workspace:
 
 @pytest.fixture
 def tandem(capsys: pytest.CaptureFixture[str]) -> Callable[..., Outcome]:
-    """Runs the command line in this process."""
+    """Runs the command line in this process; what it prints with --json is held to its schema."""
 
     def run(*arguments: str | Path, program: str = "tandem") -> Outcome:
         capsys.readouterr()
-        code = main([str(argument) for argument in arguments], program=program)
-        return Outcome(code, *capsys.readouterr())
+        words = [str(argument) for argument in arguments]
+        outcome = Outcome(main(words, program=program), *capsys.readouterr())
+        if "--json" in words:
+            check_documents(words, outcome.out, program=program, is_error=outcome.code != 0)
+        return outcome
 
     return run
+
+
+@pytest.fixture
+def keep_example(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[str, str], None]:
+    """Writes what a command printed as its example in docs/json, with `--rewrite-golden`."""
+
+    def keep(name: str, text: str) -> None:
+        if request.config.getoption("--rewrite-golden"):
+            example_path(name).write_text(example_of(name, text, tmp_path))
+
+    return keep

@@ -7,10 +7,12 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from textwrap import dedent
 
 import pytest
+from json_documents import check_documents
 from runnable_pair import write_pair
 from standin_colab_cli import install, rented, until
 
@@ -187,7 +189,10 @@ def test_results_that_came_in_half_after_a_failure_are_not_kept(
 
 
 def test_a_token_of_kaggle_is_in_a_file_of_the_machine_and_nowhere_else(
-    workspace: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    workspace: Path,
+    capfd: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    keep_example: Callable[[str, str], None],
 ) -> None:
     data = workspace / "input" / "competitions" / "tiny"
     program = install(workspace / "google")
@@ -201,9 +206,11 @@ def test_a_token_of_kaggle_is_in_a_file_of_the_machine_and_nowhere_else(
     write_colab_pair(workspace, {**TRAIN, **tell})
     (workspace / "input" / "competitions" / "tiny").rename(workspace / "elsewhere")
     monkeypatch.setenv("KAGGLE_API_TOKEN", TOKEN)
-    assert colab("run", workspace, program, "--machine", "T4") == 0
+    assert colab("run", workspace, program, "--machine", "T4", "--json") == 0
 
     said = capfd.readouterr()
+    check_documents(["colab", "run"], said.out, is_error=False)
+    keep_example("colab-run", said.out)
     assert "[hidden]" in said.err
     with_token = [path for path in workspace.rglob("*") if path.is_file() and TOKEN.encode() in path.read_bytes()]
     assert with_token == [workspace / "google" / "content" / "tandem" / "token"]

@@ -26,7 +26,7 @@ def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.parametrize(
     ("line", "words"),
     [
-        ("tandem s", ["specimen", "submit", "status", "serve"]),
+        ("tandem s", ["specimen", "submit", "status", "serve", "schema", "skill"]),
         ("tandem run di", ["dice", "digits"]),
         ("tandem push dig", ["digits"]),
         ("tandem check dice di", ["dice", "digits"]),

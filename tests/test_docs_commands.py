@@ -1,4 +1,4 @@
-"""Every command of this kit in README.md and docs/ runs as it stands, in a workspace that has two pairs.
+"""Every command of this kit in README.md, docs/ and SKILL.md runs as it stands, in a workspace that has two pairs.
 
 docs/tutorial.md is executed as a whole by test_tutorial.py.
 """
@@ -28,7 +28,7 @@ from generator.local_server import ROOT_VARIABLE
 from generator.pair.workspace import Role, Workspace
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), ROOT / "docs" / "skill" / "SKILL.md"]
 BLOCK = re.compile(r"^```(?:sh)?\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 COMMAND = re.compile(r"^(?:tandem|generate)\b.*$", re.MULTILINE)
 

@@ -7,6 +7,7 @@ it.
 """
 
 import json
+import math
 import shlex
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -81,11 +82,16 @@ def line_of(choice: Mapping[str, Any]) -> list[Any]:
 
 def likely_of(candidates: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The candidates that something speaks for."""
-    return [candidate for candidate in candidates if candidate["weight"] > 0]
+    return [candidate for candidate in candidates if weight_of(candidate) > 0]
+
+
+def weight_of(candidate: dict[str, Any]) -> float:
+    """The weight, which is infinite for a certain value."""
+    return math.inf if candidate["weight"] is None else candidate["weight"]
 
 
 def weights_of(candidates: list[dict[str, Any]]) -> str:
-    return ", ".join(f"{json.dumps(candidate['value'])} {candidate['weight']:.3g}" for candidate in candidates)
+    return ", ".join(f"{json.dumps(candidate['value'])} {weight_of(candidate):.3g}" for candidate in candidates)
 
 
 def find_difference(report: Mapping[str, Any], base: Mapping[str, Any]) -> dict[str, Any]:

@@ -47,7 +47,7 @@ TRAINING = {
 
 @pytest.mark.slow
 def test_a_pair_is_measured_and_planned_without_being_trained(
-    tandem: Tandem, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tandem: Tandem, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, keep_example: Callable[[str, str], None]
 ) -> None:
     monkeypatch.chdir(tmp_path)
     write_pair(tmp_path, train=TRAINING)
@@ -55,6 +55,7 @@ def test_a_pair_is_measured_and_planned_without_being_trained(
     told = tandem("plan", "tiny", "--json", "--no-compile", "-P", "EPOCHS=7")
 
     assert told.code == 0, told.err
+    keep_example("plan", told.out)
     report = json.loads(told.out)
     measured = report["measured"]
     assert (measured["epochs"], measured["folds"], measured["batch"], measured["examples"]) == (7, 2, 16, 80)

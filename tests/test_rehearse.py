@@ -117,20 +117,23 @@ def write_tiny(workspace: Path, train: dict[str, str], infer: dict[str, str], *,
     (test.parent / "sample_submission.csv").write_text("id,label\n" + "".join(f"{name},0\n" for name in names))
 
 
-def rehearsed(tandem: Callable[..., Outcome], workspace: Path) -> tuple[int, dict[str, dict[str, Any]]]:
+def rehearsed(
+    tandem: Callable[..., Outcome], workspace: Path, *, keep: Callable[[str, str], None] = lambda *_: None
+) -> tuple[int, dict[str, dict[str, Any]]]:
     """The exit code of a rehearsal, and its trials by their names."""
     outcome = tandem("rehearse", "tiny", "--workspace", workspace, "--json")
+    keep("rehearse", outcome.out)
     told = json.loads(outcome.out)
     return outcome.code, {trial["name"]: trial for trial in (*told["training"], *told["hidden_test"])}
 
 
 @pytest.mark.slow
 def test_a_sound_pair_passes_and_may_be_pushed_until_a_cell_is_changed(
-    tandem: Callable[..., Outcome], tmp_path: Path
+    tandem: Callable[..., Outcome], tmp_path: Path, keep_example: Callable[[str, str], None]
 ) -> None:
     write_tiny(tmp_path, TRAIN, INFER)
 
-    code, trials = rehearsed(tandem, tmp_path)
+    code, trials = rehearsed(tandem, tmp_path, keep=keep_example)
 
     assert code == 0
     verdicts = {name: trial["verdict"] for name, trial in trials.items()}

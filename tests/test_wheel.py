@@ -49,6 +49,10 @@ def test_a_wheel_in_a_clean_environment_generates_the_same_bytes(tmp_path: Path)
     extras = tomllib.loads((CLONE / "pyproject.toml").read_text())["project"]["optional-dependencies"]
     wanted = [Requirement(argument) for argument in shlex.split(command)[2:]]
     assert {str(each) for each in wanted} == {str(Requirement(each)) for each in extras["run"]}
+    for arguments, file in ((["skill"], "docs/skill/SKILL.md"), (["schema", "run"], "generator/cli/schemas/run.json")):
+        program = [str(environment_folder / "bin" / "tandem"), *arguments]
+        printed = subprocess.run(program, env=clean, cwd=tmp_path, check=True, capture_output=True, text=True).stdout
+        assert printed == (CLONE / file).read_text()
     from_wheel = generated([str(environment_folder / "bin" / "generate")], tmp_path / "a", clean)
     from_clone = generated(
         [sys.executable, "-m", "generator", "generate"], tmp_path / "b", {**clean, "PYTHONPATH": str(CLONE)}

@@ -143,7 +143,8 @@ def allowed_ids(names: Iterable[str], *, never: Collection[str] = ()) -> tuple[s
     for rule in rules:
         if rule.id in never:
             raise CheckError(
-                f"--allow {rule.id}: this rule ({rule.name}) cannot be ignored, because Kaggle needs valid files."
+                f"--allow {rule.id}: this rule ({rule.name}) cannot be ignored, because Kaggle needs valid files.",
+                code="rule-not-ignorable",
             )
     return tuple(rule.id for rule in rules)
 
@@ -730,6 +731,7 @@ def _entries(baseline: Path) -> list[str]:
         return [JsonObject.of(entry).text("fingerprint") for entry in document["findings"]]
     except (ValueError, TypeError, KeyError, RecursionError) as error:
         raise CheckError(
-            f"{printable(str(baseline))} is not a baseline of `tandem check`, so it was not overwritten. Choose "
-            "another file for --write-baseline."
+            f"{printable(str(baseline))} is not a baseline of `tandem check`, so it was not overwritten.",
+            remedy="Choose another file for --write-baseline.",
+            code="not-a-baseline",
         ) from error

@@ -7,13 +7,14 @@ import time
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, NotRequired, TypedDict
 
 import click
 
 from generator import __version__
-from generator.cli.check_targets import check_topology, compiler_fields, compiler_lines, read_kernels
-from generator.cli.options import complete_pair, json_option, shortest, workspace_option
+from generator.cli.check_targets import CompilationFields, check_topology, compiler_fields, compiler_lines, read_kernels
+from generator.cli.documents import json_option, print_document
+from generator.cli.options import complete_pair, shortest, workspace_option
 from generator.cli.terminal import apply_style, table, warn
 from generator.pair.workspace import Role
 from generator.text import printable
@@ -32,6 +33,112 @@ _MOST_NAMED = 5
 _FOLDER, _MOST_DETAILS = 3, 50
 """From how many kernels on there is a table, and how many findings stand below it unasked."""
 _COLOURS = {"error": "red", "warning": "yellow", "note": "cyan"}
+
+SeverityName = Literal["error", "warning", "note"]
+
+
+class FindingFields(TypedDict):
+    """A finding.
+
+    Attributes:
+        rule: The rule, which `tandem check --explain RULE` explains.
+        severity: How bad it is: an error would fail on Kaggle.
+        path: The file.
+        cell: The cell's name or number; empty in a file without cells.
+        line: The line of the cell or file; 0 for the whole of it.
+        message: What is wrong.
+        remedy: What to do.
+        has_fix: Whether --fix can fix it.
+    """
+
+    rule: str
+    severity: SeverityName
+    path: str
+    cell: str
+    line: int
+    message: str
+    remedy: str
+    has_fix: bool
+
+
+class FixedFileFields(TypedDict):
+    """A file with fixes.
+
+    Attributes:
+        path: The file.
+        rules: The rules whose findings were fixed.
+        diff: A unified diff.
+    """
+
+    path: str
+    rules: list[str]
+    diff: str
+
+
+class CheckReport(TypedDict):
+    """What was found. The exit code is 1 if there are errors.
+
+    Attributes:
+        schema_version: The version of this document.
+        kernels: How many notebooks were checked.
+        errors: How many errors there are.
+        warnings: How many warnings there are.
+        notes: How many notes there are.
+        findings: The findings; with --fix, those that remain.
+        fixed: With --fix or --diff: the files with fixes.
+        compiled: What the TPU's compiler said of each training that was compiled.
+    """
+
+    schema_version: Literal[1]
+    kernels: int
+    errors: int
+    warnings: int
+    notes: int
+    findings: list[FindingFields]
+    fixed: NotRequired[list[FixedFileFields]]
+    compiled: NotRequired[list[CompilationFields]]
+
+
+class RuleFields(TypedDict):
+    """A rule of the check.
+
+    Attributes:
+        rule: Its id.
+        name: Its name.
+        severity: The severity of its findings.
+        explanation: What it finds and why.
+    """
+
+    rule: str
+    name: str
+    severity: SeverityName
+    explanation: str
+
+
+class RuleList(TypedDict):
+    """With --explain: the rule, or all rules.
+
+    Attributes:
+        schema_version: The version of this document.
+        rules: The rules.
+    """
+
+    schema_version: Literal[1]
+    rules: list[RuleFields]
+
+
+class BaselineReport(TypedDict):
+    """With --write-baseline: the file that was written.
+
+    Attributes:
+        schema_version: The version of this document.
+        baseline: Its path.
+        findings: How many findings it lists.
+    """
+
+    schema_version: Literal[1]
+    baseline: str
+    findings: int
 
 
 @click.command()
@@ -73,7 +180,7 @@ _COLOURS = {"error": "red", "warning": "yellow", "note": "cyan"}
 )
 @click.option("--topology", metavar="NAME", default="v5e:2x4", show_default=True, help="The TPU to compile for.")
 @workspace_option
-@json_option
+@json_option(CheckReport, RuleList, BaselineReport)
 @click.pass_context
 def check(context: click.Context, /, **options: Any) -> int:
     """Check notebooks and their metadata: a pair, a kernel's folder, one notebook, or all notebooks in a folder.
@@ -88,7 +195,10 @@ def check(context: click.Context, /, **options: Any) -> int:
     tandem check --explain N042
     """  # noqa: D301 - click wants the character itself
     if options["explain"]:
-        click.echo(_explain_rule(options["explain"]))
+        if options["as_json"]:
+            print_document(_rule_list(options["explain"]))
+        else:
+            click.echo(_explain_rule(options["explain"]))
         return 0
     _refuse_nonsense(context, options)
     from generator.check import checking
@@ -96,7 +206,7 @@ def check(context: click.Context, /, **options: Any) -> int:
     allowed_rules = {checking.rule_named(name).id for name in options["allow"]}
     result = _check_targets(options, allowed_rules)
     if options["write_baseline"]:
-        return _write_baseline(result.findings, options["baseline"])
+        return _write_baseline(result.findings, options["baseline"], as_json=options["as_json"])
     changed_files: list[FixedFile] = []
     if options["fixes"] or options["shows_fixes"]:
         changed_files = result.propose_fixes()
@@ -110,7 +220,7 @@ def check(context: click.Context, /, **options: Any) -> int:
     if options["as_sarif"]:
         click.echo(_sarif(result))
     elif options["as_json"]:
-        click.echo(_json(result, changed_files))
+        print_document(_check_report(result, changed_files))
     else:
         click.echo("\n".join([*_diff_lines(changed_files), *_report(result, details=options["details"])]))
         if options["fixes"] or options["shows_fixes"]:
@@ -205,10 +315,16 @@ def _sarif(result: _CheckResult) -> str:
     return json.dumps(log, indent=2)
 
 
-def _json(result: _CheckResult, changed_files: "list[FixedFile]") -> str:
+def _check_report(result: _CheckResult, changed_files: "list[FixedFile]") -> CheckReport:
     counts = Counter(str(finding.severity) for finding in result.findings)
-    document: dict[str, Any] = {"kernels": len(result.kernels), **{name: counts[name] for name in _COLOURS}}
-    document["findings"] = [_fields(finding) for finding in result.findings]
+    document: CheckReport = {
+        "schema_version": 1,
+        "kernels": len(result.kernels),
+        "errors": counts["error"],
+        "warnings": counts["warning"],
+        "notes": counts["note"],
+        "findings": [_fields(finding) for finding in result.findings],
+    }
     if changed_files:
         document["fixed"] = [
             {
@@ -220,7 +336,7 @@ def _json(result: _CheckResult, changed_files: "list[FixedFile]") -> str:
         ]
     if result.reports:
         document["compiled"] = [compiler_fields(report) for report in result.reports]
-    return json.dumps(document, indent=2)
+    return document
 
 
 def _diff_lines(changed_files: "list[FixedFile]") -> list[str]:
@@ -309,11 +425,11 @@ def _compiler_lines(reports: "list[CompileReport]") -> list[str]:
     return [line for report in reports for line in compiler_lines(report)]
 
 
-def _fields(finding: "CheckFinding") -> dict[str, Any]:
+def _fields(finding: "CheckFinding") -> FindingFields:
     place = finding.place
     return {
         "rule": finding.rule,
-        "severity": str(finding.severity),
+        "severity": finding.severity.value,
         "path": shortest(place.path),
         "cell": place.cell,
         "line": place.line,
@@ -350,9 +466,25 @@ def _explain_rule(name: str) -> str:
     return f"{chosen_rule.id} {chosen_rule.name} ({chosen_rule.severity})\n\n{chosen_rule.explanation}"
 
 
-def _write_baseline(findings: "list[CheckFinding]", path: Path) -> int:
+def _rule_list(name: str) -> RuleList:
+    from generator.check.checking import all_rules, rule_named
+
+    rules = all_rules() if name == "all" else [rule_named(name)]
+    return {
+        "schema_version": 1,
+        "rules": [
+            {"rule": rule.id, "name": rule.name, "severity": rule.severity.value, "explanation": rule.explanation}
+            for rule in rules
+        ],
+    }
+
+
+def _write_baseline(findings: "list[CheckFinding]", path: Path, *, as_json: bool) -> int:
     from generator.check.checking import write_baseline
 
     write_baseline(findings, path)
+    if as_json:
+        print_document(BaselineReport(schema_version=1, baseline=shortest(path), findings=len(findings)))
+        return 0
     click.echo(f"{printable(shortest(path))}: {len(findings):,} findings. A check with --baseline ignores them.")
     return 0

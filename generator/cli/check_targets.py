@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import TypedDict
 
 import click
 
@@ -19,12 +19,33 @@ from generator.text import is_slug, printable
 from generator.tpu_compiler.compilation import (
     CompileOptions,
     CompileReport,
+    LargestBatch,
     NotebookTarget,
     StepCost,
     compile_steps,
     find_topology,
     pair_notebook,
 )
+
+
+class CompilationFields(TypedDict):
+    """What the TPU's compiler said of a training.
+
+    Attributes:
+        topology: The TPU that it was compiled for; "cpu" if the compiler is not there.
+        compiler: The compiler and its version.
+        seconds: How long it took.
+        steps: The cost of each step.
+        unknown: What could not be found out, in sentences.
+        largest_batch: The largest batch of a training step that fits; null if it was not looked for.
+    """
+
+    topology: str
+    compiler: str
+    seconds: float
+    steps: list[StepCost]
+    unknown: list[str]
+    largest_batch: LargestBatch | None
 
 
 def read_kernels(
@@ -117,12 +138,16 @@ def compiler_lines(report: CompileReport) -> list[str]:
     return [printable(line) for line in (*lines, *report.unknown)]
 
 
-def compiler_fields(report: CompileReport) -> dict[str, Any]:
+def compiler_fields(report: CompileReport) -> CompilationFields:
     """The same for programs."""
-    steps = [{**vars(step), "collectives": dict(step.collectives)} for step in report.steps]
-    fields = {"topology": report.topology, "compiler": report.compiler, "seconds": round(report.seconds, 1)}
-    largest = None if report.largest_batch is None else vars(report.largest_batch)
-    return {**fields, "steps": steps, "unknown": report.unknown, "largest_batch": largest}
+    return {
+        "topology": report.topology,
+        "compiler": report.compiler,
+        "seconds": round(report.seconds, 1),
+        "steps": report.steps,
+        "unknown": report.unknown,
+        "largest_batch": report.largest_batch,
+    }
 
 
 def _compile_notebook(target: NotebookTarget, topology: str) -> CompileReport:

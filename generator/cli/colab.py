@@ -1,25 +1,25 @@
 """The verb `colab`: training on a machine of Google Colab, and giving that machine back."""
 
 import json
-from dataclasses import asdict
-from typing import Any
+from typing import Any, Literal, TypedDict
 
 import click
 
 from generator.accelerators import Service, catalog
+from generator.cli.documents import json_option, print_document
 from generator.cli.options import (
     KnobCommand,
     assignments_option,
-    json_option,
     pair_argument,
     shortest,
     workspace_option,
 )
-from generator.cli.terminal import is_interactive, timed_lines
+from generator.cli.terminal import confirm, timed_lines
 from generator.colab.options import ColabOptions, KaggleLogin, PlannedTraining
 from generator.colab.rental import (
     MACHINES,
     PROGRAM,
+    AssignedMachine,
     ColabReceipt,
     CommandLine,
     machine_named,
@@ -30,6 +30,48 @@ from generator.kaggle.errors import CredentialsError
 from generator.text import printable
 
 _FOLDER = "/content/tandem"
+
+
+class ColabReceiptFields(TypedDict):
+    """A training on Colab.
+
+    Attributes:
+        schema_version: The version of this document.
+    """
+
+    schema_version: Literal[1]
+
+
+class ColabStatus(ColabReceiptFields):
+    """The last training on Colab, and what is rented.
+
+    Attributes:
+        sessions: The machines of this pair, or of nobody knows whom, that are still rented.
+    """
+
+    sessions: list[AssignedMachine]
+
+
+class ColabPlan(TypedDict):
+    """With --dry-run: what would be rented.
+
+    Attributes:
+        schema_version: The version of this document.
+        pair: The pair.
+        machine: The machine.
+        kind: cpu, gpu or tpu.
+        hours: The time limit.
+        data: How the data get there, as a sentence.
+        parameters: The parameters that differ from the notebook's.
+    """
+
+    schema_version: Literal[1]
+    pair: str
+    machine: str
+    kind: str
+    hours: float
+    data: str
+    parameters: dict[str, Any]
 
 
 def _program_options(command: Any) -> Any:
@@ -72,9 +114,8 @@ def colab() -> None:
 @click.option("--dry-run", is_flag=True, help="Show what would be rented, but rent nothing.")
 @_program_options
 @workspace_option
-@json_option
-@click.pass_context
-def colab_run(context: click.Context, /, **options: Any) -> int:
+@json_option((ColabReceipt, ColabReceiptFields), ColabPlan)
+def colab_run(**options: Any) -> int:
     """Rent a machine, train on it, fetch the results and release the machine, even after an error.
 
     The results are in output/PAIR/train, as after `tandem run`: continue with `tandem run PAIR --only infer` or
@@ -85,19 +126,18 @@ def colab_run(context: click.Context, /, **options: Any) -> int:
     planned_training = PlannedTraining.of(ColabOptions(options["workspace"], options["pair"], machine, **fields))
     planned_training.check_data()
     if options["dry_run"]:
-        click.echo(_plan(planned_training, as_json=options["as_json"]))
+        if options["as_json"]:
+            print_document(_plan(planned_training))
+        else:
+            click.echo(_plan_as_text(planned_training))
         return 0
-    if not options["yes"]:
-        if not is_interactive():
-            context.fail(
-                "Machines cost compute units. This is no interactive terminal, so no question can be asked: add --yes."
-            )
-        click.confirm(printable(f"{_price(planned_training)} {_data(planned_training)} Rent it?"), abort=True, err=True)
+    question = f"{_price(planned_training)} {_data(planned_training)} Rent it"
+    confirm(question, reason="Machines cost compute units.", is_confirmed=options["yes"])
     from generator.colab import train_on_colab
 
     result = train_on_colab(planned_training, _command_line(options), login=_login(), tell=timed_lines())
     if options["as_json"]:
-        click.echo(json.dumps(asdict(result.receipt), indent=2))
+        print_document({"schema_version": 1, **vars(result.receipt)})
         return 0
     pair, score = printable(options["pair"]), result.handover.out_of_fold
     rows = [("out-of-fold", f"{score.metric} {score.value:.4f}")] if score else []
@@ -111,7 +151,7 @@ def colab_run(context: click.Context, /, **options: Any) -> int:
 @pair_argument
 @_program_options
 @workspace_option
-@json_option
+@json_option((ColabReceipt, ColabStatus))
 def colab_status(**options: Any) -> int:
     """Show the receipt of the last training and whether its machine is still rented."""
     receipt = read_receipt(options["workspace"], options["pair"])
@@ -119,7 +159,7 @@ def colab_status(**options: Any) -> int:
     command_line.check_installed()
     sessions = [session for session in command_line.sessions() if session.name in (receipt.session, "?")]
     if options["as_json"]:
-        click.echo(json.dumps({**asdict(receipt), "sessions": [asdict(session) for session in sessions]}, indent=2))
+        print_document({"schema_version": 1, **vars(receipt), "sessions": sessions})
         return 0
     rows = [("machine", _machine(receipt)), ("began", receipt.began), ("ended", receipt.ended or "not yet")]
     rows += [("failure", receipt.failure)] if receipt.failure else []
@@ -139,12 +179,16 @@ def colab_status(**options: Any) -> int:
 @pair_argument
 @_program_options
 @workspace_option
+@json_option((ColabReceipt, ColabReceiptFields))
 def stop(**options: Any) -> int:
     """Release the machine of the last training, if it is still rented."""
     from generator.colab import stop_on_colab
 
     receipt = stop_on_colab(options["workspace"], options["pair"], _command_line(options), tell=timed_lines())
-    click.echo(f"{printable(receipt.session)} is {receipt.stage}.")
+    if options["as_json"]:
+        print_document({"schema_version": 1, **vars(receipt)})
+    else:
+        click.echo(f"{printable(receipt.session)} is {receipt.stage}.")
     return 0
 
 
@@ -167,13 +211,21 @@ def _login() -> KaggleLogin | None:
     return None
 
 
-def _plan(planned_training: PlannedTraining, *, as_json: bool) -> str:
-    machine, data = planned_training.machine, _data(planned_training)
-    fields = {"machine": machine.name, "kind": str(machine.kind), "hours": planned_training.hours, "data": data}
-    if as_json:
-        return json.dumps(
-            {"pair": planned_training.options.pair, **fields, "parameters": planned_training.values}, indent=2
-        )
+def _plan(planned_training: PlannedTraining) -> ColabPlan:
+    machine = planned_training.machine
+    return {
+        "schema_version": 1,
+        "pair": planned_training.options.pair,
+        "machine": machine.name,
+        "kind": str(machine.kind),
+        "hours": planned_training.hours,
+        "data": _data(planned_training),
+        "parameters": dict(planned_training.values),
+    }
+
+
+def _plan_as_text(planned_training: PlannedTraining) -> str:
+    data = _data(planned_training)
     values = ", ".join(f"{name} = {value!r}" for name, value in planned_training.values.items())
     return "\n".join(map(printable, (_price(planned_training), data, f"Parameters: {values}.", "Nothing was rented.")))
 

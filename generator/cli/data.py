@@ -1,19 +1,18 @@
 """The verb `data`: a competition's files, and what its trainings take beside them, downloaded."""
 
-import json
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, NotRequired, TypedDict
 
 import click
 
+from generator.cli.documents import json_option, print_document
 from generator.cli.kaggle import connect_kaggle
 from generator.cli.options import (
     KnobCommand,
     assignments_option,
     competition_argument,
-    json_option,
     to_option,
     workspace_option,
 )
@@ -33,13 +32,77 @@ _SECONDS_BETWEEN_LINES = 5.0
 _SECONDS_BETWEEN_UPDATES = 0.2
 
 
+class CompetitionFiles(TypedDict):
+    """The files of a competition.
+
+    Attributes:
+        built_in: True if the competition is built in: its files are written, not downloaded.
+        was_there: True if nothing had to be downloaded.
+        files: How many there are.
+        size: Their bytes.
+    """
+
+    built_in: NotRequired[bool]
+    was_there: NotRequired[bool]
+    files: NotRequired[int]
+    size: NotRequired[int]
+
+
+class SourceFields(TypedDict):
+    """A dataset or model that is attached to a training.
+
+    Attributes:
+        kind: dataset or model.
+        name: Its name on Kaggle.
+        folder: Where it is, or would be.
+        is_there: Whether it is there.
+    """
+
+    kind: str
+    name: str
+    folder: str
+    is_there: bool
+
+
+class WeightFields(TypedDict):
+    """Pretrained weights of a backbone.
+
+    Attributes:
+        name: What they are called.
+        library: The library that downloads them.
+        folder: Where they are; empty with --dry-run.
+    """
+
+    name: str
+    library: str
+    folder: str
+
+
+class DataReport(CompetitionFiles):
+    """What was downloaded, or with --dry-run would be.
+
+    Attributes:
+        schema_version: The version of this document.
+        folder: The folder of the competition's files.
+        dry_run: Whether nothing was downloaded.
+        sources: The datasets and models that the competition's pairs use.
+        weights: The pretrained weights that they start from.
+    """
+
+    schema_version: Literal[1]
+    folder: str
+    dry_run: bool
+    sources: list[SourceFields]
+    weights: list[WeightFields]
+
+
 @click.command(cls=KnobCommand)
 @competition_argument
 @to_option("Which Kaggle to download from: the real one (default) or the local one of `tandem serve`.")
 @assignments_option("Set a parameter of the training, such as BACKBONE=MobileNetV2, to download what it needs.")
 @workspace_option
 @click.option("--dry-run", is_flag=True, help="Show what would be downloaded, but download nothing.")
-@json_option
+@json_option(DataReport)
 def data(**options: Any) -> int:
     """Download a competition's data to input/competitions/COMPETITION, with the same layout as on Kaggle.
 
@@ -67,8 +130,15 @@ def data(**options: Any) -> int:
     sources = _download_sources(pairs, options)
     weights = _pretrained(pairs, options)
     if options["as_json"]:
-        report = {"folder": str(folder), "dry_run": options["dry_run"], **facts, "sources": sources, "weights": weights}
-        click.echo(json.dumps(report, indent=2))
+        report: DataReport = {
+            "schema_version": 1,
+            "folder": str(folder),
+            "dry_run": options["dry_run"],
+            **facts,
+            "sources": sources,
+            "weights": weights,
+        }
+        print_document(report)
         return 0
     verb = "would be in" if options["dry_run"] else "are in"
     amount = f"{facts['files']:,} files, {facts['size'] / _MEGABYTE:,.1f} MB," if "files" in facts else "The data"
@@ -86,7 +156,7 @@ def data(**options: Any) -> int:
     return 0
 
 
-def _competition_files(slug: str, options: dict[str, Any]) -> dict[str, Any]:
+def _competition_files(slug: str, options: dict[str, Any]) -> CompetitionFiles:
     from generator.pair.workspace import ensure_built_in, is_built_in, is_reached_as_the_user_chose
 
     workspace = options["workspace"]
@@ -109,9 +179,10 @@ def _competition_files(slug: str, options: dict[str, Any]) -> dict[str, Any]:
     return {"files": download.files, "size": download.size, "was_there": download.was_there}
 
 
-def _download_sources(pairs: "Sequence[TrainingNeeds]", options: dict[str, Any]) -> list[dict[str, Any]]:
+def _download_sources(pairs: "Sequence[TrainingNeeds]", options: dict[str, Any]) -> list[SourceFields]:
     """Downloads the datasets and models that are attached to trainings, unless they are there."""
-    workspace, sources = options["workspace"], []
+    workspace = options["workspace"]
+    sources: list[SourceFields] = []
     for kind, name, place in dict.fromkeys(source for needs in pairs for source in needs.sources):
         folder = workspace.input / place
         is_there = _has_files(folder)
@@ -127,11 +198,11 @@ def _download_sources(pairs: "Sequence[TrainingNeeds]", options: dict[str, Any])
     return sources
 
 
-def _pretrained(pairs: "Sequence[TrainingNeeds]", options: dict[str, Any]) -> list[dict[str, Any]]:
+def _pretrained(pairs: "Sequence[TrainingNeeds]", options: dict[str, Any]) -> list[WeightFields]:
     """Fetches the weights that trainings start from into the caches of their libraries."""
     from generator.run.input_mounts import fetch_weights
 
-    records = []
+    records: list[WeightFields] = []
     for weights in dict.fromkeys(needs.weights for needs in pairs if needs.weights):
         folder = ""
         if not options["dry_run"]:

@@ -1,24 +1,24 @@
 """The verb `generate`: a pair of notebooks for a competition, its questions and its report."""
 
-import json
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, Literal, TypedDict
 
 import click
 
-from generator.cli.generate_report import pair_as_json, pair_as_text
+from generator.cli.documents import json_option, print_document
+from generator.cli.generate_report import PairReport, pair_as_text, pair_report
 from generator.cli.kaggle import fact_source
 from generator.cli.options import (
+    KeyList,
     KnobCommand,
     assignments_option,
     competition_name,
     competition_names,
     data_option,
     flags_of_keys,
-    json_option,
     names_of_keys,
     parse_values,
     show_list,
@@ -44,6 +44,32 @@ from generator.text import is_slug, printable
 
 # With the keys of pair.toml that have flags.
 _DECIDING = ("data", "to", "inference_hours", "settings", "assignments", "owner", "name", "explain")
+
+
+class WrittenPairs(TypedDict):
+    """With --all: the files that were written.
+
+    Attributes:
+        schema_version: The version of this document.
+        written: Their paths in the workspace.
+    """
+
+    schema_version: Literal[1]
+    written: list[str]
+
+
+class PairDifferences(TypedDict):
+    """With --all --check or --all --dry-run: the files that --all would change.
+
+    Attributes:
+        schema_version: The version of this document.
+        differs: A unified diff for each file, by its path in the workspace.
+        edited: What somebody edited in those files since they were rendered.
+    """
+
+    schema_version: Literal[1]
+    differs: dict[str, str]
+    edited: dict[str, str]
 
 
 @click.command(cls=KnobCommand)
@@ -80,7 +106,7 @@ _DECIDING = ("data", "to", "inference_hours", "settings", "assignments", "owner"
 @workspace_option
 @click.option("--explain", is_flag=True, help="Show all candidates for each value, with their evidence.")
 @click.option("--dry-run", is_flag=True, help="Show what would be written, but write nothing.")
-@json_option
+@json_option(PairReport, KeyList, WrittenPairs, PairDifferences)
 @click.option("--list", "show_list", is_flag=True, help="List families, frameworks, built-in competitions and metrics.")
 @click.option("--all", "all_pairs", is_flag=True, help="Render every pair of the workspace again from its pair.toml.")
 @click.option("--check", is_flag=True, help="With --all: write nothing; show a diff and exit with 1 if a file differs.")
@@ -166,8 +192,11 @@ def _generate_from(workspace: Workspace, data: Path | None, values: dict[str, An
         generation.write(draft)
     for warning in draft.proposal.warnings:
         warn(warning)
-    report = pair_as_json if options["as_json"] else pair_as_text
-    click.echo(report(workspace, draft, is_dry_run=options["dry_run"], explain=options["explain"], to=options["to"]))
+    details = {"is_dry_run": options["dry_run"], "explain": options["explain"], "to": options["to"]}
+    if options["as_json"]:
+        print_document(pair_report(workspace, draft, **details))
+    else:
+        click.echo(pair_as_text(workspace, draft, **details))
     return conflicts_code(draft.plan)
 
 
@@ -186,8 +215,10 @@ def _write_all(workspace: Workspace, *, force: bool, as_json: bool) -> int:
     from generator.pair import reference_pairs
 
     paths = [path.as_posix() for path in reference_pairs.write_reference_pairs(workspace, force=force)]
-    text = "\n".join(f"{path}  written" for path in paths) or "All files are up to date."
-    click.echo(json.dumps({"written": paths}, indent=2) if as_json else text)
+    if as_json:
+        print_document(WrittenPairs(schema_version=1, written=paths))
+    else:
+        click.echo("\n".join(f"{path}  written" for path in paths) or "All files are up to date.")
     return 0
 
 
@@ -198,11 +229,12 @@ def _check_all(workspace: Workspace, *, as_json: bool) -> int:
     diffs = reference_pairs.compare_files(workspace, files)
     edits = reference_pairs.edits_of(workspace, files) if diffs else {}
     if as_json:
-        report = {
+        report: PairDifferences = {
+            "schema_version": 1,
             "differs": {path.as_posix(): diff for path, diff in diffs.items()},
             "edited": {path.as_posix(): str(changes) for path, changes in edits.items()},
         }
-        click.echo(json.dumps(report, indent=2))
+        print_document(report)
     elif diffs:
         click.echo("".join(diffs.values()))
         ways = reference_pairs.EditedPairsError(lost_edits=edits) if edits else "`tandem generate --all` writes them."

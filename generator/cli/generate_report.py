@@ -2,17 +2,17 @@
 
 import json
 import shlex
-from dataclasses import asdict
 from pathlib import Path
+from typing import Literal, NotRequired, TypedDict
 
 from generator.accelerators import cpu_seconds, finetune_text_seconds
 from generator.cli.terminal import table
-from generator.cli.update import merge_as_text, merge_fields_of
-from generator.competition.facts import Medium
+from generator.cli.update import MergeFields, merge_as_text, merge_fields_of
+from generator.competition.facts import Medium, Value
 from generator.competition.schema import Preset, families, keys_of, preset_of
 from generator.files import read_bytes
 from generator.pair.generation import PairDraft
-from generator.pair.settings import PLACEHOLDER_OWNER
+from generator.pair.settings import PLACEHOLDER_OWNER, Origin, SettingValue
 from generator.pair.spec import suggested_models
 from generator.pair.workspace import Workspace
 from generator.text import duration, printable
@@ -20,6 +20,64 @@ from generator.text import duration, printable
 _MOST_FILES = 8
 _SMALL_TABLE = 4 << 20  # bytes
 _SHARE_OF_ONE_FOLD = 0.8  # of the examples, where one fold is held out alone
+
+
+class KnobFields(TypedDict):
+    """A parameter of the training notebook.
+
+    Attributes:
+        value: The value.
+        by: Who chose it.
+    """
+
+    value: Value
+    by: Origin
+
+
+class CandidateFields(TypedDict):
+    """One value that was weighed.
+
+    Attributes:
+        value: The value.
+        evidence: What speaks for it.
+        weight: The sum of what speaks for and against it; null for a certain one.
+    """
+
+    value: Value
+    evidence: str
+    weight: float | None
+
+
+class PairReport(MergeFields):
+    """A pair that was written, or with --dry-run would be.
+
+    Attributes:
+        schema_version: The version of this document.
+        pair: The pair's name.
+        folder: Its folder.
+        dry_run: Whether nothing was written.
+        choices: The settings by section of pair.toml and key.
+        model: The model of the training notebook, as a sentence.
+        knobs: The parameters of training by name.
+        own_cells: The files beside pair.toml that replace cells.
+        unused: The competition's files that the notebooks do not use.
+        warnings: What may be wrong with the task or the data.
+        next: The command that comes next.
+        weighed: With --explain: all candidates of each key, the best first.
+    """
+
+    schema_version: Literal[1]
+    pair: str
+    folder: str
+    dry_run: bool
+    choices: dict[str, dict[str, SettingValue]]
+    model: str
+    knobs: dict[str, KnobFields]
+    own_cells: list[str]
+    unused: list[str]
+    warnings: list[str]
+    next: str
+    weighed: NotRequired[dict[str, list[CandidateFields]]]
 
 
 def pair_as_text(workspace: Workspace, draft: PairDraft, *, is_dry_run: bool, explain: bool, to: str | None) -> str:
@@ -169,30 +227,36 @@ def _explanation(draft: PairDraft) -> str:
     return table(["key", "candidate", "weight", "evidence"], rows)
 
 
-def pair_as_json(workspace: Workspace, draft: PairDraft, *, is_dry_run: bool, explain: bool, to: str | None) -> str:
+def pair_report(
+    workspace: Workspace, draft: PairDraft, *, is_dry_run: bool, explain: bool, to: str | None
+) -> PairReport:
     """The same for programs."""
-    sections = {
-        name: {key: {"value": c.value, "by": str(c.by), "evidence": c.evidence} for key, c in section.items()}
-        for name, section in draft.settings.sections.items()
-    }
-    report = {
+    merge = merge_fields_of(draft.plan)
+    report: PairReport = {
+        "schema_version": 1,
         "pair": draft.folder.name,
         "folder": str(draft.folder.path),
         "dry_run": is_dry_run,
-        "choices": sections,
+        "choices": {name: dict(section) for name, section in draft.settings.sections.items()},
         "model": draft.model,
-        "knobs": {name: {"value": entry.value, "by": str(entry.by)} for name, entry in draft.parameters.items()},
+        "knobs": {name: {"value": entry.value, "by": entry.by} for name, entry in draft.parameters.items()},
         "own_cells": [path.name for path in draft.user_files],
         "unused": list(draft.proposal.unused_files),
         "warnings": list(draft.proposal.warnings),
-        **merge_fields_of(draft.plan),
+        "files": merge["files"],
+        "changes": merge["changes"],
+        "conflicts": merge["conflicts"],
         "next": _next_command(workspace, draft, to),
     }
     if explain:
         report["weighed"] = {
-            finding.key: [asdict(candidate) for candidate in finding.candidates] for finding in draft.proposal.findings
+            finding.key: [
+                {"value": candidate.value, "evidence": candidate.evidence, "weight": candidate.weight}
+                for candidate in finding.candidates
+            ]
+            for finding in draft.proposal.findings
         }
-    return json.dumps(report, indent=2)
+    return report
 
 
 def _next_command(workspace: Workspace, draft: PairDraft, to: str | None) -> str:

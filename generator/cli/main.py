@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NoReturn
 import click
 
 from generator import __version__
+from generator.cli.documents import DISK, INTERRUPT, print_error
 from generator.errors import TandemError, did_you_mean
 from generator.text import printable
 
@@ -40,6 +41,8 @@ VERBS = {
     "status": "Show the progress of the last push.",
     "receipt": "Write a report of a pair's pushes.",
     "serve": "Run a local Kaggle on this machine: API, sessions, web pages.",
+    "schema": "Print the JSON Schema of what a verb prints with --json.",
+    "skill": "Print how a program works with Tandem, or install it as a skill.",
     "completion": "Print the completion script for a shell.",
 }
 
@@ -77,6 +80,7 @@ MODULES = {
     "status": "receipt",
     "diff": "update",
     "undo": "update",
+    "schema": "documents",
 }
 
 
@@ -140,6 +144,8 @@ def main(arguments: Sequence[str], *, program: str = "tandem") -> int:
         arguments: What stands behind the program's name.
         program: `tandem`, or the name of a verb that is a program of its own.
 
+    With --json, the document of an error is printed on stdout too, whatever the exit code.
+
     Returns:
         The exit code: 0 done, 1 an error with its remedy, 2 usage, 130 interrupt.
     """
@@ -155,12 +161,15 @@ def main(arguments: Sequence[str], *, program: str = "tandem") -> int:
         from generator.cli.terminal import complain
 
         complain(error.message)
+        print_error(arguments, error)
         return EXIT_ERROR
     except click.ClickException as error:
         error.show()
+        print_error(arguments, error)
         return error.exit_code
     except (KeyboardInterrupt, click.Abort):
         click.echo("Interrupted.", err=True)
+        print_error(arguments, "The command was interrupted.", code=INTERRUPT)
         return EXIT_INTERRUPTED
     except BrokenPipeError:
         # Whoever read the output has left; Python must not complain of that when it flushes at the end.
@@ -169,7 +178,9 @@ def main(arguments: Sequence[str], *, program: str = "tandem") -> int:
     except OSError as error:
         if not (problem := _problem_of_disk(error)):
             raise
-        click.echo(f"Error: {problem}, then run the command again.", err=True)
+        message = f"{problem}, then run the command again."
+        click.echo(f"Error: {message}", err=True)
+        print_error(arguments, message, code=DISK)
         return EXIT_ERROR
 
 

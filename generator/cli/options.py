@@ -1,16 +1,16 @@
 """The options that several verbs have in common, and the completion of arguments."""
 
-import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypedDict
 
 import click
 from click.shell_completion import CompletionItem, get_completion_class
 
 from generator import __version__
+from generator.cli.documents import print_document
 from generator.cli.terminal import table
 from generator.competition import builtin
 from generator.competition.metrics import METRICS, metric_named
@@ -82,8 +82,9 @@ def competition_name(text: str) -> str:
     if address := _ADDRESS.match(text):
         if address["kind"].lower() not in ("competitions", "c") or not address["name"]:
             raise CompetitionError(
-                f'"{printable(text)}" is not the address of a competition. '
-                "Such an address looks like this: kaggle.com/competitions/NAME."
+                f'"{printable(text)}" is not the address of a competition.',
+                remedy="Such an address looks like this: kaggle.com/competitions/NAME.",
+                code="competition-name-invalid",
             )
         return address["name"].lower()
     path = Path(text)
@@ -104,7 +105,11 @@ def _name_of_pair(context: click.Context, _: click.Parameter, text: str | None) 
         return competition_name(text) if path.parent == Path() else text
     if folder.parent.parent.absolute() != context.params["workspace"].root.absolute():
         workspace = printable(str(folder.parent.parent))
-        raise PairError(f'"{printable(text)}" is in another workspace. Add --workspace {workspace}.')
+        raise PairError(
+            f'"{printable(text)}" is in another workspace.',
+            remedy=f"Add --workspace {workspace}.",
+            code="other-workspace",
+        )
     return folder.name
 
 
@@ -181,8 +186,6 @@ competition_argument = click.argument("competition", callback=lambda _, __, text
 pair_argument = click.argument("pair", callback=_name_of_pair, shell_complete=complete_pair)
 optional_pair_argument = click.argument("pair", required=False, callback=_name_of_pair, shell_complete=complete_pair)
 version_option = click.version_option(__version__, prog_name="tandem")
-json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-json_lines_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, one object per line.")
 
 
 def assignments_option(text: str) -> Option:
@@ -285,16 +288,55 @@ def _canonical(key: str, name: str) -> str:
     return next((candidate.name for candidate in candidates if alias in candidate.aliases), lower)
 
 
+class FamilyFields(TypedDict):
+    """A family: a kind of task that there are templates for.
+
+    Attributes:
+        name: Its name.
+        title: What people call it.
+        description: One sentence.
+        frameworks: The frameworks that it has a model in.
+        targets: The kinds of target that it has models for.
+        keys: The keys of its tasks in pair.toml, with what each means.
+    """
+
+    name: str
+    title: str
+    description: str
+    frameworks: list[str]
+    targets: list[str]
+    keys: dict[str, str]
+
+
+class KeyList(TypedDict):
+    """With --list: what a pair can be.
+
+    Attributes:
+        schema_version: The version of this document.
+        families: The families.
+        frameworks: The frameworks.
+        competitions: The built-in competitions.
+        metrics: The titles of the metrics by name.
+    """
+
+    schema_version: Literal[1]
+    families: list[FamilyFields]
+    frameworks: list[Framework]
+    competitions: list[str]
+    metrics: dict[str, str]
+
+
 def show_list(*, as_json: bool) -> int:
     """Prints families, frameworks, built-in competitions and metrics."""
     if as_json:
-        report = {
-            "families": [_family_as_json(family) for family in families().values()],
-            "frameworks": [vars(framework) for framework in frameworks().values()],
-            "competitions": builtin.competition_slugs(),
+        report: KeyList = {
+            "schema_version": 1,
+            "families": [_family_fields(family) for family in families().values()],
+            "frameworks": list(frameworks().values()),
+            "competitions": list(builtin.competition_slugs()),
             "metrics": {name: facts.title for name, facts in METRICS.items()},
         }
-        click.echo(json.dumps(report, indent=2))
+        print_document(report)
         return 0
     rows = [[family.name, ", ".join(family.frameworks), family.description] for family in families().values()]
     click.echo(table(["family", "frameworks", "what it is"], rows) + "\n")
@@ -310,7 +352,12 @@ def show_list(*, as_json: bool) -> int:
     return 0
 
 
-def _family_as_json(family: Family) -> dict[str, Any]:
-    names = ("name", "title", "description", "frameworks", "targets")
-    keys = {key: rule.help for key, rule in keys_of(family.name).items()}
-    return {name: getattr(family, name) for name in names} | {"keys": keys}
+def _family_fields(family: Family) -> FamilyFields:
+    return {
+        "name": family.name,
+        "title": family.title,
+        "description": family.description,
+        "frameworks": list(family.frameworks),
+        "targets": [str(target) for target in family.targets],
+        "keys": {key: rule.help for key, rule in keys_of(family.name).items()},
+    }

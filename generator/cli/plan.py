@@ -1,17 +1,16 @@
 """The verb `plan`: what a pair's training takes on each accelerator, and the one to take."""
 
-import json
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict
 
 import click
 
 from generator.accelerators import Accelerator, AcceleratorKind, Prediction, Service, Status, catalog
+from generator.cli.documents import json_option, print_document
 from generator.cli.options import (
     KnobCommand,
     assignments_option,
-    json_option,
     optional_pair_argument,
     output_option,
     shortest,
@@ -19,8 +18,9 @@ from generator.cli.options import (
     workspace_option,
 )
 from generator.cli.terminal import progress, table, warn
-from generator.plan import PlannedPair, PlanOptions, plan_pair, roofline_picture
+from generator.plan import Measurement, PlannedPair, PlanOptions, plan_pair, roofline_picture
 from generator.text import dollars, duration, milliseconds, operations, printable, share, size
+from generator.tpu_compiler.compilation import StepCost
 
 if TYPE_CHECKING:
     from generator.kaggle.api_types import Quota
@@ -70,21 +70,43 @@ def accelerators_as_text() -> str:
     return "\n".join(parts)
 
 
-def accelerators_as_json() -> str:
+class AcceleratorTitle(TypedDict):
+    """An accelerator's name.
+
+    Attributes:
+        title: The name, with who lends it.
+    """
+
+    title: str
+
+
+class AcceleratorList(TypedDict):
+    """With --accelerators: what Kaggle and Colab lend, with the source of every figure.
+
+    Attributes:
+        schema_version: The version of this document.
+        as_of: The date of the figures.
+        dollars_per_unit: The price of a compute unit of Colab.
+        accelerators: The accelerators.
+    """
+
+    schema_version: Literal[1]
+    as_of: str
+    dollars_per_unit: float
+    accelerators: list[Annotated[dict[str, Any], Accelerator, AcceleratorTitle]]
+
+
+def accelerator_list() -> AcceleratorList:
     """The same for programs, with the source of every figure."""
     accelerator_catalog = catalog()
-    return json.dumps(
-        {
-            "as_of": str(accelerator_catalog.as_of),
-            "dollars_per_unit": accelerator_catalog.dollars_per_unit,
-            "accelerators": [
-                {**asdict(accelerator), "title": accelerator.title}
-                for accelerator in accelerator_catalog.all_accelerators
-            ],
-        },
-        indent=2,
-        default=str,
-    )
+    return {
+        "schema_version": 1,
+        "as_of": str(accelerator_catalog.as_of),
+        "dollars_per_unit": accelerator_catalog.dollars_per_unit,
+        "accelerators": [
+            {**asdict(accelerator), "title": accelerator.title} for accelerator in accelerator_catalog.all_accelerators
+        ],
+    }
 
 
 def _accelerator_row(accelerator: Accelerator) -> tuple[str, ...]:
@@ -166,14 +188,125 @@ def plan_as_text(planned_pair: PlannedPair, *, quota: "Quota | None", picture: P
     return "\n".join(lines)
 
 
-def plan_as_json(planned_pair: PlannedPair, *, quota: "Quota | None", picture: Path) -> str:
+class PredictionFields(TypedDict):
+    """The prediction of a training on one accelerator. Times are in seconds, memory in bytes.
+
+    Attributes:
+        accelerator: The accelerator.
+        machine_shape: Its id in kernel-metadata.json; empty where it has none.
+        bound: The bottleneck of a step.
+        batch: The examples of a step on each device.
+        device: What a step takes on the device.
+        host: What the input pipeline takes for a step.
+        loop: What the training loop takes for a step.
+        step: What a step takes.
+        epoch: What an epoch takes.
+        total: What the whole training takes, with start and compilation.
+        memory: What a step takes of the device's memory.
+        fits: Whether that is there.
+        intensity: Operations for each byte that is moved.
+        rate: The operations a second that can be reached.
+        examples_per_second: The speed of the training.
+        session_share: The share of a session that it takes.
+        weekly_share: The share of a week's quota; null where there is no quota.
+        units: Colab's compute units; null where they are not known or not needed.
+        dollars: Their price.
+        learning_rate: The peak learning rate at this batch.
+        steps_per_execution: Steps in one call of the training loop.
+    """
+
+    accelerator: str
+    machine_shape: str
+    bound: str
+    batch: int
+    device: float
+    host: float
+    loop: float
+    step: float
+    epoch: float
+    total: float
+    memory: float
+    fits: bool
+    intensity: float
+    rate: float
+    examples_per_second: float
+    session_share: float
+    weekly_share: float | None
+    units: float | None
+    dollars: float | None
+    learning_rate: float
+    steps_per_execution: int
+
+
+class RecommendationFields(TypedDict):
+    """The recommended accelerator.
+
+    Attributes:
+        accelerator: The accelerator.
+        reason: Why, as a sentence.
+        parameters: The parameters of the notebooks for it, as NAME=VALUE.
+    """
+
+    accelerator: str
+    reason: str
+    parameters: list[str]
+
+
+class QuotaFields(TypedDict):
+    """Hours that are left of the week's quota.
+
+    Attributes:
+        gpu: Of GPUs.
+        tpu: Of TPUs.
+    """
+
+    gpu: float
+    tpu: float
+
+
+class PlanReport(TypedDict):
+    """The plan of a training.
+
+    Attributes:
+        schema_version: The version of this document.
+        pair: The pair.
+        specimen: Whether it was measured on synthetic data.
+        measured: What was measured on this machine.
+        compiled: What the TPU's compiler said of the training step.
+        not_compiled: Why the TPU's compiler said nothing; null if it did.
+        predictions: The prediction for each accelerator.
+        here: The prediction for this machine.
+        unknown: The accelerators of which too little is known.
+        recommended: The recommendation.
+        lessons: What the figures say, in sentences.
+        quota: What is left of the week's quota; null if Kaggle was not asked.
+        picture: The file with the roofline.
+    """
+
+    schema_version: Literal[1]
+    pair: str
+    specimen: bool
+    measured: Measurement
+    compiled: list[StepCost]
+    not_compiled: str | None
+    predictions: list[PredictionFields]
+    here: PredictionFields | None
+    unknown: list[str]
+    recommended: RecommendationFields
+    lessons: list[str]
+    quota: QuotaFields | None
+    picture: str
+
+
+def plan_report(planned_pair: PlannedPair, *, quota: "Quota | None", picture: Path) -> PlanReport:
     """The same for programs."""
     plan, measurement = planned_pair.plan, planned_pair.measurement
-    report: dict[str, Any] = {
+    return {
+        "schema_version": 1,
         "pair": planned_pair.name,
         "specimen": measurement.is_specimen,
-        "measured": asdict(measurement),
-        "compiled": [asdict(cost) for cost in planned_pair.compilation.costs],
+        "measured": measurement,
+        "compiled": list(planned_pair.compilation.costs),
         "not_compiled": planned_pair.compilation.missing or None,
         "predictions": [_fields(planned_pair, prediction) for prediction in plan.predictions],
         "here": _fields(planned_pair, planned_pair.local_prediction) if planned_pair.local_prediction else None,
@@ -184,10 +317,9 @@ def plan_as_json(planned_pair: PlannedPair, *, quota: "Quota | None", picture: P
             "parameters": list(planned_pair.assignments),
         },
         "lessons": list(plan.lessons),
-        "quota": None if quota is None else {name: _hours_left(quota, name) for name in ("gpu", "tpu")},
+        "quota": None if quota is None else {"gpu": _hours_left(quota, "gpu"), "tpu": _hours_left(quota, "tpu")},
         "picture": str(picture),
     }
-    return json.dumps(report, indent=2, default=str)
 
 
 def _measurement_lines(planned_pair: PlannedPair) -> list[str]:
@@ -268,14 +400,27 @@ def _hours_left(quota: "Quota", kind: str) -> float:
     return max(0.0, (allowance - usage).total_seconds() / 3600)
 
 
-def _fields(planned_pair: PlannedPair, prediction: Prediction) -> dict[str, Any]:
-    base_fields = ("batch", "device", "host", "loop", "step", "epoch", "total", "memory", "fits", "intensity", "rate")
-    derived_fields = ("examples_per_second", "session_share", "weekly_share", "units", "dollars")
+def _fields(planned_pair: PlannedPair, prediction: Prediction) -> PredictionFields:
     return {
         "accelerator": prediction.accelerator.title,
         "machine_shape": prediction.accelerator.machine_shape,
         "bound": str(prediction.bound),
-        **{name: getattr(prediction, name) for name in (*base_fields, *derived_fields)},
+        "batch": prediction.batch,
+        "device": prediction.device,
+        "host": prediction.host,
+        "loop": prediction.loop,
+        "step": prediction.step,
+        "epoch": prediction.epoch,
+        "total": prediction.total,
+        "memory": prediction.memory,
+        "fits": prediction.fits,
+        "intensity": prediction.intensity,
+        "rate": prediction.rate,
+        "examples_per_second": prediction.examples_per_second,
+        "session_share": prediction.session_share,
+        "weekly_share": prediction.weekly_share,
+        "units": prediction.units,
+        "dollars": prediction.dollars,
         "learning_rate": planned_pair.learning_rate(prediction),
         "steps_per_execution": planned_pair.steps_per_execution(prediction),
     }
@@ -296,7 +441,7 @@ def _fields(planned_pair: PlannedPair, prediction: Prediction) -> dict[str, Any]
 @to_option("Which Kaggle to ask for the rest of the week's quota. Default: kaggle, if there is a token.")
 @workspace_option
 @output_option(metavar="DIRECTORY", default="output/PAIR")
-@json_option
+@json_option(PlanReport, AcceleratorList)
 @click.pass_context
 def plan(context: click.Context, /, **options: Any) -> int:
     """Predict a pair's training on every accelerator: bottleneck, hours, memory, cost.
@@ -312,16 +457,22 @@ def plan(context: click.Context, /, **options: Any) -> int:
     if options["accelerators"] == bool(options["pair"]):
         context.fail("Name a pair or use --accelerators, but not both.")
     if options["accelerators"]:
-        click.echo(accelerators_as_json() if options["as_json"] else accelerators_as_text())
+        if options["as_json"]:
+            print_document(accelerator_list())
+        else:
+            click.echo(accelerators_as_text())
         return 0
     planned_pair = _make_plan(options)
     picture = _write_picture(planned_pair, options)
 
-    report = plan_as_json if options["as_json"] else plan_as_text
-    click.echo(report(planned_pair, quota=_remaining_quota(options["to"]), picture=picture))
+    quota = _remaining_quota(options["to"])
+    if not options["as_json"]:
+        click.echo(plan_as_text(planned_pair, quota=quota, picture=picture))
     if options["is_applied"]:
         _apply(planned_pair, options)
-    elif not options["as_json"]:
+    if options["as_json"]:
+        print_document(plan_report(planned_pair, quota=quota, picture=picture))
+    elif not options["is_applied"]:
         assignments = " and ".join(planned_pair.assignments)
         click.echo(f"`tandem plan {printable(planned_pair.name)} --apply` writes {assignments} to pair.toml.")
     return 0

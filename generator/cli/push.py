@@ -1,6 +1,5 @@
 """The verbs `push` and `submit`: a pair on Kaggle, from its training to its score."""
 
-import json
 import sys
 import threading
 import time
@@ -8,16 +7,18 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, NotRequired, TypedDict
 
 import click
 
+from generator.cli.documents import json_option, print_document, print_line
 from generator.cli.kaggle import check_credentials, connect_kaggle
-from generator.cli.options import json_lines_option, pair_argument, shortest, to_option, workspace_option
-from generator.cli.terminal import clock, is_interactive, live_console, table, warn
+from generator.cli.options import pair_argument, shortest, to_option, workspace_option
+from generator.cli.terminal import clock, confirm, live_console, table, warn
 from generator.errors import TandemError
 from generator.kaggle import chain
 from generator.kaggle.chain import ChainStep, Event, EventKind, Handoff, PushOptions
+from generator.kaggle.chain.inputs import KernelFacts
 from generator.kaggle.receipt import ChainReceipt, chain_receipt_path, receipt_of, score, write_receipt, write_workflow
 from generator.rehearsal.record import check_rehearsed
 from generator.text import printable
@@ -35,6 +36,112 @@ _REAL = "kaggle"
 
 
 _LONGEST_LINE = 500
+
+
+class ChainEvent(TypedDict):
+    """A line while the chain goes on: something that happened. Which of the last keys are there depends on it.
+
+    Attributes:
+        schema_version: The version of this document.
+        event: What sort of event it is.
+        step: The step that it belongs to: train, infer, submit, quota ...
+        text: A sentence for people.
+        state: The state of a session or submission.
+        role: The kernel's role: train or infer.
+        ref: The kernel, dataset or model, as OWNER/NAME.
+        url: Its page.
+        version: Its version.
+        accelerator: What training ran on.
+        out_of_fold: The score that training measured.
+        rows: The rows of the submission.
+        sha256: The SHA-256 of the submission.
+        reference: The number of the submission.
+        public: The score on the public leaderboard.
+        private: The score on the private leaderboard.
+        gpu_seconds: GPU seconds of the account that are used this week.
+        tpu_seconds: TPU seconds of the account that are used this week.
+        seconds: When a line was printed, in seconds since the session's start.
+        stream: The stream that it was printed on.
+    """
+
+    schema_version: Literal[1]
+    event: EventKind
+    step: str
+    text: str
+    state: NotRequired[str]
+    role: NotRequired[str]
+    ref: NotRequired[str]
+    url: NotRequired[str]
+    version: NotRequired[int]
+    accelerator: NotRequired[str]
+    out_of_fold: NotRequired[dict[str, Any] | None]
+    rows: NotRequired[int]
+    sha256: NotRequired[str]
+    reference: NotRequired[int]
+    public: NotRequired[float | None]
+    private: NotRequired[float | None]
+    gpu_seconds: NotRequired[float]
+    tpu_seconds: NotRequired[float]
+    seconds: NotRequired[float | None]
+    stream: NotRequired[str]
+
+
+class ChainEnd(TypedDict):
+    """The last line, if there was no error: the receipt of the chain.
+
+    Attributes:
+        schema_version: The version of this document.
+        event: done.
+    """
+
+    schema_version: Literal[1]
+    event: Literal["done"]
+
+
+class PlannedKernel(KernelFacts):
+    """A kernel that would be pushed, or stays.
+
+    Attributes:
+        role: train or infer.
+        cost: The session that it takes, in words.
+        is_there: The version that stays; null if a new one is pushed.
+    """
+
+    role: str
+    cost: str
+    is_there: int | None
+
+
+class PushPlan(TypedDict):
+    """With --dry-run: what would be pushed.
+
+    Attributes:
+        schema_version: The version of this document.
+        pair: The pair.
+        submit: Whether the result would be submitted.
+        reason: Why a new chain would start; empty where none would.
+        push: The kernels.
+    """
+
+    schema_version: Literal[1]
+    pair: str
+    submit: bool
+    reason: str
+    push: list[PlannedKernel]
+
+
+class WorkflowReport(TypedDict):
+    """With --workflow: the file that was written.
+
+    Attributes:
+        schema_version: The version of this document.
+        pair: The pair.
+        workflow: The file.
+    """
+
+    schema_version: Literal[1]
+    pair: str
+    workflow: str
 
 
 @contextmanager
@@ -106,8 +213,8 @@ class _JsonLines(_Lines):
     """One JSON object a line on stdout."""
 
     def _show(self, event: Event) -> None:
-        fields: dict[str, Any] = {"event": str(event.kind), "step": str(event.step), "text": event.text}
-        click.echo(json.dumps({**fields, **event.fields}))
+        fields: ChainEvent = {"schema_version": 1, "event": event.kind, "step": str(event.step), "text": event.text}
+        print_line({**fields, **event.fields})
         sys.stdout.flush()
 
 
@@ -151,7 +258,9 @@ def carry(carry_pair: Carry, options: "PushOptions", *, to: str, as_json: bool) 
             raise
         # Not by the same command alone, which would cost the same quota for the same failure.
         hint = f"Correct the notebook if necessary, then repeat the step with `{command} --from {error.step}`."
-        raise TandemError(f"{error.message}\n{hint}") from error
+        text = f"{error.message}\n{hint}"
+        remedy = " ".join(filter(None, (error.remedy, hint)))
+        raise TandemError(error.summary, remedy=remedy, code=error.code, text=text) from error
     except KeyboardInterrupt:
         click.echo(f"Notebooks that run on Kaggle continue. Resume with `{command}`.", err=True)
         raise
@@ -162,7 +271,10 @@ def carry(carry_pair: Carry, options: "PushOptions", *, to: str, as_json: bool) 
     receipt = receipt_of(result.journal)
     if not result.has_advanced:
         click.echo(f"Nothing to do: the chain is complete. `{command} --restart` starts a new one.", err=True)
-    click.echo(json.dumps({"event": "done", **receipt.as_json()}) if as_json else receipt_summary(receipt, path))
+    if as_json:
+        print_line({"schema_version": 1, "event": "done", **receipt.as_json()})
+    else:
+        click.echo(receipt_summary(receipt, path))
     return 0
 
 
@@ -200,13 +312,13 @@ def receipt_summary(receipt: ChainReceipt, path: Path | None) -> str:
 @click.option("--logs", "show_log", is_flag=True, help="Show the lines that the notebooks print on Kaggle.")
 @verify_option
 @allow_option
-@click.option("--yes", is_flag=True, help="Push a pair for the first time without a question.")
+@click.option("--yes", is_flag=True, help="Push without a question. Needed if this is no interactive terminal.")
 @click.option("--rehearsed", is_flag=True, help="Push only if exactly these cells passed `tandem rehearse`.")
 @click.option("--specimen", is_flag=True, help="With --rehearsed: accept a rehearsal on synthetic data.")
 @click.option("--dry-run", is_flag=True, help="Show what would be pushed, but send nothing.")
 @click.option("--workflow", type=click.Choice(["github"]), help="Write a GitHub Actions workflow and exit.")
 @workspace_option
-@json_lines_option
+@json_option(ChainEvent, (ChainReceipt, ChainEnd), PushPlan, WorkflowReport, is_lines=True)
 @click.pass_context
 def push(context: click.Context, /, **options: Any) -> int:
     """Push a pair to Kaggle: push training, wait, verify its output, push inference, wait, submit.
@@ -228,7 +340,7 @@ def push(context: click.Context, /, **options: Any) -> int:
         **{name: value for name, value in options.items() if name in PushOptions.__dataclass_fields__}
     )
     if options["workflow"]:
-        return _write_workflow(push_options)
+        return _write_workflow(push_options, as_json=options["as_json"])
     if options["specimen"] and not options["rehearsed"]:
         context.fail("--specimen works only with --rehearsed: add --rehearsed.")
     if options["rehearsed"]:
@@ -236,8 +348,8 @@ def push(context: click.Context, /, **options: Any) -> int:
     if options["dry_run"]:
         return _show_plan(push_options, to=options["to"], as_json=options["as_json"])
     kernels = _check(push_options, options["to"])
-    if options["to"] == _REAL and not options["yes"]:
-        _ask(context, push_options, kernels)
+    if options["to"] == _REAL:
+        _ask(push_options, kernels, is_confirmed=options["yes"])
     return carry(chain.push_pair, push_options, to=options["to"], as_json=options["as_json"])
 
 
@@ -249,18 +361,16 @@ def _check(options: PushOptions, to: str) -> "Mapping[Any, PreparedKernel]":
     return kernels
 
 
-def _ask(context: click.Context, options: PushOptions, kernels: "Mapping[Any, PreparedKernel]") -> None:
-    """The first push of a pair to the real Kaggle begins only when somebody says so: it costs quota."""
-    if chain.has_pushes(options, _REAL):
-        return
-    check_credentials()  # says that there are no credentials before it is asked for anything else
-    if not is_interactive():
-        context.fail(
-            "This is the first push of the pair to the real Kaggle. This is no interactive terminal, so no "
-            "question can be asked: add --yes."
-        )
-    question = f"Push {' and then '.join(chain.first_sessions(options, kernels))} to Kaggle"
-    click.confirm(f"{printable(question)}{', and submit' if options.submit else ''}?", abort=True, err=True)
+def _ask(options: PushOptions, kernels: "Mapping[Any, PreparedKernel]", *, is_confirmed: bool) -> None:
+    """A push to the real Kaggle costs quota: at a terminal the first one of a pair is asked about."""
+    if not is_confirmed:
+        check_credentials()  # says that there are no credentials before it is asked for anything else
+    question, reason = "", "A push to the real Kaggle costs quota."
+    if not chain.has_pushes(options, _REAL):
+        question = f"Push {' and then '.join(chain.first_sessions(options, kernels))} to Kaggle"
+        question += ", and submit" if options.submit else ""
+        reason = "This is the first push of the pair to the real Kaggle."
+    confirm(question, reason=reason, is_confirmed=is_confirmed)
 
 
 def _show_plan(options: PushOptions, *, to: str, as_json: bool) -> int:
@@ -270,7 +380,7 @@ def _show_plan(options: PushOptions, *, to: str, as_json: bool) -> int:
     pushes = {role: kernel for role, kernel in kernels.items() if role in (*plan.pushes, *versions)}
     _warn_of_owner(options)
     if as_json:
-        push = [
+        push: list[PlannedKernel] = [
             {
                 "role": str(role),
                 **kernel.facts,
@@ -279,8 +389,14 @@ def _show_plan(options: PushOptions, *, to: str, as_json: bool) -> int:
             }
             for role, kernel in pushes.items()
         ]
-        fields = {"pair": options.pair, "submit": options.submit, "reason": plan.reason, "push": push}
-        click.echo(json.dumps(fields, indent=2))
+        report: PushPlan = {
+            "schema_version": 1,
+            "pair": options.pair,
+            "submit": options.submit,
+            "reason": plan.reason,
+            "push": push,
+        }
+        print_document(report)
         return 0
     rows = [
         (
@@ -305,9 +421,12 @@ def _show_plan(options: PushOptions, *, to: str, as_json: bool) -> int:
     return 0
 
 
-def _write_workflow(options: PushOptions) -> int:
+def _write_workflow(options: PushOptions, *, as_json: bool) -> int:
     _warn_of_owner(options)
     path = write_workflow(options.workspace, options.pair, submit=options.submit)
+    if as_json:
+        print_document(WorkflowReport(schema_version=1, pair=options.pair, workflow=str(path)))
+        return 0
     click.echo(
         f"Wrote {printable(str(path))}. Add the repository secret KAGGLE_API_TOKEN. If the repository is not a clone "
         "of Tandem, set the variable TANDEM to the source from which pip installs Tandem. Then run the workflow from "
@@ -336,8 +455,9 @@ def _warn_of_owner(options: PushOptions) -> None:
 @click.option("--message", default="", metavar="TEXT", help="The description of the submission.")
 @verify_option
 @allow_option
+@click.option("--yes", is_flag=True, help="Needed if this is no interactive terminal.")
 @workspace_option
-@json_lines_option
+@json_option(ChainEvent, (ChainReceipt, ChainEnd), is_lines=True)
 def submit(**options: Any) -> int:
     """Submit the result of a pair's last push, and wait for the score.
 
@@ -349,4 +469,8 @@ def submit(**options: Any) -> int:
     """  # noqa: D301 - click wants the character itself
     fields = {name: options[name] for name in ("workspace", "pair", "message", "verify", "allow")}
     push_options = PushOptions(**fields, submit=True)
+    if options["to"] == _REAL:
+        chain.check_exists(push_options, _REAL)
+        reason = "A submission to the real Kaggle counts against the competition's limit."
+        confirm("", reason=reason, is_confirmed=options["yes"])
     return carry(chain.submit_pair, push_options, to=options["to"], as_json=options["as_json"])

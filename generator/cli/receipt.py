@@ -1,22 +1,43 @@
 """The verbs `status` and `receipt`: how far the chains of a pair have come, and their record."""
 
-import json
 import os
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypedDict
 
 import click
 
-from generator.cli.options import json_lines_option, pair_argument, to_option, workspace_option
+from generator.cli.documents import json_option, print_document
+from generator.cli.options import pair_argument, to_option, workspace_option
 from generator.cli.terminal import table, warn
 from generator.errors import TandemError
 from generator.files import WorkspaceFiles
 from generator.kaggle.chain import ChainState, chain_of, chains_of, newest_chain, state_in
-from generator.kaggle.receipt import as_html, as_markdown, chain_receipt_path, receipt_of, receipts
+from generator.kaggle.receipt import ChainReceipt, as_html, as_markdown, chain_receipt_path, receipt_of, receipts
 from generator.pair.handover import accelerator_in_words
 from generator.pair.workspace import Role, Workspace
-from generator.text import printable
+from generator.text import json_text, printable
+
+
+class VersionOnly(TypedDict):
+    """A document's version.
+
+    Attributes:
+        schema_version: The version of this document.
+    """
+
+    schema_version: Literal[1]
+
+
+class ReceiptHistory(VersionOnly):
+    """All chains of a pair.
+
+    Attributes:
+        chains: The receipts of all chains, the newest first.
+    """
+
+    chains: list[ChainReceipt]
+
 
 # The verb `status`: the steps of a pair's last chain, as far as this machine saw them.
 
@@ -25,7 +46,7 @@ from generator.text import printable
 @pair_argument
 @to_option()
 @workspace_option
-@json_lines_option
+@json_option((ChainReceipt, VersionOnly))
 def status(**options: Any) -> int:
     """Show the progress of a pair's last chain (push). Nothing is sent. `tandem push PAIR` continues the chain.
 
@@ -36,7 +57,7 @@ def status(**options: Any) -> int:
     state = state_in(journal)
     _keep_scores(options["workspace"], options["pair"], state)
     if options["as_json"]:
-        click.echo(json.dumps(receipt_of(journal).as_json(), indent=2))
+        print_document({"schema_version": 1, **receipt_of(journal).as_json()})
         return 0
     start = state.setup
     place = f"{start.target}, as {start.account}" if start else ""
@@ -108,10 +129,12 @@ def _time(at: datetime | None) -> str:
 @click.option("--output", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Write to this file.")
 @to_option()
 @workspace_option
+@json_option((ChainReceipt, ReceiptHistory))
 def receipt(**options: Any) -> int:
     """Write a report of a chain (push): versions, accelerators, minutes, quota, hashes, scores, and all other chains.
 
     Without --output, HTML is written to output/PAIR/receipt.html, and Markdown and JSON to standard output.
+    With --json, the JSON is printed, and a file is written only with --output.
 
     \b
     tandem receipt titanic
@@ -123,19 +146,24 @@ def receipt(**options: Any) -> int:
         journal = chain_of(workspace, options["pair"], options["chain"])
     _keep_scores(workspace, options["pair"], state_in(journal))
     report, history = receipt_of(journal), receipts(chains_of(workspace, options["pair"]))
+    document = {"schema_version": 1, **report.as_json(), "chains": [entry.as_json() for entry in history]}
+    if options["as_json"]:
+        print_document(document)
     if options["as_"] == "json":
-        fields = report.as_json() | {"chains": [entry.as_json() for entry in history]}
-        text = json.dumps(fields, indent=2) + "\n"
+        text = f"{json_text(document, indent=2)}\n"
     else:
         text = as_html(report, history) if options["as_"] == "html" else as_markdown(report, history)
     path = options["output"] or chain_receipt_path(workspace, options["pair"])
     if options["output"] is not None:
         output_path = Path(os.path.realpath(path))
         WorkspaceFiles(output_path.parent).write(output_path, text.encode("utf-8"))
+    elif options["as_json"]:
+        return 0
     elif options["as_"] == "html":
         workspace.files.write(path, text.encode("utf-8"))
     else:
         click.echo(text, nl=False)
         return 0
-    click.echo(printable(str(path)))
+    if not options["as_json"]:
+        click.echo(printable(str(path)))
     return 0

@@ -1,15 +1,14 @@
 """The verbs `run` and `rehearse`: a pair on this machine, under Kaggle's conditions."""
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from generator.cli.documents import json_option, print_document
 from generator.cli.options import (
     KnobCommand,
     assignments_option,
-    json_option,
     output_option,
     pair_argument,
     shortest,
@@ -46,14 +45,14 @@ if TYPE_CHECKING:
 @click.option("--specimen", is_flag=True, help="Run on the synthetic data of `tandem specimen`.")
 @workspace_option
 @output_option(metavar="DIRECTORY", default="output/PAIR")
-@json_option
+@json_option("generator.run.report:RunReport")
 @click.pass_context
 def run(context: click.Context, /, **options: Any) -> int:
     """Execute a pair on this machine, check and score its submission, and write a report.
 
-    Inputs are read-only and have the same paths as on Kaggle. The executed notebooks, their outputs and report.html
-    are written to output/PAIR. The previous finished run is kept in output/PAIR/previous. Runs with --smoke go to
-    output/PAIR/smoke, and runs with --specimen to output/PAIR/specimen. They never replace a full run.
+    Inputs are read-only and have the same paths as on Kaggle. The executed notebooks, their outputs, report.html and
+    report.json are written to output/PAIR. The previous finished run is kept in output/PAIR/previous. Runs with
+    --smoke go to output/PAIR/smoke, and runs with --specimen to output/PAIR/specimen. They never replace a full run.
 
     \b
     tandem run digits
@@ -71,7 +70,12 @@ def run(context: click.Context, /, **options: Any) -> int:
         result = run_pair(RunOptions(roles=roles, **options), listener)
     for sentence in result.warnings:
         warn(sentence)
-    click.echo(_as_json(result) if as_json else _run_as_text(result))
+    if as_json:
+        from generator.run.report import report_fields
+
+        print_document(report_fields(result))
+    else:
+        click.echo(_run_as_text(result))
     return 0
 
 
@@ -101,45 +105,8 @@ def _run_as_text(result: "RunResult") -> str:
     return "\n".join(lines)
 
 
-def _as_json(result: "RunResult") -> str:
-    from generator.run.report import conclusions
-
-    summary = conclusions(result)
-    report = {
-        "pair": result.pair,
-        "smoke": result.is_smoke,
-        "specimen": result.is_specimen,
-        "seconds": round(result.seconds, 3),
-        "notebooks": {
-            str(role): {
-                "path": str(notebook.path),
-                "seconds": round(notebook.seconds, 3),
-                "sections": {name: round(seconds, 3) for name, seconds in notebook.sections.items()},
-            }
-            for role, notebook in result.notebooks.items()
-        },
-        "out_of_fold": _score_fields(result.out_of_fold),
-        "hidden_test": _score_fields(result.hidden_test),
-        "baselines": [vars(baseline) for baseline in result.baselines],
-        "findings": list(summary.findings),
-        "advice": list(summary.advice),
-        "submission": None
-        if result.submission is None
-        else {"path": str(result.submission.path), "rows": result.submission.rows},
-        "report": str(result.report),
-        "run": result.record.name if result.record else None,
-        "notes": result.notes,
-        "warnings": result.warnings,
-    }
-    return json.dumps(report, indent=2)
-
-
 def _score_text(score: "Score") -> str:
     return f"{score.metric} {score.value:.4f}"
-
-
-def _score_fields(score: "Score | None") -> dict[str, str | float] | None:
-    return None if score is None else {"metric": score.metric, "score": score.value}
 
 
 # The verb `rehearse`: both notebooks under the conditions that they will meet on Kaggle.
@@ -175,7 +142,7 @@ def _score_fields(score: "Score | None") -> dict[str, str | float] | None:
     help="A virtual environment with the versions of Kaggle's GPU image. Default: .venv-gpu in the kit's folder.",
 )
 @workspace_option
-@json_option
+@json_option("generator.rehearsal.record:RehearsalReport")
 def rehearse(**options: Any) -> int:
     """Test a pair under Kaggle's conditions: training on 8 devices, inference on ten kinds of hidden tests.
 
@@ -201,7 +168,10 @@ def rehearse(**options: Any) -> int:
             "--specimen uses the synthetic data in the workspace, but --data names another folder: remove one of them."
         )
     rehearsal = rehearse_pair(RehearsalOptions(**options), timed_lines())
-    click.echo(json.dumps(as_fields(rehearsal), indent=2) if as_json else _rehearsal_as_text(rehearsal))
+    if as_json:
+        print_document(as_fields(rehearsal))
+    else:
+        click.echo(_rehearsal_as_text(rehearsal))
     return 0 if rehearsal.is_passed else 1
 
 

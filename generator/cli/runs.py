@@ -1,15 +1,16 @@
 """The verb `runs`: every full run of the workspace, compared, noted, removed and exported."""
 
-import json
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal, TypedDict
 
 import click
 
-from generator.cli.options import complete_pair, json_option, pair_argument, pair_names, shortest, workspace_option
+from generator.cli.documents import json_option, print_document
+from generator.cli.options import complete_pair, pair_argument, pair_names, shortest, workspace_option
 from generator.cli.terminal import is_interactive, table, warn
+from generator.competition.facts import Value
 from generator.files import WorkspaceFiles
 from generator.pair.workspace import Workspace
 from generator.run.ledger import (
@@ -33,6 +34,82 @@ from generator.text import duration, printable, python_literal
 
 _REFERENCES = "PAIR [NUMBER] …"
 _MOST_KEPT = 10
+
+
+class RunFields(TypedDict):
+    """A run, with the fields of its run.json.
+
+    Attributes:
+        schema_version: The version of run.json.
+        name: The name of the run, such as titanic@7.
+        spread: The standard deviation of the scores of the folds; null with fewer than two.
+        changes: What changed since its parent, in words.
+    """
+
+    schema_version: Literal[1]
+    name: str
+    spread: float | None
+    changes: list[str]
+
+
+class RunList(TypedDict):
+    """The runs of some pairs, or of all.
+
+    Attributes:
+        schema_version: The version of this document.
+        runs: The runs, the best first.
+        warnings: The records that cannot be used, in sentences.
+    """
+
+    schema_version: Literal[1]
+    runs: list[Annotated[dict[str, Any], RunRecord, RunFields]]
+    warnings: list[str]
+
+
+class ParameterFields(TypedDict):
+    """A parameter that differs between two runs.
+
+    Attributes:
+        name: Its name.
+        notebooks: The notebooks in which it differs: train, infer.
+        values: The value of each run; null where a run has no such parameter.
+    """
+
+    name: str
+    notebooks: list[str]
+    values: list[Value | None]
+
+
+class VersionFields(TypedDict):
+    """A package whose version differs between two runs.
+
+    Attributes:
+        name: Its name.
+        values: The version of each run; empty where a run has none.
+    """
+
+    name: str
+    values: list[str]
+
+
+class RunDifference(TypedDict):
+    """What differs between two runs.
+
+    Attributes:
+        schema_version: The version of this document.
+        runs: The names of the runs.
+        changes: What changed, in words.
+        parameters: The parameters that differ.
+        versions: The packages whose versions differ.
+        cells: A unified diff of the code cells that differ, by lines.
+    """
+
+    schema_version: Literal[1]
+    runs: list[str]
+    changes: list[str]
+    parameters: list[ParameterFields]
+    versions: list[VersionFields]
+    cells: list[str]
 
 
 class RunsGroup(click.Group):
@@ -70,7 +147,7 @@ def runs() -> None:
     help="Write the page to this file. Default: output/runs.html.",
 )
 @workspace_option
-@json_option
+@json_option(RunList)
 def list_runs(pairs: Sequence[str], workspace: Workspace, output: Path | None, *, as_html: bool, as_json: bool) -> int:
     """List runs, the best first: of some pairs, or of all. The default command."""
     warnings: list[str] = []
@@ -78,11 +155,8 @@ def list_runs(pairs: Sequence[str], workspace: Workspace, output: Path | None, *
         record for pair in pairs or recorded_pairs(workspace) for record in _read(workspace, pair, warnings, pairs)
     ]
     if as_json:
-        click.echo(
-            json.dumps(
-                {"runs": [_fields(record, records) for record in sort_runs(records)], "warnings": warnings}, indent=2
-            )
-        )
+        entries = [_fields(record, records) for record in sort_runs(records)]
+        print_document({"schema_version": 1, "runs": entries, "warnings": warnings})
         return 0
     for sentence in warnings:
         warn(sentence)
@@ -155,7 +229,7 @@ def _number(value: float | None) -> str:
 @runs.command("diff")
 @click.argument("references", nargs=-1, required=True, metavar=_REFERENCES)
 @workspace_option
-@json_option
+@json_option(RunDifference)
 def diff_runs(references: Sequence[str], workspace: Workspace, *, as_json: bool) -> int:
     """Show what differs between two runs: parameters, versions, and the code of cells.
 
@@ -176,6 +250,7 @@ def diff_runs(references: Sequence[str], workspace: Workspace, *, as_json: bool)
     ]
     if as_json:
         fields = {
+            "schema_version": 1,
             "runs": [before.name, after.name],
             "changes": changes_between(before, after),
             "parameters": [
@@ -185,7 +260,7 @@ def diff_runs(references: Sequence[str], workspace: Workspace, *, as_json: bool)
             "versions": [{"name": name, "values": values} for name, *values in versions],
             "cells": cells,
         }
-        click.echo(json.dumps(fields, indent=2))
+        print_document(fields)
         return 0
     rows = [("CV", _score(before), _score(after))]
     rows += [

@@ -9,10 +9,11 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 import click
 
+from generator.cli.documents import json_option, print_document, print_line
 from generator.errors import LocalKaggleError
 from generator.files import writing
 from generator.kit_files import install_command
@@ -30,6 +31,42 @@ _CLEARED_VARIABLES = (
     *("KAGGLE_USERNAME", "KAGGLE_KEY", "KAGGLE_PATH", "KAGGLE_COMPETITION", "KAGGLE_API_V1_TOKEN"),
     *("VERBOSE", "VERBOSE_OUTPUT", "XDG_CONFIG_HOME", "NETRC"),
 )
+
+
+class ServerReport(TypedDict):
+    """The server, which runs until it is interrupted. It is on one line.
+
+    Attributes:
+        schema_version: The version of this document.
+        address: The address of the API.
+        page: The address for a browser, with the token.
+        token: The token of the account.
+        account: The Kaggle user name.
+        root: The folder of all data.
+        isolation: What notebooks run in.
+    """
+
+    schema_version: Literal[1]
+    address: str
+    page: str
+    token: str
+    account: str
+    root: str
+    isolation: str
+
+
+class ClientEnvironment(TypedDict):
+    """With --env: the environment of clients of the running server.
+
+    Attributes:
+        schema_version: The version of this document.
+        unset: The variables to remove.
+        export: The variables to set.
+    """
+
+    schema_version: Literal[1]
+    unset: list[str]
+    export: dict[str, str]
 
 
 @click.command()
@@ -85,6 +122,7 @@ _CLEARED_VARIABLES = (
     help="Start as root without a sandbox. Notebooks can then do anything to this machine.",
 )
 @click.option("--env", "as_environment", is_flag=True, help="Print `export` lines for clients of the running server.")
+@json_option(ServerReport, ClientEnvironment)
 def serve(**options: Any) -> int:
     """Run a local Kaggle on this machine: the API, notebook sessions, scores and web pages.
 
@@ -97,7 +135,7 @@ def serve(**options: Any) -> int:
     """  # noqa: D301 - click wants the character itself
     root = (options["root"] or default_root()).expanduser().absolute()
     if options["as_environment"]:
-        return _print_environment(root)
+        return _print_environment(root, as_json=options["as_json"])
     return _serve(root, options)
 
 
@@ -105,8 +143,9 @@ def _serve(root: Path, options: Mapping[str, Any]) -> int:
     for package in ("starlette", "uvicorn", "httptools", "python_multipart"):
         if find_spec(package) is None:
             raise LocalKaggleError(
-                f"The local Kaggle needs the package {package}, but {printable(sys.executable)} does not have it. "
-                f"Install it: {install_command('serve')}"
+                f"The local Kaggle needs the package {package}, but {printable(sys.executable)} does not have it.",
+                remedy=f"Install it: {install_command('serve')}",
+                code="package-missing",
             )
     from generator.localkaggle import Faults, LocalKaggle, Server, SessionRules, parse_rule
     from generator.sessions.notebook_runner import NotebookRunner, best_isolation
@@ -116,8 +155,10 @@ def _serve(root: Path, options: Mapping[str, Any]) -> int:
     if os.geteuid() == 0 and not isolation.is_sandbox and not options["i_trust_these_notebooks"]:
         raise LocalKaggleError(
             "You are root, and there is no sandbox because bubblewrap is missing or does not work. A notebook could do "
-            "anything to this machine. Install bubblewrap (apt-get install bubblewrap), start the server as an "
-            "ordinary user, or add --i-trust-these-notebooks if you know all notebooks."
+            "anything to this machine.",
+            remedy="Install bubblewrap (apt-get install bubblewrap), start the server as an "
+            "ordinary user, or add --i-trust-these-notebooks if you know all notebooks.",
+            code="sandbox-missing",
         )
     signals: set[int] = set()
     faults = Faults([parse_rule(rule) for rule in options["faults"]], seed=options["seed"])
@@ -140,7 +181,21 @@ def _serve(root: Path, options: Mapping[str, Any]) -> int:
         # In the background of a script it is ignored, and is to end the server there as well.
         signal.signal(signal.SIGINT, signal.default_int_handler)
         with _publish_record(root, server, local_kaggle), handled_signals(end):
-            print(f"{server.address}/?token={local_kaggle.token}", flush=True)
+            page = f"{server.address}/?token={local_kaggle.token}"
+            if options["as_json"]:
+                report: ServerReport = {
+                    "schema_version": 1,
+                    "address": server.address,
+                    "page": page,
+                    "token": local_kaggle.token,
+                    "account": local_kaggle.site.account,
+                    "root": str(root),
+                    "isolation": str(local_kaggle.isolation),
+                }
+                print_line(report)
+            else:
+                print(page)
+            sys.stdout.flush()
             _tell(local_kaggle, options["faults"])
             server.run()
     finally:
@@ -195,24 +250,31 @@ def _tell(local_kaggle: "LocalKaggle", faults: tuple[str, ...]) -> None:
         click.echo(line, err=True)
 
 
-def _print_environment(root: Path) -> int:
+def _print_environment(root: Path, *, as_json: bool) -> int:
     record = read_record(root)
     if record is None or not record.is_running():
         raise LocalKaggleError(
             f"No local Kaggle is running in {printable(str(root))}. Nothing was set: clients in this shell still use "
-            f"the same Kaggle as before. Start one with `{serve_command(root)}`, then run the command again."
+            f"the same Kaggle as before.",
+            remedy=f"Start one with `{serve_command(root)}`, then run the command again.",
+            code="local-kaggle-not-running",
         )
-    for line in _environment(root, record):
-        print(line)
+    values = _environment(root, record)
+    if as_json:
+        print_document(ClientEnvironment(schema_version=1, unset=list(_CLEARED_VARIABLES), export=values))
+        return 0
+    print(f"unset {' '.join(_CLEARED_VARIABLES)}")
+    for name, value in values.items():
+        print(f"export {name}={shlex.quote(value)}")
     return 0
 
 
-def _environment(root: Path, record: ServerRecord) -> list[str]:
-    """Shell lines after which Kaggle's clients reach the local server or nothing, and read no one's credentials."""
+def _environment(root: Path, record: ServerRecord) -> dict[str, str]:
+    """Variables with which Kaggle's clients reach the local server or nothing, and read no one's credentials."""
     home = root / "clients"
     with writing(home):
         home.mkdir(mode=0o700, exist_ok=True)
-    values = {
+    return {
         # Clients speak plain HTTP to http://localhost through the proxy; it refuses to connect to anything else.
         "KAGGLE_API_ENVIRONMENT": "LOCALHOST",
         "KAGGLE_API_TOKEN": record.token,
@@ -224,7 +286,3 @@ def _environment(root: Path, record: ServerRecord) -> list[str]:
         # HOME is no longer where the default root is looked for.
         "TANDEM_LOCAL_KAGGLE": str(root),
     }
-    return [
-        f"unset {' '.join(_CLEARED_VARIABLES)}",
-        *(f"export {name}={shlex.quote(value)}" for name, value in values.items()),
-    ]

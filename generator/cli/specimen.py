@@ -1,18 +1,17 @@
 """The verb `specimen`: a miniature synthetic copy of a competition's data."""
 
-import json
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 import click
 
+from generator.cli.documents import json_option, print_document
 from generator.cli.kaggle import fact_source
 from generator.cli.options import (
     competition_argument,
     data_option,
-    json_option,
     output_option,
     to_option,
     workspace_option,
@@ -27,6 +26,28 @@ if TYPE_CHECKING:
 
 _USUAL_ROWS, _FEWEST_ROWS, _MOST_ROWS = 96, 12, 20_000
 _USUAL_SEED = 1
+
+
+class SpecimenReport(TypedDict):
+    """A specimen that was written.
+
+    Attributes:
+        schema_version: The version of this document.
+        specimen: Its folder.
+        seed: The random seed.
+        signal: Whether a model can learn its labels.
+        tables: The rows of each table by path.
+        files: How many files there are in each folder.
+        notes: What differs from the real data.
+    """
+
+    schema_version: Literal[1]
+    specimen: str
+    seed: int
+    signal: bool
+    tables: dict[str, int]
+    files: dict[str, int]
+    notes: list[str]
 
 
 @click.command()
@@ -49,7 +70,7 @@ _USUAL_SEED = 1
 @output_option(metavar="DIR", default="input/specimens/COMPETITION")
 @click.option("--force", is_flag=True, help="Replace an existing specimen. Other files are never replaced.")
 @workspace_option
-@json_option
+@json_option(SpecimenReport)
 def specimen(**options: Any) -> int:
     """Write a small synthetic copy of a competition's data (a specimen) to input/specimens/COMPETITION.
 
@@ -72,7 +93,10 @@ def specimen(**options: Any) -> int:
     folder = options["output"] or workspace.specimen(slug)
     click.echo(f"Writing a specimen of {printable(slug)} …", err=True)
     summary = _write(proposal, folder, options)
-    click.echo(_as_json(summary, options) if options["as_json"] else _as_text(summary))
+    if options["as_json"]:
+        print_document(_report(summary, options))
+    else:
+        click.echo(_as_text(summary))
     return 0
 
 
@@ -107,8 +131,9 @@ def _as_text(summary: "SpecimenSummary") -> str:
     return "\n".join([*lines, f"The synthetic data are in {printable(str(summary.folder))}, marked by SPECIMEN.json."])
 
 
-def _as_json(summary: "SpecimenSummary", options: Mapping[str, Any]) -> str:
-    report = {
+def _report(summary: "SpecimenSummary", options: Mapping[str, Any]) -> SpecimenReport:
+    return {
+        "schema_version": 1,
         "specimen": str(summary.folder),
         "seed": options["seed"],
         "signal": options["signal"],
@@ -116,4 +141,3 @@ def _as_json(summary: "SpecimenSummary", options: Mapping[str, Any]) -> str:
         "files": dict(summary.files),
         "notes": list(summary.notes),
     }
-    return json.dumps(report, indent=2)

@@ -44,6 +44,29 @@ def is_interactive() -> bool:
     return sys.stdin.isatty() and sys.stderr.isatty()
 
 
+def confirm(question: str, *, reason: str, is_confirmed: bool) -> None:
+    """Makes sure that somebody wants what spends quota or money, or submits.
+
+    Args:
+        question: What is asked at a terminal; "" where whoever sits there has said enough.
+        reason: Why it takes a `--yes` where nobody is at a terminal, as sentences.
+        is_confirmed: Whether `--yes` was given.
+
+    Raises:
+        click.UsageError: Nobody is at a terminal, and there is no `--yes`.
+        click.Abort: The answer is no.
+    """
+    if is_confirmed:
+        return
+    if not is_interactive():
+        raise click.UsageError(
+            f"{reason} This is no interactive terminal, so no question can be asked: add --yes.",
+            click.get_current_context(),
+        )
+    if question:
+        click.confirm(f"{printable(question)}?", abort=True, err=True)
+
+
 def live_console() -> "Console | None":
     """Returns the terminal on stderr, if it can show what changes in place and rich is installed."""
     if not sys.stderr.isatty():

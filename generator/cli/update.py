@@ -1,13 +1,14 @@
 """The verbs `update`, `diff` and `undo`: the edits in a pair and the changes of its templates, cell by cell."""
 
-import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 import click
 
-from generator.cli.options import json_option, pair_argument, workspace_option
+from generator.cli.documents import json_option, print_document
+from generator.cli.options import pair_argument, workspace_option
 from generator.cli.terminal import complain, table, warn
 from generator.pair.folder import WritePlan, base_of, existing_pair, undo_write, write_pair
+from generator.pair.merge import MergeOutcome
 from generator.pair.workspace import Role
 from generator.text import printable
 
@@ -15,6 +16,95 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from generator.pair.update import Edit
+
+
+class ChangeFields(TypedDict):
+    """A cell of a notebook or a field of metadata that differs from the template's.
+
+    Attributes:
+        file: The file, by its path in the folder of the pair.
+        name: The id of the cell, or the name of the field; empty for all cells.
+        result: What the merge did with it.
+        reason: One clause on it; may be empty.
+    """
+
+    file: str
+    name: str
+    result: MergeOutcome
+    reason: str
+
+
+class MergeFields(TypedDict):
+    """What a merge did.
+
+    Attributes:
+        files: The state of each file of the pair, by its path in the folder.
+        changes: The cells and fields that the user or the template changed.
+        conflicts: The number of conflicts between the two.
+    """
+
+    files: dict[str, Literal["written", "unchanged"]]
+    changes: list[ChangeFields]
+    conflicts: int
+
+
+class UpdateReport(MergeFields):
+    """A pair whose notebooks were merged with what the templates write now.
+
+    Attributes:
+        schema_version: The version of this document.
+        pair: The pair.
+        dry_run: Whether nothing was written.
+    """
+
+    schema_version: Literal[1]
+    pair: str
+    dry_run: bool
+
+
+class EditFields(TypedDict):
+    """A cell or a field that somebody edited.
+
+    Attributes:
+        path: The file, by its path in the folder of the pair.
+        name: The id of the cell, or the name of the field.
+        before: The text as it was rendered; null for a new cell.
+        after: The text now; null for a cell that was removed.
+    """
+
+    path: str
+    name: str
+    before: str | None
+    after: str | None
+
+
+class EditsReport(TypedDict):
+    """The edits in a pair.
+
+    Attributes:
+        schema_version: The version of this document.
+        pair: The pair.
+        edits: The cells and fields that differ from the rendered ones.
+    """
+
+    schema_version: Literal[1]
+    pair: str
+    edits: list[EditFields]
+
+
+class UndoReport(TypedDict):
+    """The files that were restored.
+
+    Attributes:
+        schema_version: The version of this document.
+        pair: The pair.
+        restored: The paths of the files; none if the previous ones were the same.
+    """
+
+    schema_version: Literal[1]
+    pair: str
+    restored: list[str]
+
 
 role_option = click.option(
     "--role",
@@ -35,7 +125,7 @@ role_option = click.option(
 @role_option
 @click.option("--dry-run", is_flag=True, help="Show a diff of each cell that would change, but write nothing.")
 @workspace_option
-@json_option
+@json_option(UpdateReport)
 @click.pass_context
 def update(context: click.Context, /, **options: Any) -> int:
     """Merge what the templates write now into a pair's notebooks, and keep your edits.
@@ -62,7 +152,8 @@ def update(context: click.Context, /, **options: Any) -> int:
     if not options["dry_run"]:
         write_pair(folder, plan)
     if options["as_json"]:
-        click.echo(json.dumps({"pair": folder.name, "dry_run": options["dry_run"], **merge_fields_of(plan)}, indent=2))
+        fields = {"pair": folder.name, "dry_run": options["dry_run"], **merge_fields_of(plan)}
+        print_document({"schema_version": 1, **fields})
         return 1 if plan.conflicts else 0
     if options["dry_run"] and plan.stale:
         _show_edits(planned_edits(plan))
@@ -79,7 +170,7 @@ def update(context: click.Context, /, **options: Any) -> int:
 @pair_argument
 @role_option
 @workspace_option
-@json_option
+@json_option(EditsReport)
 def diff(**options: Any) -> int:
     """Show your edits: the cells and metadata of a pair that differ from the rendered ones.
 
@@ -93,7 +184,7 @@ def diff(**options: Any) -> int:
     edits = find_edits(folder, [Role(options["role"])] if options["role"] else tuple(Role))
     if options["as_json"]:
         fields = [{**vars(edit), "path": edit.path.as_posix()} for edit in edits]
-        click.echo(json.dumps({"pair": folder.name, "edits": fields}, indent=2))
+        print_document({"schema_version": 1, "pair": folder.name, "edits": fields})
     else:
         _show_edits(edits)
         if not edits:
@@ -104,7 +195,7 @@ def diff(**options: Any) -> int:
 @click.command()
 @pair_argument
 @workspace_option
-@json_option
+@json_option(UndoReport)
 def undo(**options: Any) -> int:
     """Restore the files of a pair from before the last `update` or `generate`. A second `undo` reverts the first.
 
@@ -117,7 +208,7 @@ def undo(**options: Any) -> int:
     folder = existing_pair(options["workspace"], options["pair"])
     paths = [str(folder.path / path) for path in undo_write(folder)]
     if options["as_json"]:
-        click.echo(json.dumps({"pair": folder.name, "restored": paths}, indent=2))
+        print_document({"schema_version": 1, "pair": folder.name, "restored": paths})
     else:
         click.echo("\n".join(f"{path}  restored" for path in paths) or "The previous files were the same.")
     return 0
@@ -138,15 +229,17 @@ def merge_as_text(plan: WritePlan) -> str:
     return table(["file", "cell or field", "result", "reason"], rows) if rows else ""
 
 
-def merge_fields_of(plan: WritePlan) -> dict[str, Any]:
+def merge_fields_of(plan: WritePlan) -> MergeFields:
     """The same as JSON, with the state of each file."""
-    changes = [
-        {"file": path.as_posix(), "name": change.name, "result": str(change.outcome), "reason": change.note}
-        for path, changes in plan.changes.items()
-        for change in changes
-    ]
-    files = {path.as_posix(): "written" if path in plan.stale else "unchanged" for path in plan.files}
-    return {"files": files, "changes": changes, "conflicts": len(plan.conflicts)}
+    return {
+        "files": {path.as_posix(): "written" if path in plan.stale else "unchanged" for path in plan.files},
+        "changes": [
+            {"file": path.as_posix(), "name": change.name, "result": change.outcome, "reason": change.note}
+            for path, changes in plan.changes.items()
+            for change in changes
+        ],
+        "conflicts": len(plan.conflicts),
+    }
 
 
 def conflicts_code(plan: WritePlan) -> int:

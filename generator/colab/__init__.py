@@ -148,8 +148,9 @@ def train_on_colab(
             f"The machine cannot get the files of {printable(planned_training.slug)}: "
             f"{printable(str(planned_training.data))} does not have them, or has more than "
             f"{MOST_SENT >> 20} MiB, and there is "
-            "no Kaggle token to download them there. Create one at https://www.kaggle.com/settings/api, and save it "
-            "as ~/.kaggle/access_token."
+            "no Kaggle token to download them there.",
+            remedy="Create one at https://www.kaggle.com/settings/api, and save it as ~/.kaggle/access_token.",
+            code="credentials",
         )
     command_line.check_installed()
     with planned_training.output.reserve([Role.TRAIN]) as private:

@@ -84,7 +84,8 @@ class PlannedTraining:
             name = f" --name {printable(options.pair)}" if options.pair != spec.competition.slug else ""
             raise ColabError(
                 f"The training notebook of {printable(options.pair)} is for Kaggle, not for Colab: "
-                f"`tandem generate --competition {spec.competition.slug}{name} --platform colab` renders it for Colab."
+                f"`tandem generate --competition {spec.competition.slug}{name} --platform colab` renders it for Colab.",
+                code="pair-for-kaggle",
             )
         check_shared_cells(folder)
         defaults = read_notebook_parameters(folder.notebook(Role.TRAIN)).defaults

@@ -47,10 +47,11 @@ class CommandLineMissingError(ColabError):
 
     def __init__(self, *, program: str) -> None:
         super().__init__(
-            f"The program {printable(program)} does not exist. Install Google's command line for Colab, on Linux or "
+            f"The program {printable(program)} does not exist.",
+            remedy="Install Google's command line for Colab, on Linux or "
             "macOS, "
             "in a separate environment (`pipx install google-colab-cli` or `uv tool install google-colab-cli`; it "
-            "needs Python 3.12), or name it with --program."
+            "needs Python 3.12), or name it with --program.",
         )
 
 
@@ -59,8 +60,8 @@ class StillRentedError(ColabError):
 
     def __init__(self, *, pair: str, session: str) -> None:
         super().__init__(
-            f"The machine {printable(session)} of an earlier run of {printable(pair)} may still be rented. "
-            f"To release it: `tandem colab stop {printable(pair)}`."
+            f"The machine {printable(session)} of an earlier run of {printable(pair)} may still be rented.",
+            remedy=f"To release it: `tandem colab stop {printable(pair)}`.",
         )
 
 
@@ -88,7 +89,9 @@ class TransferError(ColabError):
     """What arrived is not what was sent, or cannot be taken."""
 
     def __init__(self, *, item: str, problem: str) -> None:
-        super().__init__(f"{printable(item)} could not be transferred: {quote_text(problem)}. Run the command again.")
+        super().__init__(
+            f"{printable(item)} could not be transferred: {quote_text(problem)}.", remedy="Run the command again."
+        )
 
 
 class NoReceiptError(ColabError):
@@ -200,7 +203,8 @@ class CommandLine:
         if code and any(sign in line for line in lines for sign in _LOGIN_ERRORS):
             raise ColabError(
                 f"Google's command line is not signed in: run `{printable(self.program)} sessions` once in a terminal "
-                "and follow its link, or use Application Default Credentials (--auth adc)."
+                "and follow its link, or use Application Default Credentials (--auth adc).",
+                code="colab-credentials",
             )
         return Answer(code, lines, is_late)
 
@@ -420,7 +424,10 @@ def machine_named(name: str) -> ColabMachine:
         if machine.name.lower() == name.lower():
             return machine
     names = [machine.name for machine in MACHINES]
-    raise ColabError(f'Colab has no "{printable(name)}": choose {", ".join(names)}.{did_you_mean(name, names)}')
+    raise ColabError(
+        f'Colab has no "{printable(name)}": choose {", ".join(names)}.{did_you_mean(name, names)}',
+        code="machine-not-found",
+    )
 
 
 def usual_machine(kind: AcceleratorKind) -> ColabMachine:
@@ -922,6 +929,7 @@ def check_sendable(folder: Path) -> None:
                     raise ColabError(
                         f"{quote_text(entry.path)} is {problem}. It may have come with the workspace. "
                         "Only regular "
-                        f"files of {printable(str(folder))} are sent to Colab. Remove it, or replace it with the file "
-                        "itself."
+                        f"files of {printable(str(folder))} are sent to Colab.",
+                        remedy="Remove it, or replace it with the file itself.",
+                        code="file-not-sendable",
                     )

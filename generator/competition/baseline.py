@@ -592,7 +592,13 @@ _READERS = {
 
 @dataclass(frozen=True)
 class Baseline:
-    """The score of a plain way to predict; `rows` is how many it was judged by."""
+    """The score of a plain way to predict.
+
+    Attributes:
+        name: The method.
+        score: Its score by the metric of the competition.
+        rows: How many rows it was scored on.
+    """
 
     name: str
     score: float

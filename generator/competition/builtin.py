@@ -309,6 +309,7 @@ def require(slug: str) -> BuiltIn:
         raise CompetitionError(
             f'There is no competition "{printable(slug)}" here; the built-in ones are: '
             f"{', '.join(competition_slugs())}."
-            f"{did_you_mean(slug, competition_slugs())}"
+            f"{did_you_mean(slug, competition_slugs())}",
+            code="competition-not-found",
         )
     return built_in

@@ -156,7 +156,11 @@ class Task:
 
 
 class CannotAskError(CompetitionError):
-    """Nobody can be asked from this machine; `why` is a whole sentence, with what to do."""
+    """Kaggle cannot be asked from this machine.
+
+    Args:
+        reason: Why, and what to do, as sentences.
+    """
 
     def __init__(self, *, reason: str) -> None:
         super().__init__(f"Kaggle was not asked. {reason}")

@@ -31,7 +31,12 @@ class SubmissionError(CompetitionError):
 
 
 class UnreadableSubmissionError(SubmissionError):
-    """The file cannot be read as a table; `why` is a clause."""
+    """The submission cannot be read as a table.
+
+    Args:
+        path: The file.
+        problem: Why, as a clause.
+    """
 
     def __init__(self, *, path: Path, problem: str) -> None:
         super().__init__(f"Cannot read {printable(str(path))}: {problem}.")
@@ -43,7 +48,13 @@ class MissingReaderError(UnreadableSubmissionError):
 
 
 class SubmissionRowError(SubmissionError):
-    """One row is not what the sample has; `place` is such as "line 3"."""
+    """A row of the submission is not what the sample has.
+
+    Args:
+        path: The file.
+        place: The row, such as "line 3".
+        problem: What is wrong with it, as a clause.
+    """
 
     def __init__(self, *, path: Path, place: str, problem: str) -> None:
         super().__init__(f"{printable(str(path))}, {place}: {problem}.")

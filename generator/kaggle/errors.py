@@ -78,10 +78,14 @@ class KaggleError(TandemError):
 
 
 class CredentialsError(KaggleError):
-    """There are no credentials on this machine, or they cannot be read; never carries any part of them."""
+    """There are no credentials for Kaggle on this machine, or they cannot be read.
+
+    The message never has any part of them.
+    """
 
     def __init__(self, *, reason: str, remedy: str) -> None:
-        super().__init__(f"Cannot sign in to Kaggle: {reason}; {remedy}.")
+        summary = f"Cannot sign in to Kaggle: {reason}"
+        super().__init__(f"{summary}.", remedy=_sentence(remedy), text=f"{summary}; {remedy}.")
 
 
 class OtherKaggleError(KaggleError):
@@ -90,12 +94,16 @@ class OtherKaggleError(KaggleError):
     def __init__(self, *, value: str) -> None:
         super().__init__(
             f"KAGGLE_API_ENVIRONMENT is {printable(value)[:40]}, so this shell's credentials are not for the real "
-            "Kaggle. Nothing was sent. Use `--to local`, or unset KAGGLE_API_ENVIRONMENT."
+            "Kaggle. Nothing was sent.",
+            remedy="Use `--to local`, or unset KAGGLE_API_ENVIRONMENT.",
         )
 
 
 class UnreachableError(KaggleError):
-    """No answer came; `was_sent` is False where the request cannot have arrived, or changes nothing."""
+    """Kaggle did not answer.
+
+    `was_sent` is False where the request cannot have arrived, or changes nothing.
+    """
 
     timed_out = False
     """True where the connection held, and nothing came over it for too long."""
@@ -104,11 +112,9 @@ class UnreachableError(KaggleError):
         unclear = "; it is unknown whether the request was completed" if was_sent else ""
         is_here = host.rpartition(":")[0] in ("127.0.0.1", "localhost", "[::1]")
         remedy = "check whether `tandem serve` is still running" if is_here else "check the connection to the internet"
-        super().__init__(
-            f"Cannot {printable(doing)}: {printable(host)} {printable(reason)}{unclear}; {remedy}, "
-            "then run the command "
-            "again."
-        )
+        remedy = f"{remedy}, then run the command again"
+        summary = f"Cannot {printable(doing)}: {printable(host)} {printable(reason)}{unclear}"
+        super().__init__(f"{summary}.", remedy=_sentence(remedy), text=f"{summary}; {remedy}.")
         self.outcome_unknown = was_sent
 
 
@@ -119,9 +125,9 @@ class NotKaggleError(KaggleError):
 
     def __init__(self, *, doing: str, host: str, reason: str) -> None:
         super().__init__(
-            f"Cannot {printable(doing)}: the answer of {printable(host)} {quote_words(reason)}; "
-            "the answer may come from "
-            "a proxy or a sign-in page, or Kaggle has a problem. Try again in a few minutes."
+            f"Cannot {printable(doing)}: the answer of {printable(host)} {quote_words(reason)}; the answer may come "
+            "from a proxy or a sign-in page, or Kaggle has a problem.",
+            remedy="Try again in a few minutes.",
         )
 
 
@@ -133,40 +139,42 @@ class ServerFailedError(KaggleError):
     def __init__(self, *, doing: str, status: int, words: str, retry_after: timedelta | None = None) -> None:
         super().__init__(
             f"Cannot {printable(doing)}: Kaggle failed with {status}{_in_brackets(words)}. This is a problem of "
-            "Kaggle. Try again in a few minutes."
+            "Kaggle.",
+            remedy="Try again in a few minutes.",
         )
         self.status = status
         self.retry_after = retry_after
 
 
 class RateLimitedError(KaggleError):
-    """Kaggle wants fewer requests; it did not do what was asked."""
+    """There were too many requests to Kaggle. This one had no effect."""
 
     def __init__(self, *, doing: str, retry_after: timedelta | None) -> None:
         wait = _duration(retry_after) if retry_after else "some minutes"
-        super().__init__(f"Cannot {printable(doing)}: too many requests to Kaggle. Wait {wait}, then try again.")
+        summary = f"Cannot {printable(doing)}: too many requests to Kaggle."
+        super().__init__(summary, remedy=f"Wait {wait}, then try again.")
         self.retry_after = retry_after
 
 
 class NotFoundError(KaggleError):
-    """There is no such thing, or this account may not know of it."""
+    """Kaggle has no such name, or this account may not see it."""
 
     def __init__(self, *, doing: str, words: str, look_at: str) -> None:
-        super().__init__(
-            f"Cannot {printable(doing)}: Kaggle has no such name for this account{_in_brackets(words)}; check "
-            f"the spelling at {look_at}."
-        )
+        summary = f"Cannot {printable(doing)}: Kaggle has no such name for this account{_in_brackets(words)}"
+        remedy = f"check the spelling at {look_at}"
+        super().__init__(f"{summary}.", remedy=_sentence(remedy), text=f"{summary}; {remedy}.")
 
 
 class _AnsweredNoError(KaggleError):
-    """Kaggle understood, and said no, in `words`; `remedy` may name the page on which it is mended."""
+    """Kaggle understood, and said no, in `words`; `usual_remedy` may name the page on which it is mended."""
 
     answer = ""
-    remedy = ""
+    usual_remedy = ""
 
     def __init__(self, *, doing: str, words: str, remedy: str = "", page: str = "") -> None:
-        remedy = remedy or self.remedy.format(page=page)
-        super().__init__(f"Cannot {printable(doing)}: Kaggle {self.answer}{_in_brackets(words)}; {remedy}.")
+        remedy = remedy or self.usual_remedy.format(page=page)
+        summary = f"Cannot {printable(doing)}: Kaggle {self.answer}{_in_brackets(words)}"
+        super().__init__(f"{summary}.", remedy=_sentence(remedy), text=f"{summary}; {remedy}.")
         self.words = quote_words(words)
 
 
@@ -179,7 +187,7 @@ class ForbiddenError(_AnsweredNoError):
 class RulesNotAcceptedError(ForbiddenError):
     """The rules of a competition have to be accepted first."""
 
-    remedy = "open {page} in a browser, join the competition and accept its rules"
+    usual_remedy = "open {page} in a browser, join the competition and accept its rules"
 
 
 class NotVerifiedError(ForbiddenError):
@@ -187,9 +195,9 @@ class NotVerifiedError(ForbiddenError):
 
 
 class SubmitForbiddenError(ForbiddenError):
-    """The API does not take this submission; a browser may."""
+    """The API does not accept this submission; a browser may."""
 
-    remedy = (
+    usual_remedy = (
         "open {page} in a browser and press Submit Prediction; if the button is not there, accept the rules or check "
         "the deadline"
     )
@@ -199,19 +207,19 @@ class RefusedError(_AnsweredNoError):
     """Kaggle refuses something for what it is."""
 
     answer = "refuses it"
-    remedy = "change that, then try again"
+    usual_remedy = "change that, then try again"
 
 
 class SessionLimitError(RefusedError):
     """As many sessions run as this account may have."""
 
-    remedy = "wait for a running session to end, or stop one at {page}, then try again"
+    usual_remedy = "wait for a running session to end, or stop one at {page}, then try again"
 
 
 class SlugTakenError(RefusedError):
-    """The name belongs to something else already."""
+    """The name on Kaggle is taken."""
 
-    remedy = "use another title, or delete the item with this title at {page}"
+    usual_remedy = "use another title, or delete the item with this title at {page}"
 
 
 class SourcesRefusedError(RefusedError):
@@ -243,7 +251,8 @@ class UnsafeAnswerError(KaggleError):
     def __init__(
         self, *, doing: str, problem: str, remedy: str = "nothing was written or sent", was_sent: bool = True
     ) -> None:
-        super().__init__(f"Cannot {printable(doing)}: {problem}; {remedy}.")
+        summary = f"Cannot {printable(doing)}: {problem}"
+        super().__init__(f"{summary}.", remedy=_sentence(remedy), text=f"{summary}; {remedy}.")
         self.was_sent = was_sent
 
 
@@ -252,6 +261,10 @@ def quote_words(words: str) -> str:
     line = printable(" ".join(words.split()))
     line = line if len(line) <= _LONGEST_QUOTE else line[:_LONGEST_QUOTE] + "…"
     return line.rstrip(".")
+
+
+def _sentence(clause: str) -> str:
+    return f"{clause[:1].upper()}{clause[1:]}."
 
 
 def _in_brackets(words: str) -> str:

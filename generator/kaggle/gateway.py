@@ -812,7 +812,9 @@ def running_server(environment: Mapping[str, str] = os.environ) -> ServerRecord:
     record = read_record(root)
     if record is None or not record.is_running():
         raise KaggleError(
-            f"No local Kaggle is running in {printable(str(root))}. Start one with `{serve_command(root)}` in another "
-            "terminal. If one runs with another folder, set TANDEM_LOCAL_KAGGLE to that folder."
+            f"No local Kaggle is running in {printable(str(root))}.",
+            remedy=f"Start one with `{serve_command(root)}` in another terminal. If one runs with another folder, set "
+            "TANDEM_LOCAL_KAGGLE to that folder.",
+            code="local-kaggle-not-running",
         )
     return record

@@ -22,7 +22,19 @@ _SETUP_FIELDS = ("pair", "target", "account", "competition", "title", "commit", 
 
 @dataclass(frozen=True)
 class KernelLine:
-    """One version of a kernel that the chain pushed; `replaced` if a later one took its place."""
+    """One version of a kernel that the chain pushed.
+
+    Attributes:
+        role: train or infer.
+        ref: The kernel, as OWNER/NAME.
+        version: The version.
+        url: Its page.
+        asked_for: The accelerator that was asked for.
+        state: The last known state of its session.
+        queued_minutes: How long it waited.
+        ran_minutes: How long it ran.
+        replaced: Whether a later version took its place.
+    """
 
     role: str
     ref: str
@@ -37,7 +49,42 @@ class KernelLine:
 
 @dataclass(frozen=True)
 class ChainReceipt:
-    """One chain; texts are untrusted, and empty where nothing is known."""
+    """One chain: a push from training to score. Texts are untrusted, and empty where nothing is known.
+
+    Attributes:
+        chain: Its number.
+        pair: The pair.
+        target: The Kaggle that it was pushed to: kaggle or local.
+        account: The account.
+        competition: The competition.
+        title: The competition's title.
+        outcome: How far it came.
+        failure: The message of the error that stopped it.
+        begun: The time of the journal's first entry.
+        last: The time of its last entry.
+        minutes: The time between both.
+        commit: The commit of the repository that the workspace is in.
+        kit: The version of Tandem.
+        handoff: How inference gets the weights.
+        parameters: The parameters of each notebook by role.
+        kernels: The versions that were pushed.
+        accelerator: What training ran on.
+        is_emulated: Whether that was emulated by a local Kaggle.
+        versions: The package versions of the training.
+        metric: The metric of the out-of-fold score.
+        out_of_fold: The score that training measured.
+        public: The score on the public leaderboard.
+        private: The score on the private leaderboard.
+        submission: The number of the submission; 0 if there is none.
+        submission_sha256: The SHA-256 of the submission file.
+        submission_rows: Its rows.
+        files: The files of the hand-over.
+        uploads: The datasets and models that were uploaded.
+        gpu_hours: GPU hours of the account that were used meanwhile.
+        tpu_hours: TPU hours of the account that were used meanwhile.
+        by_hand_page: The page on which to submit by hand.
+        by_hand_button: The button to press there.
+    """
 
     chain: int
     pair: str
@@ -70,26 +117,19 @@ class ChainReceipt:
     tpu_hours: float | None
     by_hand_page: str
     by_hand_button: str
+    minutes: float | None
 
     @property
     def is_ready(self) -> bool:
         """True if the chain has a submission that was not submitted."""
         return self.outcome is Outcome.READY
 
-    @property
-    def minutes(self) -> float | None:
-        """From the first line of the journal to the last."""
-        # The clock may have been set back meanwhile.
-        return max((self.last - self.begun).total_seconds(), 0) / 60 if self.begun and self.last else None
-
     def as_json(self) -> dict[str, Any]:
         """The same as JSON values, for programs."""
         return {
             **vars(self),
-            "outcome": str(self.outcome),
             "begun": self.begun.isoformat() if self.begun else None,
             "last": self.last.isoformat() if self.last else None,
-            "minutes": None if self.minutes is None else round(self.minutes, 2),
             "kernels": [vars(kernel) for kernel in self.kernels],
             "files": [vars(file) for file in self.files],
         }
@@ -162,6 +202,8 @@ def _receipt(chain: int, state: ChainState) -> ChainReceipt:
         failure=state.failure.message if state.failure else "",
         begun=setup.at if setup else None,
         last=state.last,
+        # The clock may have been set back meanwhile.
+        minutes=_minutes(max(state.last - setup.at, timedelta())) if setup and state.last else None,
         parameters={role: setup.parameters.section(role) for role in Role} if setup else {},
         kernels=_kernels(state),
         accelerator=describe_accelerator(accelerator) if accelerator else "",
@@ -265,7 +307,9 @@ def write_workflow(workspace: Workspace, pair: str, *, submit: bool) -> Path:
     ours = [_github_workflow(pair, submit=is_submitting) for is_submitting in (False, True)]
     if path.exists() and read_text(path) not in ours:
         raise PairError(
-            f"{printable(str(path))} has edits, so it was not overwritten. To write it again, move it to another place."
+            f"{printable(str(path))} has edits, so it was not overwritten.",
+            remedy="To write it again, move it to another place.",
+            code="workflow-edited",
         )
     workspace.files.write(path, _github_workflow(pair, submit=submit).encode("utf-8"))
     return path

@@ -223,8 +223,9 @@ def _open_socket(listening: Listening, backlog: int) -> socket.socket:
     except (OSError, OverflowError) as error:
         cause = error if isinstance(error, OSError) else OSError(str(error))
         raise LocalKaggleError(
-            f"Cannot listen at {printable(listening.host)}:{listening.port}: {reason(cause)}. "
-            "Choose another --port, or 0 for any free one."
+            f"Cannot listen at {printable(listening.host)}:{listening.port}: {reason(cause)}.",
+            remedy="Choose another --port, or 0 for any free one.",
+            code="port-in-use",
         ) from error
     # asyncio does so only where a socket names its protocol; the accepted ones inherit it. Without it, an answer in two
     # parts waits 40 ms for the client to acknowledge the first.

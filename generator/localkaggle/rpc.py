@@ -252,8 +252,10 @@ def parse_rule(text: str) -> FaultRule:
     match = _RULE.fullmatch(text)
     if match is None or match["name"] not in NAMES or int(match["percent"] or 0) > 100:  # noqa: PLR2004 - of a hundred
         raise LocalKaggleError(
-            f'"{quote_text(text)}" is not a fault rule. Write NAME[@METHOD][+SKIP][xTIMES][%PERCENT], such as '
-            f"429@SaveKernel+1x2. The names are {', '.join(NAMES)}."
+            f'"{quote_text(text)}" is not a fault rule.',
+            remedy=f"Write NAME[@METHOD][+SKIP][xTIMES][%PERCENT], such as "
+            f"429@SaveKernel+1x2. The names are {', '.join(NAMES)}.",
+            code="fault-invalid",
         )
     return FaultRule(
         name=match["name"],

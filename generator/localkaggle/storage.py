@@ -64,7 +64,9 @@ class RootFolder:
         except OSError as error:
             os.close(self._lock)
             raise LocalKaggleError(
-                f"Another local Kaggle uses {printable(str(root))}. Stop it, or choose another folder with --root."
+                f"Another local Kaggle uses {printable(str(root))}.",
+                remedy="Stop it, or choose another folder with --root.",
+                code="local-kaggle-running",
             ) from error
 
     @property

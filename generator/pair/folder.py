@@ -242,7 +242,9 @@ def _put_in_place(folder: PairFolder) -> None:
     except OSError as error:
         raise PairError(
             f"The new files of {printable(str(folder.path))} are complete, but cannot be moved into place: "
-            f"{reason(error)}. Fix this, and run the command again: it completes the move."
+            f"{reason(error)}.",
+            remedy="Fix this, and run the command again: it completes the move.",
+            code="files-not-moved",
         ) from error
 
 
@@ -373,7 +375,8 @@ def pair_folder(workspace: Workspace, name: str) -> PairFolder:
     """
     if not is_slug(name):
         raise PairError(
-            f'"{printable(name)}" cannot be the name of a pair: use lower-case letters, digits and hyphens.'
+            f'"{printable(name)}" cannot be the name of a pair: use lower-case letters, digits and hyphens.',
+            code="pair-name-invalid",
         )
     folder = workspace.pair(name)
     resolve_inside(folder.path, root=folder.path.parent)
@@ -394,8 +397,9 @@ def existing_pair(workspace: Workspace, name: str) -> PairFolder:
         options = f"{competition} --framework {framework}" if framework in frameworks() else name
         hint = f" Existing pairs: {', '.join(pair_names)}.{did_you_mean(name, pair_names)}" if pair_names else ""
         raise PairError(
-            f'There is no pair "{name}" in {printable(str(folder.path.parent))}. '
-            f"Write one with `tandem generate --competition {options}`.{hint}"
+            f'There is no pair "{name}" in {printable(str(folder.path.parent))}.',
+            remedy=f"Write one with `tandem generate --competition {options}`.{hint}",
+            code="pair-not-found",
         )
     return folder
 
@@ -517,8 +521,9 @@ def _merge_file(
         raise PairError(
             f"{printable(str(folder.path / path))} differs from what is rendered now "
             f"({edits(path, existing, since=content)}), and there is no copy of what was rendered before, so that the "
-            "two cannot be merged. Nothing was written. Write the pair under another name with --name, or overwrite "
-            "the file with --force."
+            "two cannot be merged. Nothing was written.",
+            remedy="Write the pair under another name with --name, or overwrite the file with --force.",
+            code="edited-pair",
         )
     if path.suffix != ".ipynb":
         return merge_metadata(base, existing, content, path=folder.path / path)

@@ -148,12 +148,15 @@ def read_handover(folder: Path) -> HandOver:
         return HandOver(read_json_object(path))
     except FileNotFoundError:
         raise HandOverError(
-            f"{printable(str(path))} does not exist, so there is no model to predict with. Run the training notebook "
-            "to its end: the same command without --only, or with --only train."
+            f"{printable(str(path))} does not exist, so there is no model to predict with.",
+            remedy="Run the training notebook to its end: the same command without --only, or with --only train.",
+            code="hand-over-missing",
         ) from None
     except DamagedError as error:
         raise HandOverError(
-            f"{printable(str(path))} is damaged: it is not a JSON object. Run the training again."
+            f"{printable(str(path))} is damaged: it is not a JSON object.",
+            remedy="Run the training again.",
+            code="hand-over-damaged",
         ) from error
 
 

@@ -439,7 +439,8 @@ def checked_value(name: str, value: Value, default: Value) -> Value:
         default_text = printable(python_literal(default))
         raise ParameterError(
             f"The parameter {printable(name)} must be {expected}, like its default {default_text}, not "
-            f"{printable(repr(value))}.{did_you_mean(str(value), setting.options)}"
+            f"{printable(repr(value))}.{did_you_mean(str(value), setting.options)}",
+            code="parameter-invalid",
         )
     return float(value) if isinstance(default, float) and isinstance(value, int) else value
 
@@ -461,7 +462,11 @@ def parse_assignment(text: str, defaults: Mapping[str, Value]) -> tuple[str, Val
     name, separator, value_text = text.partition("=")
     name, value_text = name.strip(), value_text.strip()
     if not separator or not name:
-        raise ParameterError(f'"{printable(text)}" has no value. Write NAME=VALUE, such as EPOCHS=3.')
+        raise ParameterError(
+            f'"{printable(text)}" has no value.',
+            remedy="Write NAME=VALUE, such as EPOCHS=3.",
+            code="parameter-without-value",
+        )
     if name not in defaults and knob_name(name) in defaults:
         name = knob_name(name)
     if name not in defaults:
@@ -724,7 +729,9 @@ def check_shared_cells(folder: PairFolder) -> None:
         subject = f"The cell {names} differs" if len(different) == 1 else f"The cells {names} differ"
         raise PairError(
             f"{subject} between {printable(str(train_path))} and {printable(str(infer_path))}, but it must be the "
-            f"same in both. Copy the edit into the other notebook: `tandem update {printable(folder.name)} {options}`."
+            "same in both.",
+            remedy=f"Copy the edit into the other notebook: `tandem update {printable(folder.name)} {options}`.",
+            code="cells-differ",
         )
 
 

@@ -76,7 +76,8 @@ def parse_overrides(
         text = _with_key(assignment, name)
         if is_fixed(name):
             raise ParameterError(
-                f"{printable(name)} cannot be changed: the notebooks need it to find their inputs and each other."
+                f"{printable(name)} cannot be changed: the notebooks need it to find their inputs and each other.",
+                code="parameter-fixed",
             )
         if name == _PRETRAINED:
             weights.append(_text_of(text))
@@ -120,8 +121,9 @@ def apply_overrides(
             raise UnknownKeyError(key=key, family=family, keys=keys_of(family))
         if key.upper() in settings.parameters:
             raise PairError(
-                f"{printable(source)} sets the parameter {key.upper()}, which has priority over the key {key}. "
-                f"Use -P {key.upper()}=VALUE, or remove the parameter from the file."
+                f"{printable(source)} sets the parameter {key.upper()}, which has priority over the key {key}.",
+                remedy=f"Use -P {key.upper()}=VALUE, or remove the parameter from the file.",
+                code="setting-overridden",
             )
     texts = overrides.parameters
     if _PRETRAINED not in defaults and "pretrained" in keys_of(family):
@@ -161,9 +163,13 @@ def parse_setting(text: str, *, option: str = "--set") -> tuple[str, Value]:
     rules = known_keys().get(key)
     place = f'{option} "{printable(text)}"'
     if not equals:
-        raise SettingError(f"{place}: it has no value. Write KEY=VALUE, such as epochs=3.")
+        raise SettingError(
+            f"{place}: it has no value.", remedy="Write KEY=VALUE, such as epochs=3.", code="setting-without-value"
+        )
     if rules is None:
-        raise SettingError(f'{place}: unknown key "{printable(key)}".{did_you_mean(key, known_keys())}')
+        raise SettingError(
+            f'{place}: unknown key "{printable(key)}".{did_you_mean(key, known_keys())}', code="setting-unknown"
+        )
     try:
         # As `tandem run -P` takes it: in quotes, or a list as JSON.
         value = value_of(value_text, rules[0].type()) if option == "-P" else value_text

@@ -43,7 +43,8 @@ def check_name(slug: str) -> None:
     if not is_slug(slug):
         raise CompetitionError(
             f'"{printable(slug)}" is no name of a competition: it has lower-case letters, digits and hyphens, as in '
-            f"its address, kaggle.com/competitions/NAME.{did_you_mean(slug, builtin.competition_slugs())}"
+            f"its address, kaggle.com/competitions/NAME.{did_you_mean(slug, builtin.competition_slugs())}",
+            code="competition-name-invalid",
         )
 
 
@@ -94,10 +95,11 @@ def _ask_for_facts(slug: str, mount_path: Path, ask: FactSource | None) -> "tupl
             reason = error.message
     built_in_slugs = builtin.competition_slugs()
     raise CompetitionError(
-        f'There are no files of the competition "{printable(slug)}" in {printable(str(mount_path))}. '
-        "Put them there with "
+        f'There are no files of the competition "{printable(slug)}" in {printable(str(mount_path))}.',
+        remedy=f"Put them there with "
         f"Kaggle's layout, or name their folder with --data DIR. Built-in competitions: {', '.join(built_in_slugs)}."
-        f"{did_you_mean(slug, built_in_slugs)}{f' {reason}' if reason else ''}"
+        f"{did_you_mean(slug, built_in_slugs)}{f' {reason}' if reason else ''}",
+        code="competition-files-missing",
     )
 
 

@@ -30,10 +30,11 @@ class EditedPairsError(PairError):
 
     def __init__(self, *, lost_edits: Mapping[Path, Edits]) -> None:
         files = "\n".join(f"  {printable(str(path))} ({changes})" for path, changes in lost_edits.items())
-        super().__init__(
-            f"These files have edits, so `tandem generate --all` wrote nothing:\n{files}\n"
+        summary = f"These files have edits, so `tandem generate --all` wrote nothing:\n{files}"
+        remedy = (
             "Merge them pair by pair with `tandem update X`, or overwrite them with `tandem generate --all --force`."
         )
+        super().__init__(summary, remedy=remedy, text=f"{summary}\n{remedy}")
 
 
 def render_pairs(workspace: Workspace) -> dict[Path, bytes]:
@@ -51,7 +52,9 @@ def render_pairs(workspace: Workspace) -> dict[Path, bytes]:
     pairs = [pair_folder(workspace, pair.name) for pair in workspace.pairs()]
     if not pairs:
         raise PairError(
-            f"There is no pair in {workspace.pair('x').path.parent}. Write one with `tandem generate --competition X`."
+            f"There is no pair in {workspace.pair('x').path.parent}.",
+            remedy="Write one with `tandem generate --competition X`.",
+            code="pair-not-found",
         )
     files: dict[Path, bytes] = {}
     for pair in pairs:

@@ -29,7 +29,13 @@ class Origin(StrEnum):
 
 @dataclass(frozen=True)
 class SettingValue:
-    """A value, who chose it, and the evidence for an inferred one."""
+    """A value of a setting.
+
+    Attributes:
+        value: The value.
+        by: Who chose it.
+        evidence: What an inferred one rests on.
+    """
 
     value: Value
     by: Origin
@@ -107,7 +113,9 @@ class Settings:
         """
         if "competition" not in self.pair:
             raise SettingError(
-                f'{printable(str(path))}: "pair.competition" is missing. Add it, or run `tandem generate` again.'
+                f'{printable(str(path))}: "pair.competition" is missing.',
+                remedy="Add it, or run `tandem generate` again.",
+                code="pair-toml-damaged",
             )
         has_pair = all(key in self.pair for key, rule in common()["pair"].items() if not rule.optional)
         if has_pair and all(key in self.task for key, rule in keys_of(self.family).items() if rule.default is None):
@@ -222,8 +230,10 @@ def checked_owner(owner: str) -> str:
     name = owner.strip().lower()
     if not is_slug(name):
         raise PairError(
-            f'"{printable(owner)}" is not a Kaggle user name. Use the name in the address of your profile '
-            "(kaggle.com/NAME): lower-case letters, digits and hyphens."
+            f'"{printable(owner)}" is not a Kaggle user name.',
+            remedy="Use the name in the address of your profile "
+            "(kaggle.com/NAME): lower-case letters, digits and hyphens.",
+            code="owner-invalid",
         )
     return name
 
@@ -322,7 +332,9 @@ class _SettingsFile:
                 raise ValueError(f"a value in it must be {expected}")
         # A number of 5,000 digits is a ValueError of Python's, not of the parser's.
         except (ValueError, RecursionError) as error:
-            raise SettingError(f"{printable(str(self.path))} is not TOML: {printable(str(error))}.") from error
+            raise SettingError(
+                f"{printable(str(self.path))} is not TOML: {printable(str(error))}.", code="pair-toml-damaged"
+            ) from error
         valid_keys = {"pair": common()["pair"], "task": known_keys(), "parameters": None}
         self._check_keys(data, valid_keys)
         sections = {}
@@ -341,7 +353,8 @@ class _SettingsFile:
                 names = [f"{prefix}{name}" for name in valid_keys]
                 raise SettingError(
                     f'{printable(str(self.path))}: unknown key "{printable(prefix + key)}". Valid keys: '
-                    f"{', '.join(names)}.{did_you_mean(prefix + key, names)}"
+                    f"{', '.join(names)}.{did_you_mean(prefix + key, names)}",
+                    code="setting-unknown",
                 )
 
     def _entry(self, section: str, key: str, entry: Any) -> SettingValue:

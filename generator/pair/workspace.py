@@ -422,7 +422,9 @@ def _check_space(archive: Path, workspace: Workspace, members: dict[str, zipfile
     if needed_bytes > free:
         raise CompetitionError(
             f"{printable(str(archive))} needs {needed_bytes / 1e9:,.1f} GB unpacked, but {free / 1e9:,.1f} GB are free "
-            f"in {printable(str(root))}. Free some space, or use --workspace on another disk."
+            f"in {printable(str(root))}.",
+            remedy="Free some space, or use --workspace on another disk.",
+            code="disk-full",
         )
 
 
@@ -451,8 +453,9 @@ def _clear(archive: Path, mount_path: Path, content: Path, workspace: Workspace)
     new_archive = mount_path.parent / archive.name
     if new_archive.exists() or new_archive.is_symlink():
         raise CompetitionError(
-            f"{printable(str(archive))} cannot be moved, because {printable(str(new_archive))} "
-            "exists. Remove one of them."
+            f"{printable(str(archive))} cannot be moved, because {printable(str(new_archive))} exists.",
+            remedy="Remove one of them.",
+            code="archive-in-the-way",
         )
     for entry in list(mount_path.iterdir()):
         if entry.name == "__MACOSX":

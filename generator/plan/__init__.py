@@ -47,8 +47,8 @@ class MeasurementError(RunError):
 
     def __init__(self, *, pair: str, problem: str) -> None:
         super().__init__(
-            f"The training of {printable(pair)} cannot be measured: {printable(problem)}. "
-            f"`tandem run {printable(pair)} --smoke` shows whether the notebook runs."
+            f"The training of {printable(pair)} cannot be measured: {printable(problem)}.",
+            remedy=f"`tandem run {printable(pair)} --smoke` shows whether the notebook runs.",
         )
 
 

@@ -42,7 +42,11 @@ Row = tuple[str, ...]
 
 
 class NoTestSetError(RunError):
-    """A test set of a form that is not understood well enough to be changed; `why` is a sentence."""
+    """No hidden test can be made of the test set.
+
+    Args:
+        reason: Why, as a sentence.
+    """
 
     def __init__(self, *, reason: str) -> None:
         self.reason = reason

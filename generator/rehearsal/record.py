@@ -2,8 +2,10 @@
 
 import hashlib
 import json
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
+from typing import Literal, TypedDict
 
 from generator.errors import RunError, TandemError
 from generator.files import WorkspaceFiles, read_json, read_text
@@ -17,7 +19,7 @@ from generator.rehearsal.sessions import (
 )
 from generator.run.input_mounts import read_sources
 from generator.run.report import exact_duration
-from generator.text import JsonObject, printable
+from generator.text import JsonObject, json_text, printable
 
 # What is left of a rehearsal: a page, and the record by which the cells are known again that passed it.
 #
@@ -46,9 +48,44 @@ def _session(folder: PairFolder, role: Role) -> list[object]:
     return [kernel_sources.internet, refs]
 
 
-def as_fields(rehearsal: Rehearsal) -> dict[str, object]:
+class RehearsalReport(TypedDict):
+    """A rehearsal of a pair.
+
+    Attributes:
+        schema_version: The version of this document.
+        pair: The pair.
+        passed: Whether nothing failed.
+        conclusion: The result as a sentence.
+        rerun: What the hidden test will take on Kaggle, as a sentence.
+        data: The data that it ran on.
+        specimen: Whether those were synthetic.
+        isolation: The sandbox that the notebooks ran in.
+        image: The package versions that inference ran with.
+        seconds: How long it took.
+        training: The trials of the training.
+        hidden_test: The trials of the inference on hidden tests.
+        report: The page about the rehearsal.
+    """
+
+    schema_version: Literal[1]
+    pair: str
+    passed: bool
+    conclusion: str
+    rerun: str
+    data: str
+    specimen: bool
+    isolation: str
+    image: str
+    seconds: float
+    training: list[Trial]
+    hidden_test: list[Trial]
+    report: str
+
+
+def as_fields(rehearsal: Rehearsal) -> RehearsalReport:
     """A rehearsal as JSON has it, for `--json` and for the record."""
     return {
+        "schema_version": 1,
         "pair": rehearsal.pair,
         "passed": rehearsal.is_passed,
         "conclusion": rehearsal.conclusion,
@@ -58,14 +95,14 @@ def as_fields(rehearsal: Rehearsal) -> dict[str, object]:
         "isolation": rehearsal.isolation,
         "image": rehearsal.image,
         "seconds": round(rehearsal.seconds, 1),
-        "training": [_fields(trial) for trial in rehearsal.training],
-        "hidden_test": [_fields(trial) for trial in rehearsal.hidden_test],
+        "training": [_round_seconds(trial) for trial in rehearsal.training],
+        "hidden_test": [_round_seconds(trial) for trial in rehearsal.hidden_test],
         "report": str(rehearsal.report),
     }
 
 
-def _fields(trial: Trial) -> dict[str, object]:
-    return {**vars(trial), "verdict": str(trial.verdict), "seconds": round(trial.seconds, 1)}
+def _round_seconds(trial: Trial) -> Trial:
+    return replace(trial, seconds=round(trial.seconds, 1))
 
 
 def write_page(rehearsal: Rehearsal, files: WorkspaceFiles) -> None:
@@ -88,7 +125,7 @@ def write_page(rehearsal: Rehearsal, files: WorkspaceFiles) -> None:
 
 def write_record(rehearsal: Rehearsal, cells: str, files: WorkspaceFiles) -> None:
     """Writes the record beside the page."""
-    text = json.dumps({"cells": cells, **as_fields(rehearsal)}, indent=2) + "\n"
+    text = json_text({"cells": cells, **as_fields(rehearsal)}, indent=2) + "\n"
     files.write(rehearsal.report.with_name(RECORD), text.encode("utf-8", "replace"))
 
 
@@ -101,7 +138,11 @@ def check_rehearsed(workspace: Workspace, pair: str, *, specimen: bool = False) 
     problem = _what_lacks(existing_pair(workspace, pair), read_json(workspace.output(pair) / RECORD), specimen=specimen)
     if problem:
         name = printable(pair)
-        raise RunError(f"The pair {name} {problem}. Run `tandem rehearse {name}` first, or push without --rehearsed.")
+        raise RunError(
+            f"The pair {name} {problem}.",
+            remedy=f"Run `tandem rehearse {name}` first, or push without --rehearsed.",
+            code="not-rehearsed",
+        )
 
 
 def _what_lacks(folder: PairFolder, record: JsonObject, *, specimen: bool) -> str:

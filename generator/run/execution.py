@@ -274,11 +274,10 @@ class NotebookTimeoutError(RunError):
 
     def __init__(self, *, notebook: str, seconds: float, cell: str, saved_path: Path) -> None:
         doing = f'cell "{printable(cell)}" was running' if cell else "its kernel was starting"
-        super().__init__(
-            f"{printable(notebook)} was stopped after {seconds:g} s, while {doing}. "
-            f"Set a longer time with --timeout, or run a smaller test with --smoke.\n"
-            f"The partly executed notebook: {printable(str(saved_path))}"
-        )
+        summary = f"{printable(notebook)} was stopped after {seconds:g} s, while {doing}."
+        remedy = "Set a longer time with --timeout, or run a smaller test with --smoke."
+        notice = f"The partly executed notebook: {printable(str(saved_path))}"
+        super().__init__(f"{summary} {notice}", remedy=remedy, text=f"{summary} {remedy}\n{notice}")
 
 
 def _headline(notebook: str, running: PlannedCell, excerpt: Excerpt) -> str:
@@ -483,7 +482,11 @@ def read_notebook_parameters(notebook: Path) -> NotebookParameters:
         ParametersCellError: The cell holds more than plain values.
     """
     if not notebook.is_file():
-        raise RunError(f"{printable(str(notebook))} does not exist. Write the pair again with `tandem generate`.")
+        raise RunError(
+            f"{printable(str(notebook))} does not exist.",
+            remedy="Write the pair again with `tandem generate`.",
+            code="notebook-missing",
+        )
     cells = load_notebook_v4(notebook).cells
     for position, cell in enumerate(cells, start=1):
         if not isinstance(cell.metadata.get("tags", []), list):  # papermill would fail at it
@@ -531,6 +534,8 @@ def read_assignment(text: str, defaults: Mapping[str, Value]) -> tuple[str, Valu
     if name in ROOTS:
         option = "--workspace" if name == "INPUT_ROOT" else "--output"
         raise ParameterError(
-            f"{name} cannot be changed: the run sets it to its copy of Kaggle's folder. Use {option} instead."
+            f"{name} cannot be changed: the run sets it to its copy of Kaggle's folder.",
+            remedy=f"Use {option} instead.",
+            code="parameter-fixed",
         )
     return name, value

@@ -100,7 +100,7 @@ class KernelMetadataError(RunError):
     """The metadata of a kernel cannot be used."""
 
     def __init__(self, *, path: Path, problem: str) -> None:
-        super().__init__(f"{printable(str(path))}: {problem}. Write it again with `tandem generate`.")
+        super().__init__(f"{printable(str(path))}: {problem}.", remedy="Write it again with `tandem generate`.")
 
 
 class InputMissingError(RunError):
@@ -115,7 +115,8 @@ class InputMissingError(RunError):
         shortcut = f", {data}" if kind == "competition" else remedy
         super().__init__(
             f'{printable(str(metadata))} uses the {kind} "{printable(source)}", but '
-            f"{printable(str(folder))} does not exist. Put its files there with Kaggle's layout{shortcut}."
+            f"{printable(str(folder))} does not exist.",
+            remedy=f"Put its files there with Kaggle's layout{shortcut}.",
         )
 
 
@@ -124,7 +125,8 @@ class SpecimenMissingError(RunError):
 
     def __init__(self, *, folder: Path, competition: str) -> None:
         super().__init__(
-            f"There is no specimen in {printable(str(folder))}. Write one with `tandem specimen {competition}`."
+            f"There is no specimen in {printable(str(folder))}.",
+            remedy=f"Write one with `tandem specimen {competition}`.",
         )
 
 
@@ -135,8 +137,8 @@ class LinkedInputError(RunError):
         way = ", or name their folder with --data" if is_competition else ""
         super().__init__(
             f"{printable(str(path))} is a link, or is inside a linked folder, that `tandem generate --data` did not "
-            "create. It may have come with the workspace, and can point to any of your files. Put the files "
-            f"there{way}."
+            "create. It may have come with the workspace, and can point to any of your files.",
+            remedy=f"Put the files there{way}.",
         )
 
 
@@ -384,8 +386,10 @@ def fetch_weights(weights: PretrainedWeights, *, shows_progress: bool) -> Path:
     if not (folder := answer.text("folder")):
         problem = answer.text("problem") or f"its process ended with status {process.returncode}"
         raise RunError(
-            f"The weights of {weights.title} cannot be downloaded: {printable(problem).rstrip('.')}. Run the command "
+            f"The weights of {weights.title} cannot be downloaded: {printable(problem).rstrip('.')}.",
+            remedy="Run the command "
             "again with an internet connection, name a file of weights with -P WEIGHTS=FILE, or train from scratch: "
-            '-P WEIGHTS="".'
+            '-P WEIGHTS="".',
+            code="weights-not-downloaded",
         )
     return Path(folder)

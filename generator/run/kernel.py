@@ -246,7 +246,9 @@ def require_packages() -> None:
     if missing:
         raise RunError(
             f"No Jupyter kernel can be started: {', '.join(missing)} {'is' if len(missing) == 1 else 'are'} not "
-            f"installed for {sys.executable}. Install the packages for runs: {install_command('run')}"
+            f"installed for {sys.executable}.",
+            remedy=f"Install the packages for runs: {install_command('run')}",
+            code="package-missing",
         )
 
 

@@ -36,12 +36,12 @@ class OutputError(RunError):
 
 
 class AlreadyRunningError(OutputError):
-    """Two runs would write over each other."""
+    """Another run is writing to the same folder."""
 
     def __init__(self, *, folder: Path, process: str) -> None:
         super().__init__(
-            f"Another run (process {printable(process) or 'unknown'}) is writing to {printable(str(folder))}. "
-            f"Wait until it ends, or choose another folder for this run with --output."
+            f"Another run (process {printable(process) or 'unknown'}) is writing to {printable(str(folder))}.",
+            remedy="Wait until it ends, or choose another folder for this run with --output.",
         )
 
 
@@ -80,6 +80,11 @@ class OutputFolder:
         """The page about the run."""
         return self.path / "report.html"
 
+    @property
+    def reports(self) -> tuple[Path, Path]:
+        """The page about the run, and the same as JSON."""
+        return self.report, self.report.with_suffix(".json")
+
     @contextmanager
     def lock(self, roles: Iterable[Role] = tuple(Role)) -> Iterator[None]:
         """Keeps other runs out of this folder until the block, or this process, ends.
@@ -94,7 +99,7 @@ class OutputFolder:
             FileWriteError: It cannot be written to.
         """
         with writing(self.path):
-            for path in (self.path / MARKER, self.report, self.previous.path, self.interrupted_output.path):
+            for path in (self.path / MARKER, *self.reports, self.previous.path, self.interrupted_output.path):
                 self.files.check(path)
             for role in roles:
                 self._refuse_foreign(self.working(role))
@@ -163,7 +168,7 @@ class OutputFolder:
                 return None
             destination, roles = self.interrupted_output, (role,)
         with writing(destination.path):
-            for place in (*map(destination.working, roles), destination.report):
+            for place in (*map(destination.working, roles), *destination.reports):
                 self._refuse_foreign(place)
             self.files.make_folder(destination.path)
             if destination == self.interrupted_output:
@@ -172,8 +177,9 @@ class OutputFolder:
                 self.files.remove_tree(destination.working(output_role))
                 self._move(self.working(output_role), destination.working(output_role))
             if destination == self.previous:
-                self.files.remove(destination.report)
-                self._move(self.report, destination.report)
+                for report, previous_report in zip(self.reports, destination.reports, strict=True):
+                    self.files.remove(previous_report)
+                    self._move(report, previous_report)
         return destination.path
 
     def set_aside(self) -> Path:
@@ -193,7 +199,9 @@ class OutputFolder:
                 return candidate.working(Role.TRAIN)
         raise OutputError(
             "There is nothing to resume: no earlier training left a checkpoint in "
-            f"{printable(str(self.working(Role.TRAIN)))}. Run it without --resume."
+            f"{printable(str(self.working(Role.TRAIN)))}.",
+            remedy="Run it without --resume.",
+            code="nothing-to-resume",
         )
 
     def forget_interrupted(self, run_name: str) -> None:
@@ -227,7 +235,9 @@ class OutputFolder:
         if folder.is_dir() and any(folder.iterdir()) and folder.stat().st_ino not in self._read_inodes():
             raise OutputError(
                 f"{printable(str(folder))} has files that `tandem run` did not write, and a run deletes all files "
-                "there first. Move them away, or choose another folder with --output."
+                "there first.",
+                remedy="Move them away, or choose another folder with --output.",
+                code="output-in-use",
             )
 
     def _read_inodes(self) -> list[int]:

@@ -107,13 +107,14 @@ class _PairRun:
                 raise
             self.result.failure = error
         self.result.seconds = time.monotonic() - start_time
-        from generator.run.report import write_last_run, write_report
+        from generator.run.report import write_last_run, write_report, write_report_fields
 
         write_last_run(self.result)
         write_report(self.result)
         self.listener(ReportWritten(self.output.report))
         if self.result.is_measure:
             self._record()
+        write_report_fields(self.result)
 
     def _train(self) -> None:
         target = self._target(Role.TRAIN, outputs={})
@@ -220,7 +221,8 @@ class _PairRun:
         if backup is not None:
             self.listener(OutputKept(backup))
         self.output.empty(role)
-        self.output.files.remove(self.output.report)
+        for report in self.output.reports:
+            self.output.files.remove(report)
 
     @property
     def _data(self) -> Path:

@@ -16,7 +16,7 @@ from datetime import datetime
 from math import ceil, sqrt
 from pathlib import Path
 from statistics import mean, stdev
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, TypedDict
 
 from generator.competition.baseline import CONSTANT, COPY, Baseline
 from generator.files import FileReadError, WorkspaceFiles, read_text
@@ -27,7 +27,7 @@ from generator.pair.workspace import PairFolder, Role
 from generator.run.execution import ExecutedNotebook
 from generator.run.notebook_html import CellView, code_styles, view_notebook
 from generator.run.result import RunResult
-from generator.text import JsonObject, markdown, printable, python_literal
+from generator.text import JsonObject, json_text, markdown, printable, python_literal
 
 # The findings of `tandem check` beside the cells that they are in, for pages that show a notebook.
 #
@@ -495,8 +495,125 @@ class NotebookPart(NamedTuple):
     checked: CellFindings
 
 
+class ExecutedFields(TypedDict):
+    """A notebook that was executed.
+
+    Attributes:
+        path: The executed notebook.
+        seconds: How long it ran.
+        sections: The seconds of each of its sections.
+    """
+
+    path: str
+    seconds: float
+    sections: dict[str, float]
+
+
+class ScoreFields(TypedDict):
+    """A score.
+
+    Attributes:
+        metric: The metric.
+        score: The score; null where it is NaN or infinite.
+    """
+
+    metric: str
+    score: float | None
+
+
+class SubmissionFields(TypedDict):
+    """A submission file that was checked.
+
+    Attributes:
+        path: The file.
+        rows: Its rows.
+    """
+
+    path: str
+    rows: int
+
+
+class RunReport(TypedDict):
+    """A run of a pair on this machine.
+
+    Attributes:
+        schema_version: The version of this document.
+        pair: The pair.
+        smoke: Whether it was a smoke run; its scores mean nothing.
+        specimen: Whether it ran on synthetic data; its scores mean nothing.
+        seconds: How long it took.
+        notebooks: The executed notebooks by role: train, infer.
+        out_of_fold: The score that training measured.
+        hidden_test: The score on the hidden test of a built-in competition.
+        baselines: The scores of plain methods.
+        findings: What the figures say, in sentences.
+        advice: What to do next, in sentences.
+        submission: The submission; null if inference did not run.
+        failure: The message of the error that ended the run; null if there was none.
+        report: The page about the run.
+        run: The name of the run in the ledger, such as digits@7; null if it is not kept.
+        notes: What the ledger did, in sentences.
+        warnings: What to know of the run, in sentences.
+    """
+
+    schema_version: Literal[1]
+    pair: str
+    smoke: bool
+    specimen: bool
+    seconds: float
+    notebooks: dict[str, ExecutedFields]
+    out_of_fold: ScoreFields | None
+    hidden_test: ScoreFields | None
+    baselines: list[Baseline]
+    findings: list[str]
+    advice: list[str]
+    submission: SubmissionFields | None
+    failure: str | None
+    report: str
+    run: str | None
+    notes: list[str]
+    warnings: list[str]
+
+
+def report_fields(result: RunResult) -> RunReport:
+    """The report of a run for programs."""
+    summary = conclusions(result)
+    return {
+        "schema_version": 1,
+        "pair": result.pair,
+        "smoke": result.is_smoke,
+        "specimen": result.is_specimen,
+        "seconds": round(result.seconds, 3),
+        "notebooks": {
+            str(role): {
+                "path": str(notebook.path),
+                "seconds": round(notebook.seconds, 3),
+                "sections": {name: round(seconds, 3) for name, seconds in notebook.sections.items()},
+            }
+            for role, notebook in result.notebooks.items()
+        },
+        "out_of_fold": _score_fields(result.out_of_fold),
+        "hidden_test": _score_fields(result.hidden_test),
+        "baselines": list(result.baselines),
+        "findings": list(summary.findings),
+        "advice": list(summary.advice),
+        "submission": None
+        if result.submission is None
+        else {"path": str(result.submission.path), "rows": result.submission.rows},
+        "failure": None if result.failure is None else result.failure.message,
+        "report": str(result.report),
+        "run": result.record.name if result.record else None,
+        "notes": list(result.notes),
+        "warnings": list(result.warnings),
+    }
+
+
+def _score_fields(score: Score | None) -> ScoreFields | None:
+    return None if score is None else {"metric": score.metric, "score": score.value}
+
+
 def write_report(result: RunResult) -> None:
-    """Writes the report of a run to `result.report`, whole or not at all.
+    """Writes the report of a run to `result.report`: whole or not at all.
 
     Raises:
         FileWriteError: It could not be written.
@@ -520,6 +637,16 @@ def write_report(result: RunResult) -> None:
     )
     # The run has made sure of the folder.
     WorkspaceFiles(result.report.parent).write(result.report, page.encode("utf-8", "replace"))
+
+
+def write_report_fields(result: RunResult) -> None:
+    """Writes the report of a run as JSON beside its page: whole or not at all.
+
+    Raises:
+        FileWriteError: It could not be written.
+    """
+    path = result.report.with_suffix(".json")
+    WorkspaceFiles(path.parent).write(path, f"{json_text(report_fields(result), indent=2)}\n".encode())
 
 
 def exact_duration(seconds: float) -> str:

@@ -148,7 +148,7 @@ def test_many_kernels_are_summed_up_in_one_table(
 def test_json_has_every_field(tmp_path: Path, tandem: Tandem) -> None:
     said = json.loads(tandem("check", write_kernel(tmp_path, SEARCH), "--json").out)
 
-    assert (said["kernels"], said["error"], said["warning"], said["note"]) == (1, 0, 0, 1)
+    assert (said["kernels"], said["errors"], said["warnings"], said["notes"]) == (1, 0, 0, 1)
     finding = said["findings"][0]
     assert (finding["rule"], finding["severity"], finding["cell"], finding["line"]) == (
         "N042",

@@ -96,16 +96,21 @@ def test_a_pair_that_was_trained_on_colab_is_carried_from_its_output_to_its_scor
 
 
 @pytest.mark.slow
-def test_the_events_of_a_push_are_json_lines(local: Served, tandem: Tandem) -> None:
+def test_the_events_of_a_push_are_json_lines(
+    local: Served, tandem: Tandem, keep_example: Callable[[str, str], None]
+) -> None:
     outcome = tandem("push", "cells", "--to", "local", "--submit", "--json")
     lines = [json.loads(line) for line in outcome.out.splitlines()]
 
     assert {line["event"] for line in lines} >= {"step", "state", "done"}
     assert lines[-1]["outcome"] == "scored"
     assert [line["version"] for line in lines if "version" in line] == [1, 1]
+    keep_example("push", outcome.out)
 
 
-def test_status_submit_and_receipt_follow_a_push(local: Served, tandem: Tandem) -> None:
+def test_status_submit_and_receipt_follow_a_push(
+    local: Served, tandem: Tandem, keep_example: Callable[[str, str], None]
+) -> None:
     tandem(*UNCHECKED)
     assert "ready" in tandem("status", "cells").out
 
@@ -114,6 +119,13 @@ def test_status_submit_and_receipt_follow_a_push(local: Served, tandem: Tandem) 
     fields = json.loads(tandem("receipt", "cells", "--format", "json").out)
     assert [chain["outcome"] for chain in fields["chains"]] == ["scored"]
     assert "# cells: chain 1" in tandem("receipt", "cells", "--format", "md").out
+
+    status, receipt = tandem("status", "cells", "--json"), tandem("receipt", "cells", "--json")
+    assert json.loads(receipt.out) == fields == json.loads(status.out) | {"chains": fields["chains"]}
+    assert json.loads(tandem("submit", "cells", "--to", "local", "--json").out)["event"] == "done"
+    keep_example("status", status.out)
+    keep_example("receipt", receipt.out)
+    keep_example("submit", tandem("submit", "cells", "--to", "local", "--json").out)
 
 
 @pytest.mark.slow
@@ -342,7 +354,27 @@ def test_the_first_push_to_the_real_kaggle_needs_a_yes(
     outcome = tandem("push", "cells")
 
     assert outcome.code == 2
-    assert "--yes" in outcome.err
+    assert "This is the first push of the pair to the real Kaggle." in outcome.err
+    assert "add --yes" in outcome.err
+
+
+@pytest.mark.parametrize("verb", ["push", "submit"])
+def test_without_a_terminal_every_push_and_submission_to_the_real_kaggle_needs_a_yes(
+    local: Served, tandem: Tandem, monkeypatch: pytest.MonkeyPatch, verb: str
+) -> None:
+    monkeypatch.setenv("KAGGLE_API_TOKEN", "KGAT_of-nobody")
+    monkeypatch.setattr("generator.kaggle.chain.has_pushes", lambda *_: True)
+    monkeypatch.setattr("generator.cli.push.carry", lambda *_, **__: 0)
+
+    refused = tandem(verb, "cells", "--json")
+
+    assert refused.code == 2
+    assert json.loads(refused.out)["error"]["code"] == "usage"
+    assert "so no question can be asked: add --yes" in refused.err
+    assert counts(local) == (0, 0)
+    assert tandem(verb, "cells", "--yes").code == 0
+    monkeypatch.setattr("generator.cli.terminal.is_interactive", lambda: True)
+    assert tandem(verb, "cells").code == 0
 
 
 def test_a_built_in_competition_is_not_pushed_to_the_real_kaggle(tandem: Tandem, tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 import psutil
 import pytest
 import requests
+from json_documents import check_documents
 from miniature import Outcome
 from serving import notebook
 
@@ -123,6 +124,16 @@ def test_the_line_for_the_official_clients_works_as_it_is_printed(tmp_path: Path
             page = browser.get(line, timeout=10).text
     assert done.stdout == f"{line.partition('/?')[0]} {root}\n", done.stderr
     assert 'eval "$(tandem serve --root' in page
+
+
+@pytest.mark.slow
+def test_a_program_gets_the_address_as_json(tmp_path: Path, keep_example: Callable[[str, str], None]) -> None:
+    with serving(tmp_path, "--json") as (line, _):
+        fields = json.loads(line)
+        assert requests.get(fields["page"], timeout=10, allow_redirects=False).status_code < 400
+    check_documents(["serve"], line, is_error=False)
+    assert fields["root"] == str(tmp_path)
+    keep_example("serve", line)
 
 
 def test_other_machines_are_let_in_only_when_told_in_so_many_words(

@@ -85,8 +85,9 @@ class TargetNotInSampleError(IntrospectionError):
         clause = f"asks for {join_names(answer_names)}" if answer_names else "has no column beside the id"
         super().__init__(
             f"{printable(sample)} {clause}, but {printable(table)} has these target columns: "
-            f"{join_names(column_names) or 'none'}. Name other files or columns with --sample, --train or --target. "
-            "Name columns that stay as in the sample with --set context_columns=A,B."
+            f"{join_names(column_names) or 'none'}.",
+            remedy="Name other files or columns with --sample, --train or --target. "
+            "Name columns that stay as in the sample with --set context_columns=A,B.",
         )
 
 
@@ -177,7 +178,13 @@ class Reason:
 
 @dataclass(frozen=True)
 class Candidate:
-    """One value that was weighed: `weight` is the sum of what speaks for and against it, `evidence` the former."""
+    """One value that was weighed.
+
+    Attributes:
+        value: The value.
+        evidence: What speaks for it.
+        weight: The sum of what speaks for and against it.
+    """
 
     value: Value
     evidence: str

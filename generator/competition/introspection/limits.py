@@ -166,8 +166,9 @@ def check_that_there_are_templates(observations: Observations, hints: Hints) -> 
     if boxes or answers:
         evidence = f"the cells of {boxes[0]} are boxes" if boxes else f"the sample submission has a column {answers[0]}"
         raise IntrospectionError(
-            f"This looks like object detection: {printable(evidence)}. Tandem has no notebooks for it. If it is "
-            "another task, set --target and --target-kind."
+            f"This looks like object detection: {printable(evidence)}. Tandem has no notebooks for it.",
+            remedy="If it is another task, set --target and --target-kind.",
+            code="task-unsupported",
         )
 
 
@@ -197,7 +198,9 @@ def check_that_targets_can_be_learned(kind: TargetKind, observations: Observatio
         return
     raise IntrospectionError(
         f'The target {printable(column.name)} is {problem} ("{printable(column.present[0][:_SHOWN])}"), which no '
-        "family supports. Name another target with --target, or set the kind of target with --target-kind."
+        "family supports.",
+        remedy="Name another target with --target, or set the kind of target with --target-kind.",
+        code="task-unsupported",
     )
 
 

@@ -524,7 +524,9 @@ def _check_that_there_is_one(rivals: Sequence[Candidate], question: _Question) -
         raise IntrospectionError(
             f"No column of {printable(target_table.path)} looks like a target: it has "
             f"{join_names(target_table.column_names)}, and "
-            "the test data have all of them. Name the target with --target."
+            "the test data have all of them.",
+            remedy="Name the target with --target.",
+            code="target-not-found",
         )
     if sample is not None and len(question.answer_names) != 1:
         column_names = [column.name for column in question.only_in_training]

@@ -795,7 +795,9 @@ def find_family(kind: TargetKind, observations: Observations, findings: Findings
         train, test = tables.train.path if tables.train else "", tables.test.path if tables.test else "the test data"
         raise IntrospectionError(
             f"There are no features: {printable(train)} and {printable(test)} share no column except the id, and no "
-            "files belong to their rows. Name other tables with --train or --test."
+            "files belong to their rows.",
+            remedy="Name other tables with --train or --test.",
+            code="features-missing",
         )
     decision, possible = findings.decided_text(_FAMILY_KEY), [str(candidate.value) for candidate in candidates]
     if decision and decision not in possible and not _can_be_read_as_text(decision, observations):

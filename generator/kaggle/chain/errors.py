@@ -39,29 +39,30 @@ class NoChainError(ChainError):
 
     def __init__(self, *, pair: str, target: str, verb: str) -> None:
         super().__init__(
-            f"There is no chain of {printable(pair)} on {target} to {verb}. Start one with "
-            f"`tandem push {printable(pair)} --to {target}`."
+            f"There is no chain of {printable(pair)} on {target} to {verb}.",
+            remedy=f"Start one with `tandem push {printable(pair)} --to {target}`.",
         )
 
 
 class StepFailedError(ChainError):
-    """Pushing the same thing again would fail the same way, and cost quota."""
+    """A step failed before. The same push would fail again and cost quota."""
 
     def __init__(self, *, pair: str, target: str, step: str, failure: str) -> None:
         failure_text = "\n".join(f"  {printable(line)}" for line in failure.splitlines())
-        super().__init__(
-            f"The step {step} of {printable(pair)} failed, and the notebook has not changed since:\n"
-            f"{failure_text}\n"
-            "Solve this problem, then repeat the step with "
-            f"`tandem push {printable(pair)}{to_target(target)} --from {step}`."
+        summary = (
+            f"The step {step} of {printable(pair)} failed, and the notebook has not changed since:\n{failure_text}"
         )
+        command = f"tandem push {printable(pair)}{to_target(target)} --from {step}"
+        remedy = f"Solve this problem, then repeat the step with `{command}`."
+        super().__init__(summary, remedy=remedy, text=f"{summary}\n{remedy}")
 
 
 class KernelUnfitError(ChainError):
     """Something in the folder of a kernel that Kaggle would refuse or misunderstand."""
 
     def __init__(self, *, path: Path, problem: str, remedy: str = "Render it again with `tandem generate`.") -> None:
-        super().__init__(f"{printable(str(path))} cannot be pushed: {printable(problem)}. {printable(remedy)}")
+        summary = f"{printable(str(path))} cannot be pushed: {printable(problem)}."
+        super().__init__(summary, remedy=printable(remedy))
 
     @classmethod
     def of_findings(cls, findings: Sequence[CheckFinding], *, pair: str, always: Collection[str]) -> "KernelUnfitError":
@@ -92,8 +93,9 @@ class JournalDamagedError(JournalError):
         command = f"tandem push {printable(pair)}"
         super().__init__(
             f"{printable(str(path))} is damaged in line {line}: {problem}. The later steps of the chain are "
-            f"unknown, so nothing was sent. `{command} --repair` (with the same --to) continues from the lines before "
-            f"it, and asks Kaggle which steps are done. `{command} --restart` starts a new chain."
+            "unknown, so nothing was sent.",
+            remedy=f"`{command} --repair` (with the same --to) continues from the lines before it, and asks Kaggle "
+            f"which steps are done. `{command} --restart` starts a new chain.",
         )
         self.line = line
 
@@ -103,15 +105,14 @@ class EditedOnKaggleError(ChainError):
 
     def __init__(self, *, subject: str, edits: str, notebook: Path, page: str, command: str) -> None:
         super().__init__(
-            f"{printable(subject)} on Kaggle was not pushed from this pair, and a push would replace "
-            f"it ({edits}). Look "
-            f"at {printable(page)}, copy the edits to keep into {printable(str(notebook))}, and push with "
-            f"`{command} --over-edits`."
+            f"{printable(subject)} on Kaggle was not pushed from this pair, and a push would replace it ({edits}).",
+            remedy=f"Look at {printable(page)}, copy the edits to keep into {printable(str(notebook))}, and push with "
+            f"`{command} --over-edits`.",
         )
 
 
 class NotAcceptedError(ChainError):
-    """Tried several times, each of them known not to have been taken."""
+    """Kaggle did not accept a push or a submission in several attempts."""
 
     def __init__(self, *, subject: str, attempts: int, last: str) -> None:
         super().__init__(
@@ -121,29 +122,31 @@ class NotAcceptedError(ChainError):
 
 
 class WaitedInVainError(ChainError):
-    """One sort of trouble has lasted too long; the kernel itself may go on."""
+    """Waiting for Kaggle took too long; the kernel may still run."""
 
     def __init__(self, *, subject: str, trouble: str, url: str, remedy: str) -> None:
         super().__init__(
-            f"Gave up on {printable(subject)}: {printable(trouble)}. Look at {printable(url)}. {remedy} "
-            "The same command continues to wait; nothing is pushed again."
+            f"Gave up on {printable(subject)}: {printable(trouble)}.",
+            remedy=f"Look at {printable(url)}. {remedy} The same command continues to wait; nothing is pushed again.",
         )
 
 
 class SubmitByHandError(ChainError):
-    """The API refuses; the browser does not."""
+    """The submission has to be made in a browser."""
 
     def __init__(self, *, page: str, button: str, reason: str, pair: str, target: str) -> None:
         super().__init__(
-            f"Kaggle does not take this submission from a program ({printable(reason)}). Open "
-            f"{printable(page)} and press "
-            f'"{button}". `tandem receipt {printable(pair)}` has this on record; to let the kit try again: '
-            f"`tandem submit {printable(pair)}{to_target(target)}`."
+            f"Kaggle does not take this submission from a program ({printable(reason)}).",
+            remedy=f'Open {printable(page)} and press "{button}". `tandem receipt {printable(pair)}` has this on '
+            f"record; to let the kit try again: `tandem submit {printable(pair)}{to_target(target)}`.",
         )
 
 
 class StepError(ChainError):
-    """A failure of a step, the same for everybody who continues the chain; `step` is empty until it is written down."""
+    """A step of a chain failed on Kaggle.
+
+    It fails the same way for everybody who continues the chain. `step` is empty until the failure is written down.
+    """
 
     step = ""
     names_commands = False
@@ -151,7 +154,7 @@ class StepError(ChainError):
 
 
 class SessionFailedError(StepError):
-    """The notebook stopped, or was stopped."""
+    """A session on Kaggle failed or was cancelled."""
 
     def __init__(self, *, role: str, state: str, failure: str, url: str, tail: str) -> None:
         reason = f" ({printable(failure)})" if failure else ""
@@ -160,7 +163,7 @@ class SessionFailedError(StepError):
 
 
 class WrongAcceleratorError(StepError):
-    """Kaggle ran the notebook on something else, and said nothing of it."""
+    """Kaggle ran the training on another accelerator than it asked for."""
 
     def __init__(self, *, accelerator: str, actual_accelerator: str, url: str) -> None:
         super().__init__(
@@ -173,14 +176,14 @@ class WrongAcceleratorError(StepError):
 
 
 class HandOverUnfitError(StepError):
-    """Inference would refuse it."""
+    """The hand-over of the training cannot be used."""
 
     def __init__(self, *, problem: str, remedy: str) -> None:
-        super().__init__(f"The hand-over of the training cannot be used: {printable(problem)}. {remedy}")
+        super().__init__(f"The hand-over of the training cannot be used: {printable(problem)}.", remedy=remedy)
 
 
 class UnfinishedError(HandOverUnfitError):
-    """Training needs another session."""
+    """The session ended before the training did. It needs another session."""
 
     names_commands = True
 
@@ -190,19 +193,20 @@ class OutputMissingError(StepError):
 
     def __init__(self, *, role: str, names: str, url: str) -> None:
         super().__init__(
-            f"The {role} session was successful, but its output has no {printable(names)}. Look at {printable(url)}."
+            f"The {role} session was successful, but its output has no {printable(names)}.",
+            remedy=f"Look at {printable(url)}.",
         )
 
 
 class OutputDamagedError(StepError):
-    """Fetched several times, and never whole."""
+    """A file of an output arrived damaged several times."""
 
     def __init__(self, *, role: str, name: str, problem: str) -> None:
         super().__init__(f"{printable(name)} of the {role} output arrived damaged: {printable(problem)}.")
 
 
 class SubmissionUnfitError(StepError):
-    """The competition would refuse it."""
+    """The competition would refuse the submission."""
 
     def __init__(self, *, problem: str) -> None:
         super().__init__(f"The submission would be refused: {printable(problem)}")
@@ -216,12 +220,12 @@ class UploadFailedError(StepError):
 
 
 class ScoringFailedError(StepError):
-    """A submission that has no score."""
+    """Kaggle could not score the submission."""
 
     def __init__(self, *, reference: int, problem: str, url: str) -> None:
         super().__init__(
-            f"Kaggle could not score submission {reference}: {printable(problem or 'no reason given')}. "
-            f"Look at {printable(url)}."
+            f"Kaggle could not score submission {reference}: {printable(problem or 'no reason given')}.",
+            remedy=f"Look at {printable(url)}.",
         )
 
 

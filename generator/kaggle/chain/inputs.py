@@ -5,7 +5,7 @@ import json
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 from generator.accelerators import Accelerator, AcceleratorKind, Service, catalog
 from generator.check.checking import KernelCheck, allowed_ids, check_kernel
@@ -36,6 +36,26 @@ def allowed_rules(names: Collection[str]) -> tuple[str, ...]:
     return allowed_ids(names, never=ALWAYS)
 
 
+class KernelFacts(TypedDict):
+    """A kernel and its session in a few words.
+
+    Attributes:
+        kernel: The kernel, as OWNER/NAME.
+        machine_shape: The accelerator.
+        internet: Whether its session has internet.
+        private: Whether only the account sees it.
+        sources: The competitions, kernels, datasets and models that are attached.
+        bytes: The size of the notebook.
+    """
+
+    kernel: str
+    machine_shape: str
+    internet: bool
+    private: bool
+    sources: list[str]
+    bytes: int
+
+
 @dataclass(frozen=True)
 class PreparedKernel:
     """A kernel that is fit to be pushed.
@@ -55,7 +75,7 @@ class PreparedKernel:
     check: KernelCheck
 
     @property
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> KernelFacts:
         """What a push of it sends, in a few words, for people and as JSON."""
         push = self.push
         sources = (push.competition_sources, push.kernel_sources, push.dataset_sources, push.model_sources)
@@ -133,8 +153,10 @@ def with_owner(kernel: PreparedKernel, account: str, *, is_local: bool, pair: st
         owner_name = "nobody yet" if owner == PLACEHOLDER_OWNER else owner
         raise ChainError(
             f'The kernels of {printable(pair)} belong to "{printable(owner_name)}", and the credentials here to '
-            f'"{printable(account)}". Render them for yourself: '
-            f"`tandem generate --competition … --name {printable(pair)} --owner {printable(account)}`."
+            f'"{printable(account)}".',
+            remedy=f"Render them for yourself: "
+            f"`tandem generate --competition … --name {printable(pair)} --owner {printable(account)}`.",
+            code="owner-differs",
         )
 
     def change_owner(ref: str) -> str:

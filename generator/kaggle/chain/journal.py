@@ -458,7 +458,8 @@ class Journals:
                 holder = f" (process {printable(process)})" if process.strip() else ""
                 raise ChainError(
                     f"Another chain of {name} is running{holder}; wait for it or stop it. `tandem status {name}` shows "
-                    "where it is."
+                    "where it is.",
+                    code="chain-running",
                 ) from error
             os.ftruncate(handle, 0)
             os.pwrite(handle, str(os.getpid()).encode(), 0)
@@ -588,7 +589,9 @@ def chain_of(workspace: Workspace, pair: str, number: int) -> Journal:
     journal = next((entry for entry in journals if entry.number == number), None)
     if journal is None:
         raise ChainError(
-            f"There is no chain {number} of {printable(pair)}. The last one is chain {journals[-1].number}."
+            f"There is no chain {number} of {printable(pair)}.",
+            remedy=f"The last one is chain {journals[-1].number}.",
+            code="chain-not-found",
         )
     return journal
 

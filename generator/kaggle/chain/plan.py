@@ -99,7 +99,9 @@ class LocalPair:
         if is_changed and not self.options.may_train:
             raise ChainError(
                 f"The training notebook of {self._name} has changed since its last push, and `tandem submit` "
-                f"does not train. To train again: `tandem push {self._name}{to_target(self.target)} --submit`."
+                f"does not train.",
+                remedy=f"To train again: `tandem push {self._name}{to_target(self.target)} --submit`.",
+                code="training-changed",
             )
         if back_to is not None:
             self._check_inputs(state, back_to)
@@ -141,8 +143,9 @@ class LocalPair:
             missing = "a submission to submit"
         if missing:
             raise ChainError(
-                f"--from {step} needs {missing}, which this chain of {self._name} does not have. Continue it with "
-                f"`tandem push {self._name}{to_target(self.target)}`."
+                f"--from {step} needs {missing}, which this chain of {self._name} does not have.",
+                remedy=f"Continue it with `tandem push {self._name}{to_target(self.target)}`.",
+                code="step-impossible",
             )
 
     def _changed_step(self, state: ChainState) -> ChainStep:
@@ -167,7 +170,8 @@ class LocalPair:
                 raise ChainError(
                     f"{self._name} was trained again after the push of its inference kernel. Choose one: "
                     "`--from infer` pushes inference again with this training; "
-                    "`--restart` starts a new chain with it."
+                    "`--restart` starts a new chain with it.",
+                    code="training-changed",
                 )
             return
         train = "`--from train` pushes it again"
@@ -178,8 +182,9 @@ class LocalPair:
             if self._is_changed(state, role):
                 version = state.pushes[role].version
                 raise ChainError(
-                    f"The {role} notebook of {self._name} was changed after its push as version {version}. "
-                    f"Choose one: {ways}."
+                    f"The {role} notebook of {self._name} was changed after its push as version {version}.",
+                    remedy=f"Choose one: {ways}.",
+                    code="notebook-changed",
                 )
 
     def _is_other_handoff(self, state: ChainState) -> bool:
@@ -189,8 +194,9 @@ class LocalPair:
             return False
         if Role.INFER in state.pushes:
             raise ChainError(
-                f"The inference kernel of {self._name} was pushed with --handoff {before}. To push it again with "
-                f"--handoff {handoff}, add --from infer."
+                f"The inference kernel of {self._name} was pushed with --handoff {before}.",
+                remedy=f"To push it again with --handoff {handoff}, add --from infer.",
+                code="handoff-differs",
             )
         return state.training is not None
 
@@ -212,8 +218,10 @@ def check_exists(options: PushOptions, target: str) -> None:
     slug = options.spec.competition.slug
     if target != Target.LOCAL and slug in builtin.BUILT_IN:
         raise ChainError(
-            f'"{printable(slug)}" is a built-in competition: it exists only on a local Kaggle. Start one with '
-            f"`tandem serve`, and push there: `tandem push {printable(options.pair)} --to local`."
+            f'"{printable(slug)}" is a built-in competition: it exists only on a local Kaggle.',
+            remedy=f"Start one with "
+            f"`tandem serve`, and push there: `tandem push {printable(options.pair)} --to local`.",
+            code="competition-only-local",
         )
 
 

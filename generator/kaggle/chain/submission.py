@@ -213,9 +213,10 @@ class TaggedSubmission(ExactlyOnce[AnnouncedSubmission]):
         )
         if left <= 0:
             raise ChainError(
-                f"No submission to {printable(competition)} is left today; the count begins anew at 00:00 UTC. "
-                "Everything is ready: "
-                f"`tandem submit {printable(self._setup.pair)}{to_target(self._setup.target)}` goes on from here."
+                f"No submission to {printable(competition)} is left today; the count begins anew at 00:00 UTC.",
+                remedy=f"Everything is ready: "
+                f"`tandem submit {printable(self._setup.pair)}{to_target(self._setup.target)}` goes on from here.",
+                code="submissions-exhausted",
             )
         self._chain.write(EntryKind.SUBMITTING, tag=f"{self._beginning_of_tag}{secrets.token_hex(_TAG_BYTES)}")
 
