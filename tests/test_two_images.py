@@ -198,19 +198,16 @@ class Crossing:
 
 BACKBONE = {"BACKBONE": "MobileNetV2", "LEARNING_RATE": 0.001}
 CROSSINGS = {
-    **{f"keras {family}": Crossing("keras", family) for family in SMALL_COMPETITIONS},
-    "keras tabular": Crossing("keras", "tabular", inference=("tensorflow", "jax")),
-    "keras segmentation": Crossing("keras", "segmentation"),
-    "a backbone of Keras": Crossing("keras", "segmentation", choices=BACKBONE),
+    "a table, and JAX on both images": Crossing("keras", "tabular", inference=("tensorflow", "jax")),
+    "masks by a backbone of Keras": Crossing("keras", "segmentation", choices=BACKBONE),
+    **{family: Crossing("keras", family) for family in ("audio", "sequence", "text")},
+    "images in TensorFlow": Crossing("tensorflow", "image_classification", training="tensorflow"),
     **{
-        f"tensorflow {family}": Crossing("tensorflow", family, training="tensorflow")
-        for family in ("image_classification", "sequence", "text")
-    },
-    **{
-        f"{framework} tabular": Crossing(framework, "tabular", training="trees", inference=("trees",))
+        f"boosted trees of {framework}": Crossing(framework, "tabular", training="trees", inference=("trees",))
         for framework in ("catboost", "lightgbm", "xgboost")
     },
 }
+"""One for each kind of layers; families that share theirs, such as those of images, share a crossing."""
 
 
 @pytest.mark.parametrize("crossing", CROSSINGS.values(), ids=CROSSINGS)

@@ -31,7 +31,7 @@ from generator.competition.schema import (
     task_of,
     values_of,
 )
-from generator.competition.tables.formats import TableFormat, table_format
+from generator.competition.tables import TableFormat, table_format
 from generator.errors import PairError, did_you_mean
 from generator.pair.settings import PLACEHOLDER_OWNER, Settings
 from generator.pair.workspace import KernelName, Role, dataset_beside, kernel_name

@@ -32,8 +32,7 @@ from generator.kaggle.chain.journal import (
     taken_back,
 )
 from generator.kaggle.chain.training import TrainedElsewhere
-from generator.kaggle.connect import Target
-from generator.kaggle.gateway import Kaggle
+from generator.kaggle.gateway import Kaggle, Target
 from generator.pair.workspace import Role
 from generator.text import printable
 
