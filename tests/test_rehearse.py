@@ -223,7 +223,7 @@ def test_what_is_wrong_is_said_before_anything_begins(
 
     assert outcome.code == 1
     assert sentence in outcome.err
-    assert "training on 8 devices" not in outcome.err
+    assert "the training notebook" not in outcome.err
 
 
 @pytest.mark.parametrize(
@@ -241,7 +241,7 @@ def test_what_a_link_of_a_sent_workspace_leads_to_is_not_given_to_a_sandbox(
 
     assert outcome.code == 1
     assert " is a link" in outcome.err
-    assert "training on 8 devices" not in outcome.err
+    assert "the training notebook" not in outcome.err
 
 
 def result(workspace: Path, verdict: Verdict) -> Rehearsal:
