@@ -463,6 +463,9 @@ class Framework:
         extends: The framework that its templates, and what is not said here, are taken from; "" for none.
         streams_with: The framework whose pipelines read its files; itself where nothing is said.
         models: Of Kaggle Models, those for what it reads pretrained models of texts from, such as "keras".
+        learner: What it trains: a "network", or boosted "trees".
+        accelerators: The kinds of accelerator that it trains on, the default first.
+        inference: The kind of accelerator of its inference notebooks.
         tpu: The platforms whose TPU it can use.
         backbones: The names of those for photographs; none where they are too many to know.
         untested: What the names of those begin with that no test and no measurement of this kit has run.
@@ -478,6 +481,9 @@ class Framework:
     extends: str = ""
     streams_with: str = ""
     models: tuple[str, ...] = ()
+    learner: str = "network"
+    accelerators: Sequence[str] = ("tpu", "gpu", "cpu")
+    inference: str = "gpu"
     tpu: Sequence[str] = ("kaggle", "colab")
     backbones: Sequence[str] = ()
     untested: Sequence[str] = ()

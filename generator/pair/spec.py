@@ -560,7 +560,7 @@ class PairSpec(TaskProperties):
 
     def accelerator_of(self, role: Role) -> Accelerator:
         """What one of the notebooks asks its platform for."""
-        return self.training_accelerator if role is Role.TRAIN else catalog().inference
+        return self.training_accelerator if role is Role.TRAIN else self.inference_accelerator
 
     @property
     def training_accelerator(self) -> Accelerator:
@@ -575,6 +575,12 @@ class PairSpec(TaskProperties):
             for candidate in offers
             if (candidate.kind, candidate.service) == (self.accelerator, self.platform)
         )
+
+    @property
+    def inference_accelerator(self) -> Accelerator:
+        """What the inference notebook asks Kaggle for."""
+        infers_on_cpu = frameworks()[self.inference_backend].inference == AcceleratorKind.CPU
+        return catalog().accelerators[""] if infers_on_cpu else catalog().inference
 
     @property
     def has_owner(self) -> bool:
@@ -605,7 +611,7 @@ class PairSpec(TaskProperties):
     @property
     def inference_hours(self) -> float:
         """The hours that the inference notebook may run: the competition's limit, else that of a session."""
-        session = float(catalog().inference.session_hours)
+        session = float(self.inference_accelerator.session_hours)
         return min(session, float(self.competition.inference_hours or session))
 
     @property
@@ -628,11 +634,18 @@ def check_spec(spec: PairSpec) -> None:
 
     Raises:
         PairError: It cannot start from the pretrained model, or compute inference in the other framework, or train on
-            several hosts, or use the TPU of the platform.
+            the accelerator, or on several hosts, or use the TPU of the platform.
     """
     _check_model(spec)
     _check_backend(spec)
     all_frameworks = frameworks()
+    usable = all_frameworks[spec.framework].accelerators
+    if spec.accelerator not in usable:
+        raise PairError(
+            f"The framework {spec.framework} does not train on a {spec.accelerator.upper()}, only on a "
+            f"{' or a '.join(kind.upper() for kind in usable)}. Choose one of them, such as "
+            f"-P ACCELERATOR={usable[0]}."
+        )
     able = [name for name, framework in all_frameworks.items() if framework.several_hosts]
     if spec.task_values.get("several_hosts") and spec.framework not in able:
         raise PairError(
@@ -732,7 +745,7 @@ def spec_of(settings: Settings) -> PairSpec:
 
 def _accelerator(settings: Settings) -> AcceleratorKind:
     if "ACCELERATOR" not in settings.parameters:
-        return catalog().training.kind
+        return AcceleratorKind(frameworks()[settings.framework].accelerators[0])
     value = str(settings.parameters["ACCELERATOR"].value)
     if value not in list(AcceleratorKind):
         names = ", ".join(f'"{kind}"' for kind in AcceleratorKind)

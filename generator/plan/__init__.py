@@ -23,6 +23,8 @@ from generator.accelerators import (
     predict,
     roofline_of,
 )
+from generator.competition.schema import frameworks
+from generator.errors import RunError
 from generator.kit_files import PageTemplates
 from generator.pair.folder import existing_pair, read_pair_spec
 from generator.plan.measurement import REFERENCE_BATCH, Measurement, PlanOptions, measure, plausible
@@ -376,6 +378,12 @@ def plan_pair(options: PlanOptions, listener: Listener, tell: Callable[[str], No
         TandemError: The pair, its data or its packages are missing, or its notebook fails.
     """
     spec = read_pair_spec(existing_pair(options.workspace, options.pair))
+    framework = frameworks()[spec.framework]
+    if AcceleratorKind.TPU not in framework.accelerators:
+        raise RunError(
+            f"There is nothing to compare for {printable(options.pair)}: {framework.title} trains in a session without "
+            "an accelerator, which costs no quota."
+        )
     measurement = measure(options, listener)
     compilation = StepCosts((), "it was not asked")
     if options.asks_compiler:

@@ -79,7 +79,7 @@ def write_page(rehearsal: Rehearsal, files: WorkspaceFiles) -> None:
         rehearsal=rehearsal,
         written=f"{datetime.now():%Y-%m-%d %H:%M}",
         parts=[
-            ("Training on eight devices", "training", rehearsal.training),
+            ("Training", "training", rehearsal.training),
             ("The hidden test", "hidden-test", rehearsal.hidden_test),
         ],
     )

@@ -123,7 +123,7 @@ class _Rehearsing:
         """Tries the training, and the inference on what that handed over."""
         # What inference reads besides the training is looked for now, and not after minutes of training.
         self._mounts(Role.INFER, {self.pair.sources[Role.TRAIN].ref: self.stage})
-        self.listener("training on 8 devices, and on one")
+        self.listener("training")
         train_session = self._train()
         handed_over = [trial for trial in self.result.training if trial.name == _HANDED_OVER]
         if handed_over and handed_over[0].verdict is Verdict.PASSED:

@@ -18,6 +18,7 @@ from typing import Any, Self
 
 import generator
 from generator.accelerators import AcceleratorKind
+from generator.competition.schema import frameworks
 from generator.competition.submission import SubmissionError, sample_columns_of, summarize, tolerance_of, validate
 from generator.competition.survey.facts import Survey
 from generator.errors import RunError, TandemError
@@ -544,11 +545,14 @@ _MOST_COMPILATIONS = 2  # the second step may find its state laid out in another
 def start_trainings(
     sessions: Sessions, pair: RunnablePair, mounts: Mapping[PurePosixPath, Path], folder: Path
 ) -> "list[Future[FinishedSession]]":
-    """Starts the training on eight devices, and on one with the same global batch if that can be set."""
+    """Starts the training on eight devices, and on one with the same global batch if that can be set.
+
+    A framework that uses no TPU trains once, on what the pair asks for.
+    """
     batch = pair.parameters[Role.TRAIN].value("BATCH_SIZE")  # of one replica
     batches = {DEVICES: {"BATCH_SIZE": batch}, 1: {"BATCH_SIZE": batch * DEVICES}} if isinstance(batch, int) else {}
-    futures = []
-    for devices, overrides in (batches or {DEVICES: {}}).items():
+    is_for_tpu, futures = _is_for_tpu(pair.spec.framework), []
+    for devices, overrides in (batches or {DEVICES if is_for_tpu else 1: {}}).items():
         name = f"train-{devices}"
         notebook = folder / f"{name}.ipynb"
         source = pair.folder.notebook(Role.TRAIN)
@@ -560,7 +564,7 @@ def start_trainings(
             mounts=mounts,
             parameters={**pair.parameters[Role.TRAIN].values, **overrides},
             environment=ENVIRONMENT,
-            accelerator=AcceleratorKind.TPU,
+            accelerator=AcceleratorKind.TPU if is_for_tpu else pair.spec.accelerator,
             devices=devices,
             time_limit=timedelta(hours=pair.spec.session_hours),
             internet=pair.sources[Role.TRAIN].internet,
@@ -569,18 +573,25 @@ def start_trainings(
     return futures
 
 
+def _is_for_tpu(framework: str) -> bool:
+    return AcceleratorKind.TPU in frameworks()[framework].accelerators
+
+
 def training_trials(framework: str, eight: FinishedSession, single_session: FinishedSession | None) -> Iterator[Trial]:
-    """The verdicts on a training on eight devices."""
+    """The verdicts on a training on eight devices, or on the only one of a framework that uses no TPU."""
     handover = _handover(eight)
     observations = seen_in(str(event.get("data", "")) for event in read_all(eight.files.log))
-    ran = replace(
-        Trial(f"{DEVICES} devices", f"The training notebook on {DEVICES} devices, a few steps.", Verdict.PASSED),
-        seconds=eight.end.seconds,
-        peak_memory=eight.end.peak_memory,
-    )
+    ran = Trial(f"{DEVICES} devices", f"The training notebook on {DEVICES} devices, a few steps.", Verdict.PASSED)
+    if not _is_for_tpu(framework):
+        ran = Trial("training", "The training notebook, with one fold.", Verdict.PASSED, "It ran to its end.")
+    ran = replace(ran, seconds=eight.end.seconds, peak_memory=eight.end.peak_memory)
     if not eight.is_done:
         kaggle = "The training would stop there, and the quota until then would be lost."
         yield replace(ran, verdict=Verdict.FAILED, found=eight.stop.reason, when=eight.stop_point, on_kaggle=kaggle)
+        return
+    if not _is_for_tpu(framework):
+        yield ran
+        yield _whole(handover, eight.files.working)
         return
     if framework == "torch" and not observations.devices:
         finding = "PyTorch/XLA is not installed here, so the notebook ran on the CPU as one device."

@@ -51,7 +51,7 @@ def submit_pair(kaggle: Kaggle, options: PushOptions, context: RunContext | None
 def _carry(pair: ChainPair, chain: ChainExecution) -> None:
     options = pair.options
     if not chain.state.quotas:
-        chain.note_quota()
+        chain.note_quota(pair.accelerator_kinds)
     if pair.elsewhere is None:
         _push(pair, chain, Role.TRAIN)
         if chain.state.training is None:
@@ -64,7 +64,7 @@ def _carry(pair: ChainPair, chain: ChainExecution) -> None:
     if options.submit and chain.state.score is None:
         submit_and_score(chain, options)
     if chain.state.score is not None and not chain.state.is_finished:
-        chain.note_quota()
+        chain.note_quota(pair.accelerator_kinds)
         chain.finish()
 
 

@@ -2,7 +2,7 @@
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -11,6 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Generic, TypeVar
 
+from generator.accelerators import AcceleratorKind
 from generator.errors import TandemError
 from generator.files import writing
 from generator.kaggle.chain.errors import NotAcceptedError, StepError, WaitedInVainError
@@ -382,8 +383,14 @@ class ChainExecution:
                 self.fail(step, error)
             raise
 
-    def note_quota(self) -> None:
-        """Writes down the accelerator hours that were used, which are good to know, and nothing to fail for."""
+    def note_quota(self, kinds: Collection[AcceleratorKind]) -> None:
+        """Writes down the accelerator hours that were used, which are good to know, and nothing to fail for.
+
+        Args:
+            kinds: The kinds of accelerator of both kernels; a session without one has no quota.
+        """
+        if not {AcceleratorKind.TPU, AcceleratorKind.GPU} & set(kinds):
+            return
         try:
             quota = self.kaggle.kernels.quota()
         except KaggleError as error:
@@ -391,8 +398,10 @@ class ChainExecution:
             return
         gpu, tpu = quota.gpu_used.total_seconds(), quota.tpu_used.total_seconds()
         self.write(EntryKind.QUOTA, gpu=gpu, tpu=tpu)
-        left = (quota.tpu_allowed - quota.tpu_used).total_seconds() / 3600
-        self.tell("quota", f"{left:.1f} hours of TPU are left this week", gpu_seconds=gpu, tpu_seconds=tpu)
+        is_tpu = AcceleratorKind.TPU in kinds
+        left = quota.tpu_allowed - quota.tpu_used if is_tpu else quota.gpu_allowed - quota.gpu_used
+        text = f"{left.total_seconds() / 3600:.1f} hours of {'TPU' if is_tpu else 'GPU'} are left this week"
+        self.tell("quota", text, gpu_seconds=gpu, tpu_seconds=tpu)
 
     def finish(self) -> None:
         """Writes down that the chain has its score, and nothing is left to be done."""

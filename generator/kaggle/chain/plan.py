@@ -6,10 +6,19 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from generator import __version__
+from generator.accelerators import AcceleratorKind
 from generator.competition import builtin
 from generator.kaggle.chain.errors import ChainError, KernelUnfitError, NoChainError, StepFailedError, to_target
 from generator.kaggle.chain.execution import ChainExecution, Handoff, PushOptions, RunContext
-from generator.kaggle.chain.inputs import PreparedKernel, check_offline, cost, git_commit, prepare, with_owner
+from generator.kaggle.chain.inputs import (
+    PreparedKernel,
+    accelerator_of,
+    check_offline,
+    cost,
+    git_commit,
+    prepare,
+    with_owner,
+)
 from generator.kaggle.chain.journal import (
     ChainState,
     ChainStep,
@@ -268,6 +277,12 @@ class ChainPair:
     def elsewhere(self) -> TrainedElsewhere | None:
         """The training, if it did not run on Kaggle."""
         return self.local.elsewhere
+
+    @property
+    def accelerator_kinds(self) -> frozenset[AcceleratorKind]:
+        """The kinds of accelerator that the sessions of both kernels have."""
+        accelerators = [accelerator_of(kernel.push) for kernel in self.kernels.values()]
+        return frozenset(accelerator.kind for accelerator in accelerators if accelerator is not None)
 
     @cached_property
     def journals(self) -> Journals:
