@@ -59,6 +59,7 @@ EXTERNAL = frozenset(
         ("rehearsal/sessions.py", "failed"),
         ("run/report.py", "checked"),
         ("run/report.py", "executed"),
+        ("run/run_record.py", "created"),
         ("tpu_compiler/report.py", "what"),
     }
 )

@@ -8,6 +8,9 @@ import pytest
 from miniature import Outcome
 from runnable_pair import TRAIN, write_pair
 
+from generator.pair.workspace import Workspace
+from generator.run.ledger import read_runs
+
 Tandem = Callable[..., Outcome]
 # What training says is what the run was told: three epochs, or as many as a parameter says.
 SIGNED = {**TRAIN, "sign": "Path(WORKING_ROOT, 'oof.csv').write_text(f'{EPOCHS} epochs, smoke: {DEBUG}')"}
@@ -65,8 +68,10 @@ def test_a_run_on_a_specimen_leaves_everything_of_a_full_run(tandem: Tandem, tin
 
 @pytest.mark.slow
 def test_a_full_run_keeps_the_one_before_and_says_so(tandem: Tandem, tiny: Path) -> None:
-    assert " kept " not in tandem("run", "tiny").err
-    first = contents(tiny)
+    first_run = tandem("run", "tiny")
+    assert " kept " not in first_run.err
+    assert "\nrun          tiny@1: `tandem runs tiny` compares all runs\n" in first_run.out
+    first = contents(tiny, beside=("runs",))
     second = tandem("run", "tiny", "-P", "EPOCHS=5")
 
     assert f"what an earlier run left is kept in {tiny}/previous\n" in second.err
@@ -75,8 +80,13 @@ def test_a_full_run_keeps_the_one_before_and_says_so(tandem: Tandem, tiny: Path)
 
     tandem("run", "tiny", "--output", "elsewhere")
     tandem("run", "tiny", "-P", "EPOCHS=7")
+    runs = read_runs(Workspace(Path()), "tiny")
+    assert [(run.number, run.parameters["train"], run.cv) for run in runs] == [
+        (number, {"EPOCHS": epochs} if epochs != 3 else {}, 0.75) for number, epochs in enumerate((3, 5, 3, 7), start=1)
+    ]
+    assert contents(tiny / "runs/0002")["oof.csv"] == b"5 epochs, smoke: False"
     assert (tiny / "previous/train/oof.csv").read_text() == "5 epochs, smoke: False"
-    assert sorted(path.name for path in tiny.iterdir() if path.is_dir()) == ["infer", "previous", "train"]
+    assert sorted(path.name for path in tiny.iterdir() if path.is_dir()) == ["infer", "previous", "runs", "train"]
 
 
 @pytest.mark.slow
@@ -97,7 +107,7 @@ def test_a_run_that_could_not_begin_leaves_the_report_of_the_last_one(tandem: Ta
 @pytest.mark.slow
 def test_an_interrupted_training_goes_on_beside_the_finished_run_before_it(tandem: Tandem, tiny: Path) -> None:
     tandem("run", "tiny")
-    first = contents(tiny)
+    first = contents(tiny, beside=("runs",))
     checkpoint = """
         from pathlib import Path
         attached = Path(INPUT_ROOT, "notebooks/someone/tiny-train/checkpoint")

@@ -15,7 +15,7 @@ from generator.cli.options import (
     shortest,
     workspace_option,
 )
-from generator.cli.terminal import progress, table, timed_lines
+from generator.cli.terminal import progress, table, timed_lines, warn
 from generator.pair.workspace import Role
 from generator.text import printable
 
@@ -69,6 +69,8 @@ def run(context: click.Context, /, **options: Any) -> int:
     roles = tuple(Role) if only is None else (Role(only),)
     with progress() as listener:
         result = run_pair(RunOptions(roles=roles, **options), listener)
+    for sentence in result.warnings:
+        warn(sentence)
     click.echo(_as_json(result) if as_json else _run_as_text(result))
     return 0
 
@@ -87,6 +89,9 @@ def _run_as_text(result: "RunResult") -> str:
         validity = "valid" if result.submission.has_sample else "not checked: there is no sample submission"
         rows.append(("submission", f"{shortest(result.submission.path)} ({result.submission.rows:,} rows, {validity})"))
     rows.append(("report", shortest(result.report)))
+    if result.record is not None:
+        rows.append(("run", f"{result.record.name}: `tandem runs {result.pair}` compares all runs"))
+    rows += [("weights", sentence) for sentence in result.notes]
     rows += [("next", sentence) for sentence in conclusions(result).advice]
     lines = [f"{label:<13}{printable(value)}" for label, value in rows]
     if result.is_smoke and (result.hidden_test or result.out_of_fold):
@@ -122,6 +127,9 @@ def _as_json(result: "RunResult") -> str:
         if result.submission is None
         else {"path": str(result.submission.path), "rows": result.submission.rows},
         "report": str(result.report),
+        "run": result.record.name if result.record else None,
+        "notes": result.notes,
+        "warnings": result.warnings,
     }
     return json.dumps(report, indent=2)
 

@@ -93,6 +93,19 @@ class HandOver:
         return None if value is None else Score(fold.text("metric") or "score", value)
 
     @property
+    def is_higher_better(self) -> bool | None:
+        """Whether a larger score is better, as training says or the kit knows; None where neither does."""
+        direction = self.fields.get("higher_is_better")
+        if isinstance(direction, bool) or self.out_of_fold is None:
+            return direction if isinstance(direction, bool) else None
+        from generator.competition.metrics import UnknownMetricError, parse_metric
+
+        try:
+            return parse_metric(self.out_of_fold.metric)[0].higher_is_better
+        except UnknownMetricError:
+            return None
+
+    @property
     def is_scored(self) -> bool:
         """True unless the score that training measured is no number, as where its losses are none."""
         return self.out_of_fold is not None or "score" not in self.fields.section("out_of_fold")

@@ -1,6 +1,7 @@
 """The folders of a workspace, and the names of a pair's kernels."""
 
 import hashlib
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -141,3 +142,45 @@ def _shorten_slug(slug: str, room: int) -> str:
     digest = hashlib.sha256(slug.encode()).hexdigest()[:4]
     start = slug[: room - len(digest)]
     return f"{start.rpartition('-')[0] or start[:-1]}-{digest}"
+
+
+# The commit that a pair was run or pushed from, asked of git.
+
+
+def git_commit(folder: Path) -> str:
+    """The commit of a folder's files, with `+` where they were changed since; empty outside of a repository.
+
+    Settings of a repository name programs, which git executes as it looks for changes: monitors, filters, what fetches
+    missing objects. Whoever sent the workspace may have written them, so git looks without them.
+    """
+    import subprocess
+    import tempfile
+
+    def run_git(*arguments: str, **variables: str) -> str:
+        command = ["git", "-C", str(folder), *arguments]
+        process = subprocess.run(  # noqa: S603 - no shell
+            command,
+            capture_output=True,
+            text=True,
+            timeout=8,
+            check=True,
+            env={**os.environ, "GIT_OPTIONAL_LOCKS": "0", "GIT_NO_LAZY_FETCH": "1", **variables},
+        )
+        return process.stdout.strip()
+
+    try:
+        commit = run_git("rev-parse", "--verify", "HEAD")
+        top, *places = run_git(
+            *("rev-parse", "--path-format=absolute", "--show-toplevel"),
+            *("--git-path", "objects", "--git-path", "index"),
+        ).splitlines()
+        objects, index = places
+        with tempfile.TemporaryDirectory() as clean:
+            for name in ("objects", "refs"):
+                Path(clean, name).mkdir()
+            Path(clean, "HEAD").write_text(f"{commit}\n", encoding="ascii")
+            apart = {"GIT_DIR": clean, "GIT_WORK_TREE": top, "GIT_OBJECT_DIRECTORY": objects, "GIT_INDEX_FILE": index}
+            changes = run_git("status", "--porcelain", "--ignore-submodules=all", "--", ".", **apart)
+        return commit[:12] + ("+" if changes else "")
+    except (OSError, ValueError, subprocess.SubprocessError):
+        return ""

@@ -2,6 +2,7 @@
 
 import threading
 import time
+import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -11,6 +12,7 @@ from generator.errors import RunError, TandemError
 from generator.pair.workspace import Role, Workspace
 from generator.run.baseline_process import baseline_process
 from generator.run.execution import Listener, OutputKept, ReportWritten, StandInMounted
+from generator.run.ledger import RunOrigin, RunOutputs, record_run, training_key
 from generator.run.notebook_target import NotebookTarget
 from generator.run.output_folder import OutputFolder
 from generator.run.result import RunResult
@@ -110,6 +112,8 @@ class _PairRun:
         write_last_run(self.result)
         write_report(self.result)
         self.listener(ReportWritten(self.output.report))
+        if self.result.is_measure:
+            self._record()
 
     def _train(self) -> None:
         target = self._target(Role.TRAIN, outputs={})
@@ -158,6 +162,38 @@ class _PairRun:
         ) as process:
             yield
             self.result.baselines = process.scores(self.listener)
+
+    def _record(self) -> None:
+        """Keeps the run in the ledger; a run that cannot be kept is a run all the same."""
+        result, output = self.result, self.output
+        has_inference = Role.INFER in result.notebooks
+        roles = [Role.TRAIN, *([Role.INFER] if has_inference else [])]
+        assert result.handover is not None  # noqa: S101 - of a run that measured something, for mypy
+        try:
+            outputs = RunOutputs(
+                workspace=self.options.workspace,
+                folder=self.pair.folder,
+                spec=self.pair.spec,
+                origin=RunOrigin.LOCAL,
+                handover=result.handover,
+                keys={
+                    Role.TRAIN: training_key(output.working(Role.TRAIN)),
+                    Role.INFER: uuid.uuid4().hex if has_inference else "",
+                },
+                folders={role: output.working(role) for role in roles},
+                notebooks={role: output.notebook(role) for role in roles if output.notebook(role).is_file()},
+                seconds={role: notebook.seconds for role, notebook in result.notebooks.items()},
+                submission=result.submission.path if result.submission else None,
+                rows=result.submission.rows if result.submission else 0,
+                report=output.report,
+                hidden_test=result.hidden_test.value if result.hidden_test else None,
+            )
+            recording = record_run(outputs)
+        except (TandemError, OSError) as error:
+            result.warnings.append(f"This run is not kept in the ledger of runs. {error}")
+            return
+        result.record, result.notes = recording.record, list(recording.notes)
+        result.warnings += recording.warnings
 
     def _check_handover(self) -> None:
         accepts_incomplete = self.pair.parameters[Role.INFER].value("ACCEPT_INCOMPLETE") is True

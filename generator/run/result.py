@@ -11,6 +11,7 @@ from generator.errors import TandemError
 from generator.pair.handover import HandOver, Score
 from generator.pair.workspace import PairFolder, Role
 from generator.run.execution import ExecutedNotebook, NotebookParameters
+from generator.run.run_record import RunRecord
 
 
 @dataclass
@@ -31,6 +32,9 @@ class RunResult:
     baselines: tuple[Baseline, ...] = ()
     failure: TandemError | None = None
     folder: PairFolder | None = None  # whose notebooks these are, as they were written
+    record: RunRecord | None = None
+    notes: list[str] = field(default_factory=list)  # on the ledger
+    warnings: list[str] = field(default_factory=list)
 
     @property
     def is_measure(self) -> bool:

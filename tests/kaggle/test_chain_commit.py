@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from generator.kaggle.chain.inputs import git_commit
+from generator.pair.workspace import git_commit
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="this machine has no git")
 

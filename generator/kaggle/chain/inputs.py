@@ -1,10 +1,7 @@
-"""The kernels that a push sends, prepared from their folders: what is sent, what it costs, and the commit."""
+"""The kernels that a push sends, prepared from their folders: what is sent, and what it costs."""
 
 import hashlib
 import json
-import os
-import subprocess
-import tempfile
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -20,46 +17,6 @@ from generator.pair.notebook import ParameterError, digest_of_cells, has_paramet
 from generator.pair.settings import PLACEHOLDER_OWNER
 from generator.pair.workspace import PairFolder, Role
 from generator.text import JsonObject, printable
-
-# The commit that a pair was pushed from, asked of git.
-
-
-def git_commit(folder: Path) -> str:
-    """The commit of a folder's files, with `+` where they were changed since; empty outside of a repository.
-
-    Settings of a repository name programs, which git executes as it looks for changes: monitors, filters, what fetches
-    missing objects. Whoever sent the workspace may have written them, so git looks without them.
-    """
-
-    def run_git(*arguments: str, **variables: str) -> str:
-        command = ["git", "-C", str(folder), *arguments]
-        process = subprocess.run(  # noqa: S603 - no shell
-            command,
-            capture_output=True,
-            text=True,
-            timeout=8,
-            check=True,
-            env={**os.environ, "GIT_OPTIONAL_LOCKS": "0", "GIT_NO_LAZY_FETCH": "1", **variables},
-        )
-        return process.stdout.strip()
-
-    try:
-        commit = run_git("rev-parse", "--verify", "HEAD")
-        top, *places = run_git(
-            *("rev-parse", "--path-format=absolute", "--show-toplevel"),
-            *("--git-path", "objects", "--git-path", "index"),
-        ).splitlines()
-        objects, index = places
-        with tempfile.TemporaryDirectory() as clean:
-            for name in ("objects", "refs"):
-                Path(clean, name).mkdir()
-            Path(clean, "HEAD").write_text(f"{commit}\n", encoding="ascii")
-            apart = {"GIT_DIR": clean, "GIT_WORK_TREE": top, "GIT_OBJECT_DIRECTORY": objects, "GIT_INDEX_FILE": index}
-            changes = run_git("status", "--porcelain", "--ignore-submodules=all", "--", ".", **apart)
-        return commit[:12] + ("+" if changes else "")
-    except (OSError, ValueError, subprocess.SubprocessError):
-        return ""
-
 
 # Preparing a kernel's folder for a push: the checks before Kaggle sees it, and the notebook that is sent.
 

@@ -15,7 +15,6 @@ from generator.kaggle.chain.inputs import (
     accelerator_of,
     check_offline,
     cost,
-    git_commit,
     prepare,
     with_owner,
 )
@@ -34,7 +33,7 @@ from generator.kaggle.chain.journal import (
 from generator.kaggle.chain.training import TrainedElsewhere
 from generator.kaggle.connect import Target
 from generator.kaggle.gateway import Kaggle
-from generator.pair.workspace import Role
+from generator.pair.workspace import Role, git_commit
 from generator.text import printable
 
 # The plan of a push: which chain goes on, from which step, and which kernels are pushed. Nothing here asks Kaggle.

@@ -1,0 +1,571 @@
+"""The ledger of a pair: every full run, numbered, with its notebooks, predictions, scores and settings.
+
+    record_run              keeps a run as `output/X/runs/0007`, or completes the record of its training
+    read_runs, resolve_run  what was kept; `run_folder` says where
+    change_run              gives a record a note or its scores
+    prunable_runs           the runs that may go; `remove_runs` removes them
+
+A workspace may come from anybody: every field of `run.json` is checked when it is read, and a damaged record is left
+out with a warning. Weights are kept for the best and the newest run, and for runs that a blend names.
+
+LedgerError     a run cannot be kept, or there is no such run
+"""
+
+import hashlib
+import json
+import os
+import re
+import shutil
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from generator.competition.facts import Value
+from generator.errors import RunError, TandemError
+from generator.files import WorkspaceFiles, open_below, reason_not_read, writing
+from generator.pair.handover import FILE_NAME, HandOver, read_handover
+from generator.pair.notebook import PARAMETERS_TAG, is_fixed, join_lines, parameters_cell, read_parameters
+from generator.pair.spec import PairSpec
+from generator.pair.workspace import PairFolder, Role, Workspace, git_commit
+from generator.run.execution import INJECTED_TAG, OFF_COLAB
+from generator.run.run_record import (
+    CELL_NAME,
+    DIGEST,
+    LONGEST_TEXT,
+    NOTEBOOKS,
+    OUT_OF_FOLD,
+    PREDICTIONS,
+    RECORD,
+    REPORT,
+    SCHEMA,
+    RunOrigin,
+    RunRecord,
+    WeightsState,
+    best_runs,
+    goodness,
+    is_file_name,
+    record_of,
+)
+from generator.text import JsonObject, is_slug, printable, quote_text, storable
+
+__all__ = ["LedgerError", "RunOrigin", "RunRecord", "WeightsState"]
+
+_LARGEST_RECORD, _LARGEST_NOTEBOOK = 2**20, 2**28  # bytes
+_NUMBER = re.compile(r"[0-9]{4,9}")
+_REFERENCE = re.compile(r"(?P<pair>[^@]*)@0*(?P<number>[0-9]{1,9})")
+_MEMBER = re.compile(r"(?<![\w-])([a-z0-9][a-z0-9-]*)@0*([0-9]{1,9})(?![\w-])")
+# What the kit puts in front of a notebook that it sends to Colab.
+_KIT_CELLS = {"stop-at-failure"}
+# What differs between this machine and Kaggle for one and the same run.
+_OF_SESSIONS = {"ALLOW_CPU", *OFF_COLAB}
+
+
+class LedgerError(RunError):
+    """A run cannot be kept, or there is none of that number."""
+
+
+def runs_folder(workspace: Workspace, pair: str) -> Path:
+    """The folder of a pair's runs."""
+    return workspace.output(pair) / "runs"
+
+
+def run_folder(workspace: Workspace, pair: str, number: int) -> Path:
+    """The folder of a run, whether it is there or not."""
+    return runs_folder(workspace, pair) / f"{number:04}"
+
+
+def recorded_pairs(workspace: Workspace) -> list[str]:
+    """The pairs of a workspace that have runs, by name."""
+    folders = (path.parent for path in (workspace.root / "output").glob("*/runs"))
+    return sorted(folder.name for folder in folders if is_slug(folder.name))
+
+
+def read_runs(
+    workspace: Workspace, pair: str, *, warn: Callable[[str], None] = lambda _: None
+) -> tuple[RunRecord, ...]:
+    """Read the records of a pair, the oldest first.
+
+    Args:
+        workspace: The workspace.
+        pair: The name of the pair.
+        warn: Hears of records that are damaged, which are left out.
+
+    Raises:
+        UnsafePlaceError: The folder of the runs is a link.
+    """
+    records = []
+    for number in _numbers(workspace, pair):
+        path = run_folder(workspace, pair, number) / RECORD
+        try:
+            records.append(_read_record(workspace.files, path, pair=pair, number=number))
+        except (OSError, ValueError, OverflowError, TandemError) as error:
+            problem = printable(str(error)).removesuffix(".")
+            warn(f"{printable(str(path))} cannot be used ({problem}). The run is left out.")
+    return tuple(records)
+
+
+def _read_record(files: WorkspaceFiles, path: Path, *, pair: str, number: int) -> RunRecord:
+    with os.fdopen(files.open(path, os.O_RDONLY), "rb") as file:
+        content = file.read(_LARGEST_RECORD + 1)
+    if len(content) > _LARGEST_RECORD:
+        raise ValueError("it is larger than 1 MB")
+    record = record_of(JsonObject.parse(content))
+    if (record.pair, record.number) != (pair, number):
+        raise ValueError(f"it is the record of {quote_text(record.name)}")
+    return record
+
+
+def _numbers(workspace: Workspace, pair: str) -> list[int]:
+    """The numbers that are in use."""
+    folder = runs_folder(workspace, pair)
+    try:
+        with workspace.files.handle_on(folder) as handle:
+            names = os.listdir(handle)  # noqa: PTH208 - of an open folder
+            return sorted(int(name) for name in names if _NUMBER.fullmatch(name))
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+
+
+def resolve_run(workspace: Workspace, reference: str) -> RunRecord:
+    """Find a run by its name: `X@7`, or `X` for the newest run of a pair.
+
+    Raises:
+        LedgerError: There is no such run, or its record is damaged.
+    """
+    match = _REFERENCE.fullmatch(reference)
+    pair, number = (match["pair"], int(match["number"])) if match else (reference, None)
+    if not is_slug(pair):
+        raise LedgerError(f'"{quote_text(reference)}" is not a run. Write PAIR or PAIR@NUMBER, such as titanic@7.')
+    problems: list[str] = []
+    records = read_runs(workspace, pair, warn=problems.append)
+    if number is None and records:
+        return records[-1]
+    record = next((entry for entry in records if entry.number == number), None)
+    if record is not None:
+        return record
+    damage = "".join(f" {problem}" for problem in problems)
+    if not records:
+        raise LedgerError(f"{pair} has no runs that can be used. Make one with `tandem run {pair}`.{damage}")
+    raise LedgerError(
+        f"{pair} has no run {number}. Its last run is {records[-1].number}; `tandem runs {pair}` lists all.{damage}"
+    )
+
+
+# Recording: staged in a folder beside, which then takes the number.
+
+
+@dataclass(frozen=True)
+class RunOutputs:
+    """What a finished run left, and the facts of it that are not in its hand-over.
+
+    Attributes:
+        workspace: The workspace.
+        folder: The pair.
+        spec: Its specification.
+        origin: Where it ran.
+        handover: The hand-over of its training.
+        keys: By which its training and its inference, if there was one, are recognised.
+        folders: The outputs of the notebooks.
+        notebooks: The notebooks that were executed, with their parameters.
+        seconds: The time of each, as far as it is known.
+        submission: The submission; None without an inference.
+        rows: The number of its rows.
+        report: The page about the run, if there is one.
+        has_weights: Whether the weights are in the output of the training.
+        hidden_test: The score of the submission on the hidden test of a built-in competition.
+    """
+
+    workspace: Workspace
+    folder: PairFolder
+    spec: PairSpec
+    origin: RunOrigin
+    handover: HandOver
+    keys: Mapping[Role, str]
+    folders: Mapping[Role, Path]
+    notebooks: Mapping[Role, Path]
+    seconds: Mapping[Role, float] = field(default_factory=dict)
+    submission: Path | None = None
+    rows: int = 0
+    report: Path | None = None
+    has_weights: bool = True
+    hidden_test: float | None = None
+
+
+@dataclass(frozen=True)
+class Recording:
+    """A record that was written, and sentences for the user: what was removed, and what to know of it."""
+
+    record: RunRecord
+    notes: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+def training_key(folder: Path) -> str:
+    """The key of a training whose output is on this machine: the hash of its hand-over.
+
+    Raises:
+        OSError: There is no hand-over, or it is a link.
+    """
+    with open_below(folder, FILE_NAME) as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def record_run(outputs: RunOutputs) -> Recording:
+    """Keep a run under the next free number, or complete the record of its training; a run is recorded once.
+
+    Everything is copied. What is staged takes its place as a whole, or not at all.
+
+    Raises:
+        LedgerError: Some of it is nothing that can be recorded.
+        TandemError: A file cannot be written, or something in the workspace is a link.
+        OSError: A file cannot be read.
+    """
+    workspace, pair = outputs.workspace, outputs.folder.name
+    files, folder = workspace.files, runs_folder(workspace, pair)
+    facts = _facts_of(outputs)
+    with writing(folder):
+        files.make_folder(folder)
+    with _lock(files, folder), writing(folder):
+        records = read_runs(workspace, pair)
+        candidates = [entry for entry in records if entry.keys.get(Role.TRAIN) == facts.keys.get(Role.TRAIN)]
+        for entry in candidates:
+            if not facts.is_inferred or entry.keys.get(Role.INFER) == facts.keys[Role.INFER]:
+                return Recording(entry)
+        # A training that waits for its inference.
+        earlier = next((entry for entry in reversed(candidates) if not entry.is_inferred), None)
+        if earlier is not None:
+            record = _complete(earlier, facts)
+        else:
+            parent = records[-1].number if records else None
+            number = max(_numbers(workspace, pair), default=0) + 1
+            record = replace(facts, number=number, parent=parent)
+        target = run_folder(workspace, pair, record.number)
+        with files.beside(target) as stage:
+            content = stage / "new"
+            content.mkdir()
+            _copy_outputs(outputs, record, content, list(Role) if earlier is None else [Role.INFER])
+            if earlier is None:
+                (content / RECORD).write_bytes(_record_bytes(record))
+                files.move(content, target)
+            else:
+                for path in sorted(content.iterdir()):
+                    files.move(path, target / path.name)
+                files.write(target / RECORD, _record_bytes(record))
+        notes = _drop_weights(workspace, [entry for entry in records if entry.number < record.number], record)
+    return Recording(record, tuple(notes), tuple(_folds_warnings(workspace, record)))
+
+
+def _complete(record: RunRecord, facts: RunRecord) -> RunRecord:
+    """The record of a training with what its inference adds."""
+    role = Role.INFER
+    code = {**record.code, role: facts.code.get(role, {})}
+    return replace(
+        record,
+        keys={**record.keys, role: facts.keys[role]},
+        seconds={**record.seconds, role: facts.seconds.get(role, 0.0)},
+        parameters={**record.parameters, role: facts.parameters.get(role, {})},
+        defaults={**record.defaults, role: facts.defaults.get(role, {})},
+        code=code,
+        code_sha256=_hash_of(code),
+        hidden_test=facts.hidden_test,
+        submission=facts.submission,
+        rows=facts.rows,
+    )
+
+
+def _facts_of(outputs: RunOutputs) -> RunRecord:
+    """The record of a run, without its number, checked as one that is read.
+
+    Raises:
+        LedgerError: The run left something that no record can hold.
+    """
+    handover, spec = outputs.handover, outputs.spec
+    score = handover.out_of_fold
+    notebooks = {role: read_executed_code(path) for role, path in outputs.notebooks.items()}
+    code = {str(role): notebook.hashes for role, notebook in notebooks.items()}
+    values = {role: _without_session(notebook.parameters) for role, notebook in notebooks.items()}
+    defaults = _default_parameters(outputs.folder, values)
+    submission = outputs.submission.name if outputs.submission is not None else ""
+    facts = {
+        "schema_version": SCHEMA,
+        "number": 1,
+        "pair": outputs.folder.name,
+        "competition": spec.competition.slug,
+        "family": spec.family,
+        "framework": spec.framework,
+        "run_id": _shorten(handover.run),
+        "origin": str(outputs.origin),
+        "keys": {str(role): key for role, key in outputs.keys.items()},
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "metric": _shorten(score.metric if score else ""),
+        "higher_is_better": handover.is_higher_better,
+        "cv": score.value if score else None,
+        "fold_scores": [fold.score for fold in handover.folds],
+        "hidden_test": outputs.hidden_test,
+        "public_score": None,
+        "private_score": None,
+        "seconds": {str(role): round(seconds, 3) for role, seconds in outputs.seconds.items()},
+        "parameters": {
+            str(role): {name: value for name, value in entries.items() if value != defaults[role].get(name)}
+            for role, entries in values.items()
+        },
+        "defaults": {str(role): entries for role, entries in defaults.items()},
+        "code": code,
+        "code_sha256": _hash_of(code),
+        "data_sha256": _digest_in(handover, "data_sha256"),
+        "folds_sha256": _digest_in(handover, "folds_sha256"),
+        "versions": {_shorten(name): _shorten(version) for name, version in handover.versions.items()},
+        "accelerator": _shorten(handover.accelerator),
+        "git_commit": git_commit(outputs.folder.path),
+        "parent": None,
+        "note": "",
+        "submission": submission if is_file_name(submission) else "",
+        "rows": outputs.rows,
+        "weights": str(WeightsState.KEPT if outputs.has_weights else WeightsState.REMOTE),
+    }
+    try:
+        return record_of(JsonObject(facts))
+    except (ValueError, OverflowError) as error:
+        raise LedgerError(f"The run of {outputs.folder.name} is not recorded: {printable(str(error))}.") from error
+
+
+def _shorten(text: str) -> str:
+    return storable(text)[:LONGEST_TEXT]
+
+
+def _digest_in(handover: HandOver, name: str) -> str | None:
+    digest = handover.fields.text(name)
+    return digest if DIGEST.fullmatch(digest) else None
+
+
+def _default_parameters(
+    folder: PairFolder, role_values: Mapping[Role, Mapping[str, Value]]
+) -> dict[Role, dict[str, Value]]:
+    """The defaults of the parameters that notebooks have: the template's, or the notebook's where it has more."""
+    from generator.pair.cells import read_own_cells
+    from generator.pair.folder import complete_settings
+    from generator.pair.rendering import rendered_cells
+
+    defaults = {role: dict(read_executed_code(folder.notebook(role)).parameters) for role in role_values}
+    with suppress(TandemError, OSError):  # of a pair that no template renders to
+        notebooks = rendered_cells(complete_settings(folder), user_files=read_own_cells(folder))
+        for role in role_values:
+            cell = parameters_cell(notebooks[role])
+            defaults[role] |= read_parameters(cell.source) if cell is not None else {}
+    return {
+        role: {name: value for name, value in defaults[role].items() if name in values}
+        for role, values in role_values.items()
+    }
+
+
+def _without_session(values: Mapping[str, Value]) -> dict[str, Value]:
+    """The parameters that a user chooses, and that are the same for one run here and on Kaggle."""
+    return {name: value for name, value in values.items() if name not in _OF_SESSIONS and not is_fixed(name)}
+
+
+@dataclass(frozen=True)
+class ExecutedCode:
+    """What a notebook computes: the values of its parameters, and the source of its other code cells by their ids."""
+
+    parameters: Mapping[str, Value]
+    cells: Mapping[str, str]
+
+    @property
+    def hashes(self) -> dict[str, str]:
+        """The first digits of the SHA-256 of each cell."""
+        return {
+            name: hashlib.sha256(source.encode("utf-8", "replace")).hexdigest()[:16]
+            for name, source in self.cells.items()
+        }
+
+
+def read_executed_code(notebook: Path) -> ExecutedCode:
+    """Read the code of an executed notebook, with the parameters that papermill injected.
+
+    Raises:
+        OSError: It cannot be read, or is a link.
+        ParametersCellError: The parameters are no plain values.
+    """
+    with open_below(notebook.parent, notebook.name) as file:
+        content = file.read(_LARGEST_NOTEBOOK)
+    parameters: dict[str, Value] = {}
+    code: dict[str, str] = {}
+    for number, cell in enumerate(JsonObject.parse(content).sections("cells"), start=1):
+        tags, name, source = cell.section("metadata").get("tags"), cell.text("id"), join_lines(cell.get("source"))
+        if cell.text("cell_type") != "code" or name in _KIT_CELLS:
+            continue
+        if isinstance(tags, list) and (PARAMETERS_TAG in tags or INJECTED_TAG in tags):
+            parameters |= read_parameters(source)
+        else:
+            code[name if CELL_NAME.fullmatch(name) and name not in code else f"#{number}"] = source
+    return ExecutedCode(parameters, code)
+
+
+def _hash_of(code: Mapping[str, Mapping[str, str]]) -> str:
+    return hashlib.sha256(json.dumps(code, sort_keys=True).encode()).hexdigest()
+
+
+def _record_bytes(record: RunRecord) -> bytes:
+    return (json.dumps(record.as_json(), indent=1, allow_nan=False) + "\n").encode("utf-8", "replace")
+
+
+def _copy_outputs(outputs: RunOutputs, record: RunRecord, target: Path, roles: Collection[Role]) -> None:
+    """Copy what the notebooks wrote into a new folder; files that a notebook did not write are left out."""
+    places = [(outputs.notebooks[role], NOTEBOOKS[role]) for role in roles if role in outputs.notebooks]
+    if Role.TRAIN in roles:
+        names = [FILE_NAME, "oof.csv", OUT_OF_FOLD, *(weight_files(outputs.handover) if outputs.has_weights else [])]
+        places += [(outputs.folders[Role.TRAIN] / name, name) for name in names]
+    if Role.INFER in roles and Role.INFER in outputs.folders:
+        places.append((outputs.folders[Role.INFER] / PREDICTIONS, PREDICTIONS))
+    if outputs.submission is not None and record.submission:
+        places.append((outputs.submission, record.submission))
+    if outputs.report is not None and Role.TRAIN in roles:  # else that of the training stays
+        places.append((outputs.report, REPORT))
+    for source, name in places:
+        try:
+            file = open_below(source.parent, source.name)
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            raise LedgerError(f"{printable(str(source))} cannot be recorded: {reason_not_read(error)}.") from error
+        with file, (target / name).open("xb") as copy:
+            shutil.copyfileobj(file, copy, 2**20)
+            copy.flush()
+            os.fsync(copy.fileno())
+
+
+def weight_files(handover: HandOver) -> list[str]:
+    """The files that a hand-over promises beside the out-of-fold predictions, as far as their names are contained."""
+    return list(dict.fromkeys(entry.file for entry in handover.files if is_file_name(entry.file)))
+
+
+@contextmanager
+def _lock(files: WorkspaceFiles, folder: Path) -> Iterator[None]:
+    """Keep other writers of this ledger out until the block, or this process, ends; wait for one that is there."""
+    handle = files.open(folder / ".lock", os.O_RDWR | os.O_CREAT)
+    try:
+        with suppress(ImportError, OSError):  # Windows, or a file system without locks
+            import fcntl
+
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
+
+
+# What is removed: weights, and whole runs.
+
+
+def _member_numbers(workspace: Workspace, pair: str) -> set[int]:
+    """The runs of a pair that any `pair.toml` of the workspace names as `X@7`, as a blend names its members."""
+    numbers: set[int] = set()
+    for folder in workspace.pairs():
+        with suppress(OSError), open_below(folder.path, folder.settings_path.name) as file:
+            text = file.read(_LARGEST_RECORD).decode("utf-8", "replace")
+            numbers |= {int(number) for name, number in _MEMBER.findall(text) if name == pair}
+    return numbers
+
+
+def _drop_weights(workspace: Workspace, earlier: Sequence[RunRecord], newest: RunRecord) -> list[str]:
+    """Remove the weights of all runs but the newest, the best and members of blends; say so in a sentence."""
+    kept_numbers = {record.number for record in best_runs([*earlier, newest])}
+    kept_numbers |= _member_numbers(workspace, newest.pair)
+    numbers_without = []
+    for record in earlier:
+        if record.weights is not WeightsState.KEPT or record.number in kept_numbers:
+            continue
+        folder = run_folder(workspace, record.pair, record.number)
+        with suppress(OSError, TandemError):
+            names = weight_files(read_handover(folder))
+            workspace.files.write(folder / RECORD, _record_bytes(replace(record, weights=WeightsState.REMOVED)))
+            for name in names:
+                workspace.files.remove(folder / name)
+            numbers_without.append(record.number)
+    if not numbers_without:
+        return []
+    label = f"run{'s' * (len(numbers_without) > 1)} {', '.join(map(str, numbers_without))}"
+    return [f"The weights of {label} were removed; those of the best and the newest run are kept."]
+
+
+def prunable_runs(workspace: Workspace, records: Sequence[RunRecord], *, keep: int) -> list[RunRecord]:
+    """The runs of a pair that may go, so that `keep` are left: the worst first, never the best, the newest or a member.
+
+    Args:
+        workspace: The workspace.
+        records: All runs of the pair.
+        keep: How many are to be left.
+    """
+    kept_numbers = {record.number for record in [*best_runs(records), *records[-1:]]}
+    kept_numbers |= _member_numbers(workspace, records[-1].pair) if records else set()
+    candidates = [record for record in records if record.number not in kept_numbers]
+    candidates.sort(key=lambda record: (goodness(record), record.number))
+    return candidates[: max(0, len(records) - keep)]
+
+
+def remove_runs(workspace: Workspace, records: Sequence[RunRecord]) -> None:
+    """Remove runs with all their files, each as a whole.
+
+    Raises:
+        FileWriteError: One cannot be removed; those before it are gone.
+        UnsafePlaceError: A link is in the way.
+    """
+    for record in records:
+        folder = runs_folder(workspace, record.pair)
+        target = run_folder(workspace, record.pair, record.number)
+        with _lock(workspace.files, folder), writing(target), workspace.files.beside(target) as stage:
+            workspace.files.move(target, stage / "old")
+
+
+def change_run(workspace: Workspace, record: RunRecord, **changes: Any) -> RunRecord:
+    """Change fields of a record, such as `note` or `public_score`, and return it as it is then.
+
+    Raises:
+        LedgerError: The record is gone or damaged, or the new value does not fit.
+        FileWriteError: It cannot be written; the old one is untouched.
+    """
+    path = run_folder(workspace, record.pair, record.number) / RECORD
+    with _lock(workspace.files, path.parents[1]):
+        try:
+            current = _read_record(workspace.files, path, pair=record.pair, number=record.number)
+            changed_record = replace(current, **changes)
+            record_of(JsonObject(json.loads(_record_bytes(changed_record))))
+        except (OSError, ValueError) as error:
+            raise LedgerError(f"{record.name} cannot be changed: {printable(str(error))}.") from error
+        workspace.files.write(path, _record_bytes(changed_record))
+    return changed_record
+
+
+# The folds of a competition, the same for all its runs with as many folds: their predictions can be joined then.
+
+
+def _folds_warnings(workspace: Workspace, record: RunRecord) -> list[str]:
+    """Note the folds of a competition at its first run; warn of a run that has others."""
+    if record.folds_sha256 is None or not is_slug(record.competition):
+        return []
+    path, count = workspace.root / "output" / ".folds" / f"{record.competition}.json", str(len(record.fold_scores))
+    try:
+        with os.fdopen(workspace.files.open(path, os.O_RDONLY), "rb") as file:
+            notes = JsonObject.parse(file.read(_LARGEST_RECORD))
+    except FileNotFoundError:
+        notes = JsonObject()
+    except (OSError, TandemError):
+        return []
+    first = notes.section("folds").section(count)
+    if first.text("sha256") == record.folds_sha256:
+        return []
+    if DIGEST.fullmatch(first.text("sha256")):
+        first_run = f"run {first.count('number')} of {quote_text(first.text('pair'))}"
+        warning = (
+            f"Run {record.number} of {record.pair} has other folds than {first_run}, although both have {count}: their "
+            "data or ids differ. Their out-of-fold predictions cannot be blended."
+        )
+        return [warning]
+    entry = {"sha256": record.folds_sha256, "pair": record.pair, "number": record.number}
+    folds = {**notes.section("folds"), count: entry}
+    content = {"schema_version": SCHEMA, "competition": record.competition, "folds": folds}
+    with suppress(OSError, TandemError):
+        workspace.files.write(path, (json.dumps(content, indent=1) + "\n").encode())
+    return []
