@@ -11,6 +11,7 @@ from pathlib import Path
 
 from generator.errors import PairError, did_you_mean
 from generator.files import read_text
+from generator.pair.blend import CODE_FILE
 from generator.pair.notebook import (
     FOLDED_TAG,
     Cell,
@@ -350,7 +351,8 @@ def with_own_cells(cells: Sequence[Cell], user_files: Mapping[Path, str]) -> lis
             raise OwnCellError(path=path, problem=f"has to define {' and '.join(needed_names)}: other cells need it.")
         mark = [SHARED_MARK] if SHARED_MARK in old.source and SHARED_MARK not in source else []
         imports = [ast.unparse(node) for node in ast.parse(old.source).body if isinstance(node, _IMPORT)]
-        tags = tuple(tag for tag in old.tags if tag != FOLDED_TAG)
+        # A text of the kit's stays folded.
+        tags = tuple(tag for tag in old.tags if tag != FOLDED_TAG or path.name == CODE_FILE)
         result[place] = replace(old, source="\n".join([*imports, *mark, source]), tags=tags)
         if place and result[place - 1].kind is CellKind.MARKDOWN:
             headings = [line for line in result[place - 1].source.splitlines() if line.startswith("#")]
