@@ -14,6 +14,7 @@ from runtime.session import sha256
 DRIVER = """
 import json, sys
 job = json.load(open(sys.argv[1]))
+sys.path[:] = job["path"]
 names = {"__name__": "__main__", "In": [""], "display": lambda *_: None}
 parameters = job["parameters"]
 for number, cell in enumerate(job["cells"], 1):
@@ -113,7 +114,8 @@ def predict_member(run, name, kernel, cells):
         parameters |= {"INPUT_ROOT": str(root), "WORKING_ROOT": str(working)}
         parameters |= {"SESSION_HOURS": seconds / 3600, "RESERVE_MINUTES": 0.0}
         job = Path(temporary, "job.json")
-        job.write_text(json.dumps({"name": name, "cells": cells, "parameters": parameters}))
+        content = {"name": name, "cells": cells, "parameters": parameters, "path": sys.path}
+        job.write_text(json.dumps(content))
         command = [sys.executable, "-c", DRIVER, str(job)]
         environment = os.environ | {"MPLBACKEND": "Agg", "PYTHONUNBUFFERED": "1"}
         with open(Path(temporary, "log"), "w+") as log:
