@@ -18,8 +18,7 @@ from bench_first_step import FOLDER
 from measuring import program, say
 
 from generator.pair.workspace import Workspace
-from generator.tpu_compiler.compilation import compile_steps, pair_notebook
-from generator.tpu_compiler.report import CompileOptions, CompileReport, StepCost
+from generator.tpu_compiler.compilation import CompileOptions, CompileReport, StepCost, compile_steps, pair_notebook
 
 # The layouts of competitions that the tests have: the first of each family is taken.
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
@@ -100,7 +99,11 @@ def _generate(folder: Path, layout: Layout, framework: str) -> None:
     (folder / "data").mkdir()
     layout.write(folder / "data")
     made = ["--competition", _MADE_UP, "--data", str(folder / "data"), "--owner", "ada"]
-    made += ["--framework", framework, *(["--set", "pretrained="] if layout.task["family"] == "text" else [])]
+    made += [
+        "--framework",
+        framework,
+        *(["--set", "pretrained="] if layout.record["choices"]["family"][0] == "text" else []),
+    ]
     for command in ([program("generate"), *made], [program("tandem"), "specimen", _MADE_UP]):
         subprocess.run(command, cwd=folder, check=True, stdout=subprocess.DEVNULL)
 

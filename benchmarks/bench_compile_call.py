@@ -17,8 +17,7 @@ from typing import Any
 from bench_compile import CASES, workspace_of
 from measuring import Bar, Row, in_pairs, is_quick, print_table, ratio_row, say
 
-from generator.tpu_compiler.compilation import NotebookTarget, ResultCache, compile_steps, pair_notebook
-from generator.tpu_compiler.report import CompileOptions
+from generator.tpu_compiler.compilation import CompileOptions, NotebookTarget, ResultCache, compile_steps, pair_notebook
 
 _MEASURED = (("tabular", "keras", 7), ("sequence", "jax", 3), ("image_classification", "jax", 1))  # pairs of each
 _BAR = Bar("<=", 1.1)

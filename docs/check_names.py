@@ -51,8 +51,8 @@ EXTERNAL = frozenset(
         ("localkaggle/services/kernel_records.py", "created"),
         ("localkaggle/services/kernel_records.py", "ended"),
         ("localkaggle/services/kernel_records.py", "started"),
-        ("localkaggle/services/versions.py", "created"),
-        ("localkaggle/web/editor.py", "added"),
+        ("localkaggle/services/items.py", "created"),
+        ("localkaggle/web/notebook_display.py", "added"),
         ("rehearsal/sessions.py", "found"),
         ("rehearsal/sessions.py", "tried"),
         ("rehearsal/sessions.py", "when"),
@@ -60,7 +60,7 @@ EXTERNAL = frozenset(
         ("run/report.py", "checked"),
         ("run/report.py", "executed"),
         ("run/run_record.py", "created"),
-        ("tpu_compiler/report.py", "what"),
+        ("tpu_compiler/compilation.py", "what"),
     }
 )
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)

@@ -1,11 +1,9 @@
-"""Small competitions in the layouts that Kaggle has, each with what should be made of it.
+"""Small competitions in the layouts that Kaggle has.
 
-They stand as data in `competitions/*.toml`, a table for each: what Kaggle calls the metric, what has to be read from
-the files (`task`, `details`; `absent` names details that there are none of), words that a warning has to have for what
-cannot be known (`warns`), what the user can decide so that nothing remains to be warned of (`settles`), what it is
-refused with (`refused`), the `files`, and what the evaluation page says (`page`). `cases` are the same competition with
-something else: `options` of the command line, `metric`, `page`, `lists`, `examples`, more or other `files`, those that
-it is `without`, and other `names` of them. What `generate` reports of a competition and its cases stands in `golden/`.
+They stand as data in `competitions/*.toml`, a table for each: what Kaggle calls the metric, the `files`, and what the
+evaluation page says (`page`). `cases` are the same competition with something else: `options` of the command line,
+`metric`, `page`, `lists`, `examples`, more or other `files`, those that it is `without`, and other `names` of them.
+What `generate` reports of a competition and its cases stands in `golden/`, which is all that is expected of them.
 `competitions/cases` has what one rule makes of one table or folder after another.
 `competitions/kaggle` has competitions as they stand on Kaggle, with their source: columns and first rows are quoted.
 
@@ -37,10 +35,9 @@ from layout_files import picture, record, sentence, some, sound
 
 from generator.competition.introspection import read_task
 from generator.competition.introspection.evidence import Hints, Reading
-from generator.competition.survey import survey_folder
-from generator.competition.survey.facts import Survey
+from generator.competition.survey import Survey, survey_folder
 
-DATA = Path(__file__).with_name("competitions")
+DATA, GOLDEN = (Path(__file__).with_name(name) for name in ("competitions", "golden"))
 _LOOP = re.compile(r"<(\w+) in ([^<>]+)>")
 _SLOT = re.compile(r"<([^<>]+)>")
 _DRAW = re.compile(r"(-?\d+(?:\.(\d+))?)~(-?[\d.]+)")
@@ -54,13 +51,8 @@ class Layout:
 
     Attributes:
         name: For the list of tests.
-        task: What fields of the task have to be.
-        details: What details of the task have to be.
-        warns: Words that a warning has to have, for what cannot be known.
         metric: What Kaggle's API calls the metric.
-        settles: What the user can decide so that nothing remains to be warned of.
         source: Where a competition as it stands on Kaggle is quoted from.
-        refused: What the error says that it is refused with, a regular expression.
         text: The files, as the data describe them.
         scope: What the text can name.
         encoding: Of the tables.
@@ -71,13 +63,8 @@ class Layout:
     """
 
     name: str
-    task: Mapping[str, object]
-    details: Mapping[str, object]
-    warns: Sequence[str] = ()
     metric: str = ""
-    settles: Mapping[str, str | list[str]] = field(default_factory=dict)
     source: str = ""
-    refused: str = ""
     text: Mapping[str, str] = field(default_factory=dict)
     scope: Mapping[str, object] = field(default_factory=dict)
     encoding: str = "utf-8"
@@ -102,10 +89,15 @@ class Layout:
             self.write(Path(folder))
             return survey_folder(Path(folder))
 
-    def read(self, overrides: Mapping[str, str | list[str]] | None = None) -> Reading:
+    def read(self) -> Reading:
         """Reads its task from the survey."""
-        slug = self.name.replace("_", "-")
-        return read_task(self.survey, Hints(slug=slug, metric_text=self.metric, overrides=overrides or {}))
+        return read_task(self.survey, Hints(slug=self.name.replace("_", "-"), metric_text=self.metric))
+
+    @cached_property
+    def record(self) -> dict[str, Any]:
+        """What `generate` reports of it, as far as that is not usual; empty for a layout that is new."""
+        path = GOLDEN / f"{self.name}.json"
+        return dict(json.loads(path.read_text(encoding="utf-8"))[""]) if path.is_file() else {}
 
     @cached_property
     def files(self) -> dict[str, bytes]:
@@ -226,15 +218,8 @@ def parquet(table: bytes) -> bytes:
 def read_layouts(paths: Iterable[Path]) -> Iterator[Layout]:
     for path in paths:
         for name, said in tomllib.loads(path.read_text(encoding="utf-8")).items():
-            task, cases = said.pop("task", {}), said.pop("cases", {})
-            layout = Layout(
-                name,
-                {key: tuple(value) if isinstance(value, list) else value for key, value in task.items()},
-                said.pop("details", {}) | dict.fromkeys(said.pop("absent", ())),
-                text=said.pop("files"),
-                scope=scope_of(said),
-                **said,
-            )
+            cases = said.pop("cases", {})
+            layout = Layout(name, text=said.pop("files"), scope=scope_of(said), **said)
             yield replace(layout, cases={case: change_layout(layout, changes) for case, changes in cases.items()})
 
 
@@ -259,10 +244,10 @@ def sampled(layouts: Sequence[Layout]) -> list[Any]:
 
 
 _EVERY = tuple(read_layouts(sorted(DATA.glob("*.toml"))))
-_ON_KAGGLE = tuple(read_layouts(sorted(DATA.glob("kaggle/*.toml"))))
-ALL_LAYOUTS = tuple(layout for layout in _EVERY if not layout.refused)
-LAYOUTS = [layout for layout in ALL_LAYOUTS if not layout.warns]
-WARNED = [layout for layout in ALL_LAYOUTS if layout.warns]
-KAGGLE = [layout for layout in (*ALL_LAYOUTS, *_ON_KAGGLE) if layout.source and not layout.refused]
-REFUSED = [layout for layout in (*_EVERY, *_ON_KAGGLE) if layout.refused]
-CATALOGUE = [*_EVERY, *_ON_KAGGLE, *read_layouts(sorted(DATA.glob("cases/*.toml")))]
+ALL_LAYOUTS = tuple(layout for layout in _EVERY if "errors" not in layout.record)
+LAYOUTS = [layout for layout in ALL_LAYOUTS if not layout.record.get("warnings")]
+WARNED = [layout for layout in ALL_LAYOUTS if layout.record.get("warnings")]
+CATALOGUE = [
+    *_EVERY,
+    *read_layouts(path for part in ("kaggle", "cases") for path in sorted(DATA.glob(f"{part}/*.toml"))),
+]

@@ -90,6 +90,7 @@ def test_a_full_disk_or_an_interrupt_at_any_step_leaves_the_old_pair_or_the_new_
     assert outcomes == {False, True}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("function", ["write", "fsync", "mkdir"])
 def test_a_disk_that_is_full_at_any_step_of_a_new_pair_leaves_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, function: str
@@ -116,6 +117,7 @@ def test_a_full_disk_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyP
         commit(Workspace(tmp_path).pair("digits"), NEW)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("renames", [0, 1, 3])
 def test_a_process_killed_between_two_renames_is_rolled_forward_by_the_next_reader(
     old_pair: PairFolder, renames: int

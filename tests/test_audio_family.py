@@ -208,6 +208,7 @@ def broken_flac(path: Path) -> None:
     path.write_bytes(content[: len(content) // 2] + bytes(len(content) // 4) + content[len(content) * 3 // 4 :])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", ["train", "test"])
 def test_a_sound_that_is_broken_behind_its_header_stops_a_notebook_or_is_left_out_by_the_knob(
     tmp_path: Path, part: str
@@ -285,6 +286,7 @@ def test_labels_are_read_from_folders_and_names(
     assert names.train["label"].tolist() == labels
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("rate", "mels"), [(8_000, 128), (32_000, 64)])
 def test_every_row_of_a_spectrogram_hears_something_and_tones_are_in_order(rate: int, mels: int) -> None:
     import numpy as np

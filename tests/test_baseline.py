@@ -229,6 +229,7 @@ def tested(folder: Path, *columns: str) -> None:
     table(folder / "test.csv", ("id", *columns), [["t0", *columns]])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("metric", ["accuracy", "f1_macro"])
 @pytest.mark.parametrize("family", ["text", "tabular"])
 def test_copying_a_column_is_scored_where_most_answers_are_that(tmp_path: Path, metric: str, family: str) -> None:

@@ -132,6 +132,7 @@ def test_data_that_the_user_changed_are_left_alone(tmp_path: Path) -> None:
     assert names_in(folder) == ["train.csv"]
 
 
+@pytest.mark.slow
 def test_an_empty_folder_is_filled(tmp_path: Path) -> None:
     workspace = Workspace(tmp_path)
     workspace.competition_data("digits").mkdir(parents=True)

@@ -23,6 +23,7 @@ def notebook(*sources: str, ids: tuple[str, ...] = ()) -> str:
     return json.dumps({"cells": cells, "metadata": SPEC, "nbformat": 4, "nbformat_minor": 5})
 
 
+@pytest.mark.slow
 def test_a_finding_stands_beside_its_cell_whatever_that_is_called() -> None:
     waits = "x = 1\nname = input()"
     found = findings_in_text(notebook("x = 1", waits, waits, ids=("first", "0a1b2c3d", "asks")), METADATA)
@@ -43,6 +44,7 @@ def test_a_script_is_checked_by_its_lines() -> None:
     assert [(each.rule, each.cell, each.line) for each in found.findings] == [("N009", "", 2)]
 
 
+@pytest.mark.slow
 def test_what_a_terminal_would_obey_is_no_part_of_a_finding() -> None:
     found = findings_in_text(notebook("x = open('/kaggle/input/a\u202e/x.csv')"), METADATA)
 

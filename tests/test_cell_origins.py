@@ -9,13 +9,12 @@ from pathlib import Path
 
 import pytest
 from count_notebooks import gallery_settings
-from layouts import ALL_LAYOUTS, Layout, sampled
-from rendered_pairs import layout_choices
+from layouts import Layout
+from rendered_pairs import layout_choices, rendered_layouts
 
 from generator import kit_files as installation
 from generator.kit_files import template_folder
-from generator.pair.cells import SHARED_MARK
-from generator.pair.notebook import Cell, CellKind
+from generator.pair.notebook import SHARED_MARK, Cell, CellKind
 from generator.pair.rendering import rendered_parts
 from generator.pair.settings import Settings
 from generator.pair.workspace import Role
@@ -134,7 +133,7 @@ def is_of_a_framework(template: str) -> bool:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("layout", sampled(ALL_LAYOUTS))
+@pytest.mark.parametrize("layout", rendered_layouts())
 def test_what_both_notebooks_include_is_the_same_in_both_and_says_so(
     layout: Layout, pair_of: Callable[[Layout], Pair]
 ) -> None:
@@ -148,7 +147,7 @@ def test_what_both_notebooks_include_is_the_same_in_both_and_says_so(
         assert marked(train) == marked(infer) != {}, framework
 
 
-@pytest.mark.parametrize("layout", sampled(ALL_LAYOUTS))
+@pytest.mark.parametrize("layout", rendered_layouts())
 def test_only_what_depends_on_the_framework_differs_between_frameworks(
     layout: Layout, pair_of: Callable[[Layout], Pair]
 ) -> None:

@@ -56,6 +56,7 @@ def test_generate_is_a_program_of_its_own(tandem: Tandem, workspace: Workspace) 
     assert 'framework = { value = "tensorflow", by = "flag" }' in Path("kernels/mine/pair.toml").read_text()
 
 
+@pytest.mark.slow
 def test_two_pairs_of_one_competition_have_kernels_of_their_own(generate: Tandem, workspace: Workspace) -> None:
     for options in ([], ["--name", "mine"], ["--name", "mine"]):
         assert generate("--owner", "ada", *options).code == 0
@@ -67,6 +68,7 @@ def test_two_pairs_of_one_competition_have_kernels_of_their_own(generate: Tandem
     assert said["mine", Role.INFER]["kernel_sources"] == ["ada/mine-keras-train"]
 
 
+@pytest.mark.slow
 def test_a_pair_in_another_framework_stands_beside_the_usual_one(generate: Tandem, workspace: Workspace) -> None:
     for arguments in ([], ["--framework", "tensorflow"], ["--framework", "keras"], ["--framework", "tensorflow"]):
         last = generate(*arguments).out.splitlines()[-1]
@@ -82,6 +84,7 @@ def test_a_pair_in_another_framework_stands_beside_the_usual_one(generate: Tande
     assert generate("--framework", "tensorflow").out.splitlines()[-1] == "Next: tandem run digits"
 
 
+@pytest.mark.slow
 def test_two_workspaces_get_the_same_bytes(generate: Tandem, tmp_path: Path, workspace: Workspace) -> None:
     other = Workspace(tmp_path / "other")
     write_tree(other.competition_data("digits"), {"train.csv": ""})
@@ -93,6 +96,7 @@ def test_two_workspaces_get_the_same_bytes(generate: Tandem, tmp_path: Path, wor
     assert len(first) == 10
 
 
+@pytest.mark.slow
 def test_the_report_is_there_as_json(generate: Tandem) -> None:
     first, again = (json.loads(generate("--owner", "Ada", "--json").out) for _ in range(2))
 
@@ -101,6 +105,7 @@ def test_the_report_is_there_as_json(generate: Tandem) -> None:
     assert set(again["files"].values()) == {"unchanged"}
 
 
+@pytest.mark.slow
 def test_a_dry_run_writes_nothing(tandem: Tandem, tmp_path: Path) -> None:
     outcome = tandem("generate", "--competition", "digits", "--workspace", tmp_path / "new", "--dry-run")
 
@@ -123,6 +128,7 @@ def test_an_edited_notebook_is_refused_with_its_cells(generate: Tandem, workspac
     assert "# mine" not in notebook.read_text()
 
 
+@pytest.mark.slow
 def test_the_data_are_written_on_first_use_only_after_the_pair_is_known_to_be_fine(
     tandem: Tandem, tmp_path: Path
 ) -> None:
@@ -220,6 +226,7 @@ def test_all_writes_what_its_check_asks_for(tandem: Tandem, tmp_path: Path) -> N
     assert fresh.out == "All files are up to date.\n"
 
 
+@pytest.mark.slow
 def test_no_verb_overwrites_a_notebook_that_was_edited(tandem: Tandem, generate: Tandem, workspace: Workspace) -> None:
     for name in ("digits", "clean"):
         generate("--name", name, "--owner", "ada")
@@ -242,6 +249,7 @@ def test_no_verb_overwrites_a_notebook_that_was_edited(tandem: Tandem, generate:
     assert tree_of(workspace.root / "kernels") == before
 
 
+@pytest.mark.slow
 def test_the_check_of_all_pairs_recommends_nothing_that_loses_edits(
     tandem: Tandem, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -262,6 +270,7 @@ def test_the_check_of_all_pairs_recommends_nothing_that_loses_edits(
     assert notebook.read_bytes() == rendered
 
 
+@pytest.mark.slow
 def test_generating_imports_nothing_that_is_slow(workspace_with_data: Workspace) -> None:
     script = """
 import sys
@@ -275,6 +284,7 @@ sys.exit(str(slow & set(sys.modules)) if slow & set(sys.modules) else code)
     assert (done.returncode, done.stderr) == (0, "")
 
 
+@pytest.mark.slow
 def test_python_dash_m_is_tandem(workspace_with_data: Workspace) -> None:
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
     done = python("-m", "generator", "generate", "--competition", "digits", cwd=workspace_with_data.root, env=env)

@@ -86,6 +86,7 @@ def test_an_option_that_is_called_as_a_knob_is_answered(tandem: Tandem, verb: li
         assert outcome.err.rstrip().endswith(f" {answer}.")
 
 
+@pytest.mark.slow
 def test_what_has_no_backbone_is_told_what_has_one(tandem: Tandem, digits: Workspace) -> None:
     for name in ("BACKBONE", "encoder"):
         named = tandem("generate", "digits", "-P", f"{name}=EfficientNetB7")
@@ -103,6 +104,7 @@ def test_an_unknown_option_stays_unknown(tandem: Tandem) -> None:
     assert "No such option" in tandem("run", "digits", "--onyl", "train").err
 
 
+@pytest.mark.slow
 def test_a_knob_that_is_called_otherwise_elsewhere_is_named(tandem: Tandem, digits: Workspace) -> None:
     for name, knob in (
         ("LR", "LEARNING_RATE"),

@@ -32,6 +32,7 @@ sys.exit(str(loaded) if loaded else code)
     assert all(name in shown.stdout for name in VERBS)
 
 
+@pytest.mark.slow
 def test_help_is_there_in_a_quarter_of_a_second() -> None:
     def seconds() -> float:
         start = time.perf_counter()
@@ -81,6 +82,7 @@ def test_a_bug_shows_its_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
         main(["generate", "--competition", "digits"])
 
 
+@pytest.mark.slow
 def test_a_reader_that_leaves_early_is_no_traceback() -> None:
     reader, writer = os.pipe()
     os.close(reader)
@@ -92,6 +94,7 @@ def test_a_reader_that_leaves_early_is_no_traceback() -> None:
     assert left.stderr == b""
 
 
+@pytest.mark.slow
 def test_a_terminal_that_lacks_a_character_is_no_reason_to_fail(tmp_path: Path) -> None:
     write_tree(tmp_path, {"kernels/digits/pair.toml": '[pair]\ntitle = "Цифры"\n'})
     arguments = ["generate", "--competition", "digits", "--dry-run", "--workspace", str(tmp_path)]

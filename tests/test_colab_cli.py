@@ -16,7 +16,7 @@ from runnable_pair import write_pair
 from standin_colab import StandInColab
 
 from generator.cli.main import main
-from generator.colab.remote.prepare import WATCH
+from generator.colab.remote import WATCH
 from generator.colab.rental import (
     MACHINES,
     PIECE_BYTES,
@@ -304,8 +304,8 @@ def test_an_answer_that_is_nested_too_deep_is_none(tmp_path: Path) -> None:
     (tmp_path / "answer").write_text("TANDEM-ANSWER " + '{"a": ' * 500 + "1" + "}" * 500 + "\n")
     rental = Rental(program(tmp_path, f"cat {tmp_path}/answer"), "tandem-x", tmp_path)
 
-    with pytest.raises(CommandError, match=r"`colab exec prepare\.py` failed"):
-        rental.ask("prepare")
+    with pytest.raises(CommandError, match=r"`colab exec prepare_machine\.py` failed"):
+        rental.ask("prepare_machine")
 
 
 @pytest.mark.parametrize(

@@ -162,6 +162,7 @@ def test_a_pair_toml_edited_by_hand_is_refused_as_the_command_line_is() -> None:
         rendered("colab", "tensorflow")
 
 
+@pytest.mark.slow
 def test_a_runtime_installs_timm_before_it_is_imported_and_only_where_photographs_need_it() -> None:
     imports = rendered("colab", "torch", of_task=(("channels", 3), ("image_size", 96)))["train"]["imports"]
     pins = Path(__file__).parents[1].joinpath("constraints.txt").read_text().split()

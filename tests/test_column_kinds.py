@@ -9,10 +9,8 @@ from notebook_cells import executed_alone
 
 from generator.competition.introspection import read_task
 from generator.competition.introspection.evidence import Hints, Reading
-from generator.competition.survey import survey_folder
-from generator.competition.survey.columns import column_of
-from generator.competition.survey.facts import Survey, Table
-from generator.competition.tables.formats import TableFormat
+from generator.competition.survey import Survey, Table, column_of, survey_folder
+from generator.competition.tables import TableFormat
 
 ROWS = 60
 
@@ -40,6 +38,7 @@ def cycle(*cells: object) -> list[object]:
     return [cells[n % len(cells)] for n in range(ROWS)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("levels", "is_dropped"), [(5_000, False), (400_000, False), (990_000, True)])
 def test_a_category_of_many_levels_is_not_taken_for_text_because_a_sample_has_few_of_them_twice(
     levels: int, is_dropped: bool

@@ -70,6 +70,7 @@ def test_each_shell_gets_a_script_for_both_programs_that_it_can_read(tandem: Tan
         subprocess.run([shell, "-n"], input=script, text=True, check=True)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not shutil.which("bash"), reason="bash is not installed")
 def test_bash_completes_the_name_of_a_pair(tandem: Tandem, workspace: Path) -> None:
     script = tandem("completion", "bash").out

@@ -73,6 +73,7 @@ def graded(rows: int, seed: int = 0) -> tuple[Any, Any]:
     return truth, (likely / likely.sum(axis=1, keepdims=True)).astype("float32")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("classes", [0, 2])
 @pytest.mark.parametrize("metric", ["f1", "f1_macro", "f_beta@2", "mcc"])
 def test_a_tuned_threshold_beats_one_half_where_positives_are_rare(metric: str, classes: int) -> None:
@@ -116,6 +117,7 @@ def test_more_than_two_classes_have_no_threshold_but_the_likeliest() -> None:
     assert cells.decide(predictions, {}).tolist() == [1, 0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("metric", ["f1_macro", "f1_samples", "f1_micro"])
 def test_thresholds_of_labels_beat_one_half_and_one_for_all(metric: str) -> None:
     cells = decision("thresholds", metric)
@@ -131,6 +133,7 @@ def test_thresholds_of_labels_beat_one_half_and_one_for_all(metric: str) -> None
     assert metric != "f1_macro" or cells.score(*judged_on, chosen) > max(plain + 0.1, shared + 0.01)
 
 
+@pytest.mark.slow
 def test_a_label_without_examples_takes_the_shared_threshold() -> None:
     truth, predictions = labels(2_000, [0.4, 0.1, 0.1])
     truth[:, 2] = 0
@@ -158,6 +161,7 @@ def test_an_expected_grade_with_tuned_cuts_beats_the_likeliest() -> None:
     assert cells.score(*judged_on, chosen) > cells.score(*judged_on, {}) + 0.03
 
 
+@pytest.mark.slow
 def test_few_grades_are_cut_no_worse_than_the_likeliest_is() -> None:
     cells = decision("grades", "quadratic_weighted_kappa")
     gains = []

@@ -148,15 +148,8 @@ def listening(arguments: list[str], root: Path) -> Outcome:
     return Outcome(0 if is_right else 1, line + rest, errors)
 
 
-@pytest.mark.parametrize(
-    "page",
-    [
-        # They compile, measure and rehearse trainings, for minutes.
-        pytest.param(page, marks=[pytest.mark.slow] if page.name in ("plan.md", "rehearse.md") else [], id=page.name)
-        for page in PAGES
-        if commands(page)
-    ],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("page", [page for page in PAGES if commands(page)], ids=lambda page: page.name)
 def test_every_command_on_a_page_works(
     tandem: Callable[..., Outcome], kaggle: Served, workspace: Workspace, page: Path
 ) -> None:

@@ -83,10 +83,12 @@ def test_what_was_added_is_listed(kit: Path) -> None:
     assert all(name in listed for name in ("median_error", "Beads on wires.", "ledger"))
 
 
+@pytest.mark.slow
 def test_a_metric_is_a_section_and_an_entry_of_the_catalog(kit: Path) -> None:
     assert "np.median" in training(kit, "medians", "--metric", "median_error")
 
 
+@pytest.mark.slow
 def test_a_framework_has_what_it_does_not_write_itself_from_the_one_that_it_extends(kit: Path) -> None:
     code = training(kit, "beads", "--framework", "abacus")
 

@@ -55,6 +55,7 @@ def test_a_folder_of_files_becomes_a_pair_and_the_workspace_points_to_it(
     assert "Warning" not in outcome.err
 
 
+@pytest.mark.slow
 def test_files_in_their_place_need_no_flag(tandem: Tandem, workspace: Workspace) -> None:
     write_tree(workspace.competition_data("titanic"), TITANIC)
 
@@ -71,6 +72,7 @@ def test_what_is_hardly_more_than_a_guess_is_said_with_the_flag_that_settles_it(
     assert "Set it with --metric." in outcome.err
 
 
+@pytest.mark.slow
 def test_a_flag_overrules_is_written_down_and_stays(tandem: Tandem, workspace: Workspace, titanic: Path) -> None:
     tandem("generate", "--competition", "titanic", "--data", titanic, "--metric", "auc", "--set", "epochs=3")
     again = tandem("generate", "--competition", "titanic")
@@ -82,6 +84,7 @@ def test_a_flag_overrules_is_written_down_and_stays(tandem: Tandem, workspace: W
     assert "guess" not in again.err
 
 
+@pytest.mark.slow
 def test_a_value_edited_by_hand_is_what_the_rest_is_inferred_from(
     tandem: Tandem, workspace: Workspace, titanic: Path
 ) -> None:
@@ -133,6 +136,7 @@ def test_a_separator_that_cannot_be_seen_is_shown_in_quotes(
     assert workspace.root.exists()
 
 
+@pytest.mark.slow
 def test_the_json_has_warnings_and_candidates(tandem: Tandem, workspace: Workspace, titanic: Path) -> None:
     outcome = tandem("generate", "--competition", "titanic", "--data", titanic, "--explain", "--json")
 
@@ -198,6 +202,7 @@ def packed(path: Path, members: dict[str, str]) -> Path:
     return path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["titanic.zip", "titanic (1).zip"])
 def test_the_archive_of_the_whole_competition_is_unpacked_into_the_workspace(
     tandem: Tandem, workspace: Workspace, tmp_path: Path, name: str
@@ -255,6 +260,7 @@ def test_a_dry_run_looks_into_the_archive_and_unpacks_nothing_here(
     assert not any(workspace.root.iterdir())
 
 
+@pytest.mark.slow
 def test_an_archive_beside_other_files_is_a_file_of_the_competition(
     tandem: Tandem, workspace: Workspace, tmp_path: Path
 ) -> None:

@@ -60,6 +60,7 @@ def test_a_decision_that_the_files_contradict_is_one_sentence_and_nothing_is_wri
     assert list(Path().iterdir()) == []
 
 
+@pytest.mark.slow
 def test_a_byte_order_mark_before_the_choices_is_passed_by(generate: Generate) -> None:
     generate(PETS)
     choices = Path("kernels", "pets", "pair.toml")
@@ -70,6 +71,7 @@ def test_a_byte_order_mark_before_the_choices_is_passed_by(generate: Generate) -
     assert outcome.code == 0, outcome.err
 
 
+@pytest.mark.slow
 def test_files_of_an_example_that_are_not_read_are_named(generate: Generate, tmp_path: Path) -> None:
     slices = {part: range(first, last) for part, first, last in (("train", 0, 40), ("test", 40, 60))}
     names = [f"{part}/scan{number:03}.{at}.png" for part, some in slices.items() for number in some for at in range(3)]
@@ -87,6 +89,7 @@ def test_files_of_an_example_that_are_not_read_are_named(generate: Generate, tmp
     assert said not in generate(tables, "--set", "image_suffix=.1.png").err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("separator", [",", ";", "\t", "|"])
 @pytest.mark.parametrize("details", [{}, {"keep_null_words": True}])
 def test_rows_that_end_in_a_separator_do_not_shift_the_columns(

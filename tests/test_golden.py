@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from layouts import CATALOGUE, Layout
+from layouts import CATALOGUE, GOLDEN, Layout
 from miniature import MINIATURE, Outcome, replace_templates, write_tree
 
 from generator.competition.facts import Competition, CompetitionDescription
@@ -22,7 +22,6 @@ from generator.kit_files import template_folder
 from generator.pair.folder import keep_description
 from generator.pair.workspace import Workspace
 
-GOLDEN = Path(__file__).with_name("golden")
 USUAL = json.loads((GOLDEN / "usual.json").read_text(encoding="utf-8"))
 LISTS = 2  # how deep the lists are that have a line for each sentence
 OF_THE_NAME = ("competition", "title", "owner", "framework")

@@ -65,6 +65,7 @@ def test_the_only_group_of_a_fold_is_cut() -> None:
     assert {tuple(np.bincount(halves[folds == fold])) for fold in range(5)} == {(6, 6)}
 
 
+@pytest.mark.slow
 def test_what_is_tuned_is_judged_on_the_other_half() -> None:
     task = table_task(TargetKind.CLASS, metric="f1")
     cells = ["metric", "decide", "tune-decision", "cross-decided"]

@@ -13,8 +13,7 @@ from test_notebook_images import digits_task
 from unused_names import unused_names
 
 from generator.competition import builtin
-from generator.pair.cells import SHARED_MARK, check_shared_cells
-from generator.pair.notebook import written_cells
+from generator.pair.notebook import SHARED_MARK, check_shared_cells, written_cells
 from generator.pair.workspace import PairFolder, Role, Workspace
 
 pytest_plugins = ("notebook_session",)
@@ -48,7 +47,7 @@ def test_inference_is_written_in_pytorch_and_training_says_no_more_that_both_hav
     train, infer = code(pair, Role.TRAIN), code(pair, Role.INFER)
     assert "import torch\n" in infer["imports"]
     assert "flax" not in "".join(infer.values())
-    assert not list(unused_names(infer))
+    assert unused_names(infer) == []
     check_shared_cells(pair)
     changed = {name for name, source in before.items() if train[name] != source}
     assert changed == {"define-model", "runtime"}
@@ -89,6 +88,7 @@ def test_pytorch_predicts_what_jax_does_with_the_weights_of_jax(sessions: Sessio
         assert row == pytest.approx(wanted, abs=1e-5)
 
 
+@pytest.mark.slow
 @needs_torch
 def test_the_weights_of_a_resnet_of_jax_get_the_names_that_timm_has_for_them() -> None:
     import jax.numpy as jnp

@@ -21,10 +21,18 @@ from generator.competition.introspection.evidence import (
 )
 from generator.competition.introspection.files import labelled_records, training_records
 from generator.competition.introspection.task_kind import batch_size, epochs, image_size, settle_budget
-from generator.competition.survey import survey_folder
-from generator.competition.survey.columns import MISSING, column_of
-from generator.competition.survey.facts import Folder, ImageFormat, RecordFeature, Records, Survey, Table
-from generator.competition.tables.formats import TableFormat
+from generator.competition.survey import (
+    MISSING,
+    Folder,
+    ImageFormat,
+    RecordFeature,
+    Records,
+    Survey,
+    Table,
+    column_of,
+    survey_folder,
+)
+from generator.competition.tables import TableFormat
 
 
 def read(folder: Path, *, called: str = "", evaluation: str = "", **overrides: str | list[str]) -> Reading:
@@ -168,6 +176,7 @@ def test_why_the_table_to_train_on_was_not_read_is_told(tmp_path: Path, content:
 # Single rules
 
 
+@pytest.mark.slow
 def test_files_are_recognised_where_samples_of_them_hardly_overlap() -> None:
     train, test = keys(200_000, seed=2), keys(50_000, seed=3)
     names = tuple(sorted(f"{key}.jpg" for key in train + test)[::125])
@@ -298,6 +307,7 @@ def _values(kind: str, count: int, names: Sequence[str]) -> list[object]:
     return [choices[kind]() for _ in range(count)]
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None, database=None)
 @given(
     names=st.lists(_NAME, min_size=3, max_size=7, unique_by=str.lower),

@@ -53,6 +53,7 @@ def choices() -> dict[str, Any]:
     return tomllib.loads(PAIR.settings_path.read_text())
 
 
+@pytest.mark.slow
 def test_a_knob_is_kept_until_its_line_is_removed(tandem: Tandem, generate: Tandem) -> None:
     assert generate("-P", "EPOCHS=7", "-P", "DROPOUT=0.25", "-P", "TTA_IS_NO_KNOB=1").code == 1
     outcome = generate("-P", "EPOCHS=7", "-P", "DROPOUT=0.25", "-P", "ACCEPT_INCOMPLETE=true")
@@ -77,6 +78,7 @@ def test_a_knob_is_kept_until_its_line_is_removed(tandem: Tandem, generate: Tand
     assert tandem("generate", "--all", "--check").code == 0
 
 
+@pytest.mark.slow
 def test_turning_a_knob_loses_no_edit_and_takes_none_for_one(generate: Tandem) -> None:
     generate("-P", "DROPOUT=0.25")
     shutil.rmtree(PAIR.state)  # as in a pair that somebody cloned
@@ -123,6 +125,7 @@ def test_what_cannot_be_set_is_one_short_sentence(generate: Tandem, arguments: l
     assert not PAIR.path.exists()
 
 
+@pytest.mark.slow
 def test_what_pair_toml_sets_as_a_parameter_is_not_set_past_it(generate: Tandem) -> None:
     generate()
     PAIR.settings_path.write_text(PAIR.settings_path.read_text() + "EPOCHS = 9\n")
@@ -140,6 +143,7 @@ def test_what_pair_toml_sets_as_a_parameter_is_not_set_past_it(generate: Tandem)
     assert 'pair.toml, section parameters: The notebooks have no parameter "WITDH". Did you mean "WIDTH"?' in broken.err
 
 
+@pytest.mark.slow
 def test_it_says_how_it_trains_and_what_it_leaves_aside_and_no_more(generate: Tandem) -> None:
     lines = generate().out.splitlines()
     first = [line.partition(" ")[0] for line in lines]
@@ -156,6 +160,7 @@ def test_it_says_how_it_trains_and_what_it_leaves_aside_and_no_more(generate: Ta
     assert report["unused"] == ["description.txt", "notes/", "stations.csv", "test.csv.notes/"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("framework", "name", "message"),
     [
@@ -184,6 +189,7 @@ def test_a_backbone_of_another_framework_is_refused(framework: str, name: str, m
     render_kernels(without_foreign_backbone(replace(pair, parameters=own), framework))
 
 
+@pytest.mark.slow
 def test_an_untested_backbone_is_tried_with_a_sentence_on_what_is_not_known(
     tandem: Tandem, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -199,6 +205,7 @@ def test_an_untested_backbone_is_tried_with_a_sentence_on_what_is_not_known(
     assert "not tested" not in tested.err
 
 
+@pytest.mark.slow
 def test_another_framework_does_not_keep_the_backbone(generate: Tandem) -> None:
     generate("-P", "N_FOLDS=2")
     PAIR.settings_path.write_text(PAIR.settings_path.read_text() + 'BACKBONE = "VGG16"\n')

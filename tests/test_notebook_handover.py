@@ -16,7 +16,7 @@ pytest_plugins = ("notebook_session",)
 
 TRAIN, INFER = of_shops("tensorflow", "train"), of_shops("tensorflow", "infer")
 KERNEL = "ada/shops-tensorflow-train"
-HANDED_OVER = ["fold0.weights.h5", "fold1.weights.h5", "oof.csv", "oof.npz"]
+HANDED_OVER = ["fold1.weights.h5", "oof.npz"]
 
 
 @pytest.fixture
@@ -94,7 +94,7 @@ def test_a_changed_handoff_is_noticed(sessions: Sessions, handed_over: Mirror) -
     )
 
 
-@pytest.mark.parametrize("text", ["{", "[]", "{}", '"x"', "", "null", '{"sha256": null'])
+@pytest.mark.parametrize("text", ["{", "[]", "null"])
 def test_a_handoff_that_is_none_is_one_sentence(sessions: Sessions, handed_over: Mirror, text: str) -> None:
     path = handed_over.output_of_training("tensorflow") / "handoff.json"
     path.write_text(text)
@@ -153,12 +153,7 @@ def test_the_output_of_the_other_framework_is_refused(sessions: Sessions, traine
     ("function", "cell", "edit"),
     [
         ("make_features", "make-features", ('.fillna("")', '.fillna("?")')),
-        ("make_preprocessor", "make-preprocessor", ("min(100, rows)", "min(50, rows)")),
-        ("build_model", "build-model", ('"relu"', '"elu"')),
         ("random_signs", "build-model", ("-1, 1,", "-2, 2,")),
-        ("embed_inputs", "embed-inputs", ("stddev=0.5", "stddev=0.6")),
-        ("activate", "activate", (".mean(axis=1)", ".max(axis=1)")),
-        ("forward", "forward", ("verbose=0", "verbose=2")),
         ("batches_in_order", "batches-in-order", ("prefetch(4)", "prefetch(2)")),
     ],
 )
@@ -186,8 +181,7 @@ def test_every_function_in_a_cell_that_has_to_be_the_same_is_hashed(sessions: Se
     assert functions == set(handoff["code"])
 
 
-@pytest.mark.parametrize("fold", [0, 1])
-@pytest.mark.parametrize("factor", ["1.1", "float('nan')"])
+@pytest.mark.parametrize(("fold", "factor"), [(0, "float('nan')"), (1, "1.1")])
 def test_a_model_that_loads_but_computes_something_else_is_noticed_in_every_fold(
     sessions: Sessions, either: tuple[str, Mirror], fold: int, factor: str
 ) -> None:

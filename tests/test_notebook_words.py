@@ -29,7 +29,7 @@ NOT_OURS = {
 
 
 @pytest.mark.parametrize("role", Role)
-@pytest.mark.parametrize(("name", "framework"), gallery())
+@pytest.mark.parametrize(("name", "framework"), [pair for pair in gallery() if pair[1] == "keras"])
 def test_words_of_our_own_stay_out_of_the_notebooks(name: str, framework: str, role: Role) -> None:
     cells = gallery_notebooks(name, framework)[role]
 

@@ -60,6 +60,7 @@ def cells(pair: PairFolder, role: Role) -> dict[str, str]:
     return {cell["id"]: "".join(cell["source"]) for cell in notebook["cells"]}
 
 
+@pytest.mark.slow
 def test_a_metric_of_ones_own_takes_the_place_of_the_rendered_one(
     generate: Callable[..., Outcome], pair: PairFolder
 ) -> None:
@@ -76,6 +77,7 @@ def test_a_metric_of_ones_own_takes_the_place_of_the_rendered_one(
     assert train["metric-meaning"] == "From `metric.py`, beside `pair.toml`."
 
 
+@pytest.mark.slow
 def test_a_model_of_ones_own_is_the_same_in_both_notebooks(generate: Callable[..., Outcome], pair: PairFolder) -> None:
     (pair.path / "build_model.py").write_text("def build_model(**arguments):\n    return keras.Model(**arguments)")
 
@@ -87,6 +89,7 @@ def test_a_model_of_ones_own_is_the_same_in_both_notebooks(generate: Callable[..
     assert cells(pair, Role.INFER)["define-model"] == model
 
 
+@pytest.mark.slow
 def test_notebooks_are_rendered_once_whatever_is_set_and_whichever_cells_are_ones_own(
     generate: Callable[..., Outcome], pair: PairFolder, notebooks: list[str]
 ) -> None:
@@ -99,6 +102,7 @@ def test_notebooks_are_rendered_once_whatever_is_set_and_whichever_cells_are_one
     assert 'ACCELERATOR = "gpu"' in cells(pair, Role.TRAIN)["parameters"]
 
 
+@pytest.mark.slow
 def test_a_whole_cell_of_ones_own_takes_the_place_of_all_its_parts(
     generate: Callable[..., Outcome], pair: PairFolder
 ) -> None:
@@ -155,6 +159,7 @@ def edit(pair: PairFolder, role: Role, cell: str, old: str, new: str) -> str:
     return str(found["source"])
 
 
+@pytest.mark.slow
 def test_what_was_taken_from_files_is_named(generate: Callable[..., Outcome], pair: PairFolder) -> None:
     assert "come from your files" not in generate().out
     (pair.path / "metric.py").write_text(METRIC)
@@ -163,6 +168,7 @@ def test_what_was_taken_from_files_is_named(generate: Callable[..., Outcome], pa
     assert json.loads(generate("--json").out)["own_cells"] == ["metric.py"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("role", list(Role))
 def test_an_edited_cell_that_is_saved_as_a_file_needs_no_force(
     generate: Callable[..., Outcome], pair: PairFolder, role: Role
@@ -180,6 +186,7 @@ def test_an_edited_cell_that_is_saved_as_a_file_needs_no_force(
         assert "softmax(1.0 * " in cells(pair, notebook)["define-model"]
 
 
+@pytest.mark.slow
 def test_a_file_with_other_code_than_the_edited_cell_still_needs_force(
     generate: Callable[..., Outcome], pair: PairFolder
 ) -> None:

@@ -36,7 +36,7 @@ from generator.plan import (
     workload_of,
 )
 from generator.plan.measurement import CpuStep, MachineRates, Measurement
-from generator.tpu_compiler.report import StepCost
+from generator.tpu_compiler.compilation import StepCost
 
 Tandem = Callable[..., Outcome]
 
@@ -222,6 +222,7 @@ def test_a_pair_or_the_comparison_is_asked_for(tandem: Tandem) -> None:
     assert tandem("plan", "digits", "--accelerators").code == 2
 
 
+@pytest.mark.slow
 def test_an_accelerator_that_is_chosen_is_asked_of_kaggle(
     tandem: Tandem, workspace_with_data: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -100,7 +100,7 @@ def test_a_pretrained_model_is_trained_on_and_needed_by_both_notebooks(
     mounted = mirror.input / "models" / handle
     mounted.parent.mkdir(parents=True)
     mounted.symlink_to(request.getfixturevalue(made))
-    small = {"EPOCHS": 20, "LEARNING_RATE": 0.05, "SEQUENCE_LENGTH": 128}
+    small = {"EPOCHS": 20 if task == "classes" else 2, "LEARNING_RATE": 0.05, "SEQUENCE_LENGTH": 128}
 
     _, *rows = sessions.predicted(mirror, framework, pretrained(task, handle), **small)
 
@@ -133,6 +133,7 @@ def test_both_kernels_have_the_model_attached(tandem: Callable[..., Outcome], fo
         assert metadata["model_sources"] == [HANDLE]
 
 
+@pytest.mark.slow
 def test_a_preset_is_named_shortly_and_what_suits_it_follows(tandem: Callable[..., Outcome], folder: Path) -> None:
     write_competition(folder / "data", "classes")
     generate = ("generate", "--competition", "weather", "--data", "data", "--metric", "accuracy", "--json")
@@ -153,6 +154,7 @@ def test_a_preset_is_named_shortly_and_what_suits_it_follows(tandem: Callable[..
     )
 
 
+@pytest.mark.slow
 def test_the_batch_is_what_a_replica_can_hold_of_the_preset(tandem: Callable[..., Outcome], folder: Path) -> None:
     def batch_size(preset: str) -> object:
         settings = ("--set", f"pretrained={preset}", "--set", "sequence_length=256", "--dry-run", "--json")
@@ -171,6 +173,7 @@ def test_presets_are_suggested_for_texts_alone(tandem: Callable[..., Outcome], f
     assert "pretrained" not in of["tumours"]
 
 
+@pytest.mark.slow
 def test_a_framework_is_offered_the_models_that_it_reads_and_refuses_others(
     tandem: Callable[..., Outcome], folder: Path
 ) -> None:
@@ -231,6 +234,7 @@ def test_what_is_no_kaggle_model_is_one_sentence(tandem: Callable[..., Outcome],
     assert not (folder / "kernels").exists()
 
 
+@pytest.mark.slow
 def test_weights_of_a_backbone_are_a_knob_unless_they_are_a_model_to_attach(
     tandem: Callable[..., Outcome], folder: Path
 ) -> None:
@@ -253,6 +257,7 @@ def test_weights_of_a_backbone_are_a_knob_unless_they_are_a_model_to_attach(
         assert chosen(value) == (f'"{value}"', "", knob(value))
 
 
+@pytest.mark.slow
 def test_a_knob_for_weights_is_refused_where_there_is_none_and_is_none_where_nothing_is_pretrained(
     tandem: Callable[..., Outcome], folder: Path
 ) -> None:
@@ -276,6 +281,7 @@ SENTENCES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("language", "options", "pretrained"),
     [

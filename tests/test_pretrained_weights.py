@@ -169,6 +169,7 @@ def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     server.server_close()
 
 
+@pytest.mark.slow
 def test_weights_on_the_hub_come_into_its_cache_once(photographs: Path, tandem: Tandem, hub: list[str]) -> None:
     generate = ("generate", "--competition", "photographs", "--framework", "jax", "--name", "photographs-jax")
     assert tandem(*generate, "--metric", "accuracy", "--force").code == 0

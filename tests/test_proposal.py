@@ -8,8 +8,7 @@ from layouts import LAYOUTS
 from miniature import write_tree
 
 from generator.competition.facts import CannotAskError, Competition, CompetitionDescription
-from generator.competition.survey import survey_folder
-from generator.competition.survey.facts import Survey
+from generator.competition.survey import Survey, survey_folder
 from generator.errors import CompetitionError
 from generator.pair.folder import keep_description, kept_description
 from generator.pair.proposal import gather_facts, infer_task

@@ -33,6 +33,7 @@ def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_what_would_be_warned_of_is_asked_once_and_fits_into_the_terminal(workspace: Path) -> None:
     code, seen = at_terminal(*COMMAND, cwd=workspace, columns=60, answers=["1", "rsme", "mae"])
     again, nothing_asked = at_terminal(*COMMAND, cwd=workspace, NO_COLOR="1")

@@ -13,7 +13,7 @@ from layouts import zipped
 
 from generator.competition.facts import SubmissionKind, TargetKind, Task
 from generator.competition.survey import survey_folder
-from generator.competition.tables.formats import features_of, first_records, record_file, tf_example
+from generator.competition.tables import features_of, first_records, record_file, tf_example
 from generator.errors import RunError
 from generator.rehearsal.hidden_test import (
     VARIATIONS,

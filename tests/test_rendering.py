@@ -81,6 +81,7 @@ def test_rendering_twice_gives_the_same_bytes(miniature_templates: Path) -> None
     assert render_kernels(choices()) == render_kernels(choices())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("framework", ["keras", "tensorflow"])
 def test_jupytext_reads_the_real_templates_as_the_same_cells(framework: str) -> None:
     import jupytext

@@ -167,6 +167,7 @@ def test_a_long_temporary_folder_falls_back_to_ports() -> None:
     assert not kernel._fits_a_socket(Path("/tmp") / ("x" * 90) / "train.json")
 
 
+@pytest.mark.slow
 def test_what_a_killed_run_left_is_removed_a_day_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     uses = "import os\nfrom generator.run.kernel import private_folder\nwith private_folder():\n"
     killed = f"{uses}    os.kill(os.getpid(), 9)"

@@ -48,6 +48,7 @@ def test_html_that_is_nested_too_deeply_is_shown_as_its_text() -> None:
     assert text.html == "a &lt; b"
 
 
+@pytest.mark.slow
 def test_a_page_is_bounded_in_time_inside_of_cells_too(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("generator.run.notebook_html._RENDERING_SECONDS", 0.2)
     cells = [

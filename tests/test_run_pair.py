@@ -40,6 +40,7 @@ def test_a_pair_runs_from_training_to_a_valid_submission(run: Run, tmp_path: Pat
     assert outputs_of(tmp_path / "output/tiny/train/train.ipynb", "training") == "epoch 1\nepoch 2\nepoch 3\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [[], ["--only", "train"]])
 def test_a_score_that_is_no_number_stops_the_run_and_keeps_its_output(
     run: Run, tmp_path: Path, options: list[str]
@@ -57,6 +58,7 @@ def test_a_score_that_is_no_number_stops_the_run_and_keeps_its_output(
     assert run("--only", "infer").code == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("cells", "options"),
     [
@@ -178,6 +180,7 @@ def test_a_pair_that_is_not_in_the_workspace_is_refused(run: Run, name: str, mes
     assert message in refused.err
 
 
+@pytest.mark.slow
 def test_a_failing_cell_shows_its_place_and_keeps_the_notebook(run: Run, tmp_path: Path) -> None:
     cells = {"## Model": "", "model": "print('built')\nwidth = 0\nprint(1 / width)\n", "never": "print('after')"}
 
@@ -212,6 +215,7 @@ VANDAL = {"vandal": "open(f'{INPUT_ROOT}/competitions/tiny/sample_submission.csv
 OWN_FOLDER = {"model": "raise ValueError(f'bad: {INPUT_ROOT}/competitions/tiny/train.csv')"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("cells", "options", "messages"),
     [

@@ -105,6 +105,7 @@ def test_code_is_escaped() -> None:
     assert "<b>" not in code_html("x = '<b>'")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("source", ["\n " * 10_000, "\n\t\n" * 6_000, '"' + "\n\x0c" * 9_000])
 def test_code_that_takes_a_lexer_seconds_is_shown_without_colours(source: str) -> None:
     start = time.thread_time()

@@ -3,6 +3,7 @@
 import csv
 import random
 from collections.abc import Callable, Sequence
+from itertools import cycle
 from pathlib import Path
 
 import numpy as np
@@ -122,8 +123,9 @@ SAMPLES = {
 }
 
 
-@pytest.mark.parametrize("sample", SAMPLES.values(), ids=SAMPLES)
-@pytest.mark.parametrize("kind", ["number", "class"])
+@pytest.mark.parametrize(
+    ("sample", "kind"), [*zip(SAMPLES.values(), cycle(["number", "class"]), strict=False)], ids=SAMPLES
+)
 def test_the_answers_stand_in_the_column_of_the_target_and_the_rest_of_the_sample_stays(
     tmp_path: Path, sample: tuple[str, ...], kind: str
 ) -> None:

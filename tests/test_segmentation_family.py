@@ -129,6 +129,7 @@ def examples_of(
     return dict(zip(train["id"], zip(train["image file"], codes.to_numpy().tolist(), strict=True), strict=True))
 
 
+@pytest.mark.slow
 def test_an_image_in_several_rows_has_all_their_parts(tmp_path: Path) -> None:
     assert examples_of(tmp_path, [("a", "1 1"), ("b", ""), ("a", "3 1")]) == {
         "a": ("a.png", ["1 1 3 1"]),
@@ -136,11 +137,13 @@ def test_an_image_in_several_rows_has_all_their_parts(tmp_path: Path) -> None:
     }
 
 
+@pytest.mark.slow
 def test_ids_of_no_image_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"no image of train\.csv, the first would be 'a_fish\.png'"):
         examples_of(tmp_path, [("a_fish", "1 1"), ("a_sugar", "")])
 
 
+@pytest.mark.slow
 def test_ids_of_an_image_and_a_class_give_an_image_a_code_for_each_class(tmp_path: Path) -> None:
     rows = [("a.png_dark", "1 1"), ("a.png_bright", ""), ("b.png_bright", "2 2"), ("b.png_dark", "")]
 
@@ -150,6 +153,7 @@ def test_ids_of_an_image_and_a_class_give_an_image_a_code_for_each_class(tmp_pat
     }
 
 
+@pytest.mark.slow
 def test_where_only_masks_have_rows_an_image_without_one_has_none(tmp_path: Path) -> None:
     columns = ("image", "kind", "rle")
 
@@ -160,6 +164,7 @@ def test_where_only_masks_have_rows_an_image_without_one_has_none(tmp_path: Path
     }
 
 
+@pytest.mark.slow
 def test_where_empty_masks_have_rows_an_image_without_one_is_left_out(tmp_path: Path) -> None:
     columns = ("image", "kind", "rle")
 
@@ -182,6 +187,7 @@ def codes_of_an_image(masks: str, probabilities: Any, tmp_path: Path, **names: A
     }
 
 
+@pytest.mark.slow
 def test_every_class_has_a_code_of_its_own(tmp_path: Path) -> None:
     import numpy as np
 
@@ -192,6 +198,7 @@ def test_every_class_has_a_code_of_its_own(tmp_path: Path) -> None:
     assert codes_of_an_image("column", probabilities, tmp_path) == {("a", "bright"): "2 1", ("a", "dark"): "5 1"}
 
 
+@pytest.mark.slow
 def test_a_class_that_the_model_has_not_learned_stops_inference(tmp_path: Path) -> None:
     import numpy as np
     import pandas as pd
@@ -206,6 +213,7 @@ def test_a_class_that_the_model_has_not_learned_stops_inference(tmp_path: Path) 
         exec(rendered_cells("keras", "infer", OF_IDS)["join-by-id"], known)  # noqa: S102 - the cells are what is tested
 
 
+@pytest.mark.slow
 def test_connected_pieces_of_a_mask_have_rows_of_their_own_and_specks_have_none(tmp_path: Path) -> None:
     import numpy as np
 
@@ -279,6 +287,7 @@ def test_masks_of_several_classes_stop(tmp_path: Path) -> None:
         masks_of_files(tmp_path, MASK_SUFFIX="_mask.png")
 
 
+@pytest.mark.slow
 def test_unreadable_images_and_masks_stop_training_or_are_left_out_by_the_knob(tmp_path: Path) -> None:
     import numpy as np
     from PIL import Image

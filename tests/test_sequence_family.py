@@ -86,6 +86,7 @@ def prepared(folder: Path, task: Task, role: str = "train", until: str = "sequen
     return known_after(until, task, role, folder, **parameters)
 
 
+@pytest.mark.slow
 def test_a_sequence_has_the_rows_of_one_group_in_their_order(folder: Path) -> None:
     write_breaths(folder)
 
@@ -169,6 +170,7 @@ def test_gaps_and_strange_categories_have_codes_of_their_own(folder: Path) -> No
     assert encoded["numbers"][0, known.columns["numbers"].index("flow")] == 0
 
 
+@pytest.mark.slow
 def test_inference_fits_the_same_on_the_same_rows(folder: Path) -> None:
     write_series(folder)
     known = prepared(folder, GROUPS, SEQUENCE_LENGTH=8)
@@ -242,7 +244,7 @@ def test_every_row_gets_the_prediction_made_for_it(sessions: Sessions, mirror: M
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("framework", ["keras", "tensorflow", "jax"])
+@pytest.mark.parametrize("framework", ["keras", "jax"])
 def test_every_group_gets_one_prediction(sessions: Sessions, mirror: Mirror, framework: str) -> None:
     right = write_series(mirror.competition)
     task = replace(GROUPS, metric="accuracy")

@@ -52,6 +52,7 @@ def test_what_a_gateway_wants_is_read_from_its_text(tmp_path: Path, answer: str,
     assert "heights_gateway.py" in task.evidence["served_answer"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("answer", ["table", "targets", "value"])
 def test_generate_writes_down_what_a_gateway_wants(tandem: Callable[..., Outcome], tmp_path: Path, answer: str) -> None:
     write_heights(tmp_path / "data")

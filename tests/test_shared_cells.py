@@ -7,7 +7,7 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from generator.errors import PairError
-from generator.pair.cells import check_shared_cells
+from generator.pair.notebook import check_shared_cells
 from generator.pair.workspace import PairFolder, Role
 
 MARK = "# The same in both notebooks."

@@ -18,9 +18,8 @@ from generator.competition.facts import SubmissionKind, TargetKind, Task
 from generator.competition.introspection import read_task
 from generator.competition.introspection.evidence import Hints
 from generator.competition.specimen import SpecimenSummary, write_specimen
-from generator.competition.specimen.staging import MARKER
-from generator.competition.survey import survey_folder
-from generator.competition.survey.facts import (
+from generator.competition.specimen.writer import MARKER
+from generator.competition.survey import (
     AudioFormat,
     Column,
     ColumnKind,
@@ -30,8 +29,9 @@ from generator.competition.survey.facts import (
     Records,
     Survey,
     Table,
+    survey_folder,
 )
-from generator.competition.tables.formats import TableFormat, features_of, first_records
+from generator.competition.tables import TableFormat, features_of, first_records
 from generator.errors import CompetitionError, TandemError
 from generator.files import FileWriteError
 
@@ -154,7 +154,7 @@ def test_the_ids_of_the_sample_are_those_of_the_test_in_their_order(name: str, t
 def test_ids_that_are_put_together_name_each_a_row_of_the_test(name: str, tmp_path: Path) -> None:
     folder = copy(named(name), tmp_path)
 
-    (one, other), separator = named(name).details["id_columns"], named(name).details["id_separator"]
+    (one, other), separator = (named(name).record["choices"][key][0] for key in ("id_columns", "id_separator"))
     made = [f"{row[one]}{separator}{row[other]}" for row in cells(folder / "test.csv")]
     assert [row["id"] for row in cells(folder / "sample_submission.csv")] == made
     assert len(set(made)) == len(made)
@@ -474,6 +474,7 @@ def test_a_hostile_member_of_an_archive_is_skipped(tmp_path: Path) -> None:
 # How large it is, and from how little it can be made
 
 
+@pytest.mark.slow
 def test_a_huge_competition_has_a_small_specimen(tmp_path: Path) -> None:
     ids = [f"{number * 7919 + 10**9:032x}" for number in range(300)]
     image = ImageFormat("RGB", 100_000, 80_000, is_uniform=False)
@@ -685,6 +686,7 @@ def test_the_verb_writes_below_input_and_says_what(tmp_path: Path) -> None:
     assert str(folder) in outcome.output
 
 
+@pytest.mark.slow
 def test_the_verb_makes_a_specimen_of_a_built_in_competition_without_writing_its_data(tmp_path: Path) -> None:
     command = ["digits", "--workspace", str(tmp_path), "--rows", "20", "--json"]
 

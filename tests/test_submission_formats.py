@@ -131,7 +131,7 @@ def test_rows_that_are_cut_by_the_end_of_a_piece_are_read_whole(tmp_path: Path) 
 def test_a_parquet_whose_cells_could_fill_the_memory_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("generator.competition.tables.readers._LARGEST_ROW_GROUP", 2**20)
+    monkeypatch.setattr("generator.competition.tables._LARGEST_ROW_GROUP", 2**20)
     path = tmp_path / "submission.parquet"
     NUMBERS.assign(text=["y" * 2**20] * len(NUMBERS)).to_parquet(path)
 

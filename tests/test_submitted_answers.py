@@ -12,7 +12,7 @@ from written_submissions import submitted, table_task
 
 from generator.competition.facts import SubmissionKind, TargetKind, Task, Value
 from generator.competition.schema import keys_of, values_of
-from generator.competition.tables.readers import table_rows
+from generator.competition.tables import table_rows
 from generator.kit_files import template_folder
 from generator.pair.rendering import jinja_environment
 
@@ -306,6 +306,7 @@ def test_a_class_without_training_examples_has_a_small_probability(
     assert sum(row) == pytest.approx(1, abs=1e-6)
 
 
+@pytest.mark.slow
 def test_a_label_without_training_examples_has_a_small_probability(tmp_path: Path) -> None:
     task = table_task(TargetKind.LABELS, ["tags"], metric="auc_mean_columns", unseen_columns=["x"])
     written = text_of(tmp_path, task, "id,x,b\n1,0,0\n", classes=["a", "b"], predictions=[[0.3, 0.7]])
@@ -332,6 +333,7 @@ def test_a_label_without_training_examples_has_a_small_probability(tmp_path: Pat
     assert answers["y"].to_dict() == {"1_a": 0.3, "1_b": 0.7, "1_x": 0.0001}
 
 
+@pytest.mark.slow
 def test_the_best_classes_are_listed_best_first_and_as_many_as_the_metric_counts(tmp_path: Path) -> None:
     task = table_task(TargetKind.CLASS, ["breed"], submission=SubmissionKind.TOP_K, metric="map@3")
     predictions = [[0.1, 0.4, 0.2, 0.3], [0.7, 0.0, 0.2, 0.1]]

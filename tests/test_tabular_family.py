@@ -176,6 +176,7 @@ def test_dates_distances_and_texts_stay_if_the_folds_gain_by_them(folder: Path) 
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("titles", "are_kept"), [(["Mr", "Dr"], True), (["Mr", "Dr", "Ms", "Sir", "Dame"], False)])
 def test_names_and_codes_stay_if_the_folds_gain_by_them(folder: Path, titles: list[str], are_kept: bool) -> None:
     people = [f"O'Neil{n}, {titles[n % len(titles)]}. Al" for n in range(120)]  # odd rows are Drs, or anything
@@ -290,6 +291,7 @@ def test_a_table_of_categories_alone_is_encoded(folder: Path) -> None:
     assert names.shown.shape == (128, 12 + 12)  # a target encoding for each class
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["class", "number", "labels"])
 @pytest.mark.parametrize(
     "columns",
@@ -324,6 +326,7 @@ def test_features_of_any_kind_are_drawn(
     plt.close("all")
 
 
+@pytest.mark.slow
 def test_the_features_that_say_most_of_the_target_are_drawn_first(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -358,6 +361,7 @@ def test_parts_of_names_and_codes_are_categories(folder: Path) -> None:
     assert features.loc[[2, 3], "ticket"].tolist() == ["A/5 1", "A/5 1"]
 
 
+@pytest.mark.slow
 def test_every_class_is_drawn_and_no_label_lies_on_another_picture(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

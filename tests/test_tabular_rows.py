@@ -31,6 +31,7 @@ def fold_of(names: SimpleNamespace, task: Task) -> dict[str, Any]:
     return {"train": known["inputs"]["row"], "val": known["val_inputs"]["row"], "targets": known["fold_targets"]}
 
 
+@pytest.mark.slow
 def test_what_is_fitted_knows_nothing_of_the_rows_held_out(folder: Path) -> None:
     columns = {"colour": [["red", "green"][number % 2] for number in range(MANY)], "price": list(range(MANY))}
     write_shop(folder, columns)
@@ -48,6 +49,7 @@ def test_what_is_fitted_knows_nothing_of_the_rows_held_out(folder: Path) -> None
     assert before["val"][1].tolist() != after["val"][1].tolist()
 
 
+@pytest.mark.slow
 def test_folds_whose_categories_differ_have_equally_many_inputs(folder: Path) -> None:
     write_shop(folder, {"colour": ["red", "green"] * (MANY // 2), "price": range(MANY)})
     names = trained_on(folder, task_in(folder, "auc"))
@@ -60,6 +62,7 @@ def test_folds_whose_categories_differ_have_equally_many_inputs(folder: Path) ->
     assert few.shape[1] % 16 == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("metric", ["auc", "rmse"])
 def test_a_training_rows_average_target_says_nothing_of_its_own_target(folder: Path, metric: str) -> None:
     generator = some(7)

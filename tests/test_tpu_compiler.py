@@ -11,9 +11,8 @@ import pytest
 
 from generator.errors import TandemError
 from generator.kit_files import installed_version
-from generator.sessions.first_process import FirstProcess
-from generator.tpu_compiler.compilation import NotebookTarget, ResultCache, compile_steps
-from generator.tpu_compiler.report import CompileOptions, CompileReport
+from generator.sessions.sandbox import FirstProcess
+from generator.tpu_compiler.compilation import CompileOptions, CompileReport, NotebookTarget, ResultCache, compile_steps
 
 pytestmark = pytest.mark.slow
 ON_THE_CPU = CompileOptions(use_libtpu=False, time_limit=300)

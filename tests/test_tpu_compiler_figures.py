@@ -6,8 +6,7 @@ import pytest
 
 from generator.errors import TandemError
 from generator.text import JsonObject
-from generator.tpu_compiler.compilation import ResultCache
-from generator.tpu_compiler.report import CompileReport, ReportBuilder, find_topology
+from generator.tpu_compiler.compilation import CompileReport, ReportBuilder, ResultCache, find_topology
 from generator.tpu_compiler.worker.compiler import Fit, largest_batch, program_of_length, read_program
 
 # Lines of what libtpu 0.0.42.1 says of a step on v5e:2x4, shortened.

@@ -189,15 +189,12 @@ class Crossing:
 
 BACKBONE = {"BACKBONE": "MobileNetV2", "LEARNING_RATE": 0.001}
 CROSSINGS = {
-    **{f"keras {family}": Crossing("keras", family) for family in SMALL_COMPETITIONS},
-    "keras tabular": Crossing("keras", "tabular", inference=("tensorflow", "jax")),
-    "keras segmentation": Crossing("keras", "segmentation"),
-    "a backbone of Keras": Crossing("keras", "segmentation", choices=BACKBONE),
-    **{
-        f"tensorflow {family}": Crossing("tensorflow", family, training="tensorflow")
-        for family in ("image_classification", "sequence", "text")
-    },
+    "a table, and JAX on both images": Crossing("keras", "tabular", inference=("tensorflow", "jax")),
+    "masks by a backbone of Keras": Crossing("keras", "segmentation", choices=BACKBONE),
+    **{family: Crossing("keras", family) for family in ("audio", "sequence", "text")},
+    "images in TensorFlow": Crossing("tensorflow", "image_classification", training="tensorflow"),
 }
+"""One for each kind of layers; families that share theirs, such as those of images, share a crossing."""
 
 
 @pytest.mark.parametrize("crossing", CROSSINGS.values(), ids=CROSSINGS)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from generator.check.checking import FixedFile
     from generator.check.findings import CheckFinding
     from generator.check.source import KernelSource
-    from generator.tpu_compiler.report import CompileReport
+    from generator.tpu_compiler.compilation import CompileReport
 
 
 _SILENT_SECONDS = 2.0

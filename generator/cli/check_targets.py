@@ -16,8 +16,15 @@ from generator.pair.folder import existing_pair
 from generator.pair.workspace import PairFolder, Role, Workspace
 from generator.run.input_mounts import InputMissingError, Mount
 from generator.text import is_slug, printable
-from generator.tpu_compiler.compilation import NotebookTarget, compile_steps, pair_notebook
-from generator.tpu_compiler.report import CompileOptions, CompileReport, StepCost, find_topology
+from generator.tpu_compiler.compilation import (
+    CompileOptions,
+    CompileReport,
+    NotebookTarget,
+    StepCost,
+    compile_steps,
+    find_topology,
+    pair_notebook,
+)
 
 
 def read_kernels(

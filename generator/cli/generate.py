@@ -12,13 +12,17 @@ import click
 from generator import __version__
 from generator.cli.generate_report import pair_as_json, pair_as_text
 from generator.cli.kaggle import fact_source
-from generator.cli.keys import competition_names, flags_of_keys, names_of_keys, parse_values, show_list
 from generator.cli.options import (
     KnobCommand,
     assignments_option,
     competition_name,
+    competition_names,
     data_option,
+    flags_of_keys,
     json_option,
+    names_of_keys,
+    parse_values,
+    show_list,
     to_option,
     word_completer,
     workspace_option,

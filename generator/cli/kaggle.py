@@ -30,7 +30,7 @@ def connect_kaggle(to: str | None) -> "Kaggle":
     Raises:
         KaggleError: There are no credentials for it, or no local one runs.
     """
-    from generator.kaggle.connect import Target, connect
+    from generator.kaggle.gateway import Target, connect
     from generator.kaggle.transport import WAITING
 
     context = click.get_current_context(silent=True)
@@ -49,7 +49,7 @@ def check_credentials() -> None:
     Raises:
         CredentialsError: There are no credentials for it.
     """
-    from generator.kaggle.connect import Target, connect
+    from generator.kaggle.gateway import Target, connect
 
     connect(Target.KAGGLE)
 

@@ -1,14 +1,21 @@
 """The options that several verbs have in common, and the completion of arguments."""
 
+import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import click
 from click.shell_completion import CompletionItem, get_completion_class
 
+from generator.cli.terminal import table
+from generator.competition import builtin
+from generator.competition.metrics import METRICS, metric_named
+from generator.competition.schema import Family, Framework, Setting, common, families, frameworks, keys_of
 from generator.errors import CompetitionError, PairError
+from generator.pair.settings import checked_owner
 from generator.pair.workspace import Workspace
 from generator.text import is_slug, printable
 
@@ -205,3 +212,98 @@ def shortest(path: Path) -> str:
     """The path as the user would type it here."""
     current_folder = Path.cwd()
     return str(path.relative_to(current_folder) if path.is_relative_to(current_folder) else path)
+
+
+_Command = Callable[..., Any]
+
+
+def _keys_with_flags(section: str) -> dict[str, Setting]:
+    return {key: rule for key, rule in common()[section].items() if rule.flag}
+
+
+def flags_of_keys(command: _Command) -> _Command:
+    """Gives a command an option for each key of `pair.toml` that is declared with a flag."""
+    for key, rule in reversed({**_keys_with_flags("pair"), **_keys_with_flags("task")}.items()):
+        flag, metavar = rule.flag.split()
+        is_list, complete = rule.type is list, word_completer(partial(_words, key, rule))
+        option = click.option(flag, key, metavar=metavar, multiple=is_list, help=rule.help, shell_complete=complete)
+        command = option(command)
+    return command
+
+
+def competition_names(context: click.Context) -> set[str]:
+    """The names of competitions that are built in, or whose files are here."""
+    data_folder = context.params["workspace"].competition_data("x").parent
+    return {*builtin.competition_slugs(), *(path.name for path in data_folder.glob("*/"))}
+
+
+def _words(key: str, rule: Setting, _: click.Context) -> Iterable[str]:
+    """What a shell completes the option of a key with."""
+    if key == "metric":
+        return [facts.task_name(facts.parameter_default) for facts in METRICS.values()]
+    if key == "framework":
+        return list(frameworks())
+    return families() if key == "family" else rule.options
+
+
+def names_of_keys() -> set[str]:
+    """The keys of `pair.toml` that have flags."""
+    return {*_keys_with_flags("pair"), *_keys_with_flags("task")}
+
+
+def parse_values(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings of the pair and of its task that options of their own set, by key."""
+    pair_keys = [key for key in _keys_with_flags("pair") if options[key] is not None]
+    values: dict[str, Any] = {key: _canonical(key, options[key]) for key in pair_keys}
+    if options["inference_hours"] is not None:
+        values["inference_hours"] = options["inference_hours"]
+    if options["owner"]:
+        values["owner"] = checked_owner(options["owner"])
+    for key in _keys_with_flags("task"):
+        if value := options[key]:
+            is_name = key in ("target_kind", "submission")
+            values[key] = list(value) if isinstance(value, tuple) else _canonical(key, value) if is_name else value
+    if "metric" in values:
+        values["metric"] = metric_named(values["metric"])
+    return values
+
+
+def _canonical(key: str, name: str) -> str:
+    """A name that the kit declares, where the text is it in another case, or what it is called elsewhere."""
+    lower = name.strip().lower()
+    candidates: list[Family | Framework] = []
+    if key in ("family", "framework"):
+        candidates = [*(families() if key == "family" else frameworks()).values()]
+    alias = lower.replace("-", "_").replace(" ", "_")
+    return next((candidate.name for candidate in candidates if alias in candidate.aliases), lower)
+
+
+def show_list(*, as_json: bool) -> int:
+    """Prints families, frameworks, built-in competitions and metrics."""
+    if as_json:
+        report = {
+            "families": [_family_as_json(family) for family in families().values()],
+            "frameworks": [vars(framework) for framework in frameworks().values()],
+            "competitions": builtin.competition_slugs(),
+            "metrics": {name: facts.title for name, facts in METRICS.items()},
+        }
+        click.echo(json.dumps(report, indent=2))
+        return 0
+    rows = [[family.name, ", ".join(family.frameworks), family.description] for family in families().values()]
+    click.echo(table(["family", "frameworks", "what it is"], rows) + "\n")
+    rows = [[framework.name, framework.title, framework.description] for framework in frameworks().values()]
+    click.echo(table(["framework", "title", "what it is"], rows) + "\n")
+    rows = [[slug, builtin.require(slug).competition.title] for slug in builtin.competition_slugs()]
+    click.echo(table(["competition", "title"], rows) + "\n")
+    rows = [
+        [facts.task_name(facts.parameter_default), facts.title, "higher" if facts.higher_is_better else "lower"]
+        for facts in METRICS.values()
+    ]
+    click.echo(table(["metric", "title", "better"], rows))
+    return 0
+
+
+def _family_as_json(family: Family) -> dict[str, Any]:
+    names = ("name", "title", "description", "frameworks", "targets")
+    keys = {key: rule.help for key, rule in keys_of(family.name).items()}
+    return {name: getattr(family, name) for name in names} | {"keys": keys}

@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Any
 
 from generator.colab.rental import ColabError, ColabMachine, check_sendable, folder_size, usual_machine
-from generator.pair.cells import check_shared_cells
 from generator.pair.data import ensure_built_in, is_reached_as_the_user_chose
 from generator.pair.folder import existing_pair, read_pair_spec
+from generator.pair.notebook import check_shared_cells
 from generator.pair.workspace import PairFolder, Role, Workspace
 from generator.run.execution import read_assignment, read_notebook_parameters
 from generator.run.input_mounts import LinkedInputError

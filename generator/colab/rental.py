@@ -26,9 +26,8 @@ from pathlib import Path, PurePosixPath
 from typing import IO, Any, cast
 
 from generator.accelerators import AcceleratorKind
-from generator.colab.remote import ANSWER, program
-from generator.colab.remote.pack import main as pack
-from generator.competition.tables.formats import TOO_LARGE, tar_members
+from generator.colab.remote import ANSWER, pack, program
+from generator.competition.tables import TOO_LARGE, tar_members
 from generator.errors import TandemError, did_you_mean
 from generator.pair.folder import deferred_interrupts
 from generator.pair.handover import DamagedError, accelerator_in_words, read_json_object
@@ -770,7 +769,7 @@ def _prepare_machine(rental: Rental, machine: ColabMachine, file: ReceiptFile) -
     """Starts the watch, and makes sure that the machine says of itself what was asked for."""
     seconds = file.receipt.hours * 3600 + 2 * COMMAND
     limits = {"seconds": seconds, "silence": SILENCE}
-    facts = rental.ask("prepare", alive=f"{FOLDER}/alive", **limits)
+    facts = rental.ask("prepare_machine", alive=f"{FOLDER}/alive", **limits)
     file.note(machine=facts_of(facts))
     check_device(facts, machine)
 

@@ -11,8 +11,7 @@ from typing import Any
 from generator.competition.facts import Medium, TargetKind, Task
 from generator.competition.metrics import decision_of, function_of, loss_of, parse_metric
 from generator.competition.schema import families
-from generator.competition.tables.formats import UnreadableTableError
-from generator.competition.tables.readers import table_rows
+from generator.competition.tables import UnreadableTableError, table_rows
 from generator.files import resolve_inside
 
 # What a training says of its examples: their ids, folds and true answers, and which of them were predicted.

@@ -11,7 +11,7 @@ from generator.errors import CompetitionError
 from generator.text import printable
 
 if TYPE_CHECKING:
-    from generator.competition.survey.facts import Survey
+    from generator.competition.survey import Survey
 
 
 Value = bool | int | float | str | list[str]
@@ -84,6 +84,16 @@ class SubmissionKind(StrEnum):
     LABEL_SET = "label_set"  # all labels that apply, separated by spaces
     RUN_LENGTH = "run_length"  # the run-length code of a mask; empty for none
     KEYED_ROWS = "keyed_rows"  # a row for each part of an example, the id being `<example>_<part>`
+
+
+class Wants(StrEnum):
+    """The things that metrics compare with the truth."""
+
+    PROBABILITIES = "probabilities"
+    LABELS = "labels"  # the class, the labels that apply, or a number that is one of a few
+    NUMBERS = "numbers"
+    RANKED = "ranked"  # the k best classes or labels, in their order
+    MASKS = "masks"
 
 
 class ServedAnswer(StrEnum):

@@ -6,13 +6,12 @@ import tomllib
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from generator.competition.facts import SubmissionKind, TargetKind
+from generator.competition.facts import SubmissionKind, TargetKind, Wants
 from generator.errors import CompetitionError, did_you_mean
 from generator.kit_files import SUFFIX, sections, template_folder
 from generator.text import printable
@@ -27,16 +26,6 @@ _PARAMETERS: Mapping[str, Callable[[float], bool]] = {
     "a whole number from 1 to 1000": lambda value: value in range(1, 1_001),
     "left out, since it has no parameter": lambda _: False,
 }
-
-
-class Wants(StrEnum):
-    """The things that metrics compare with the truth."""
-
-    PROBABILITIES = "probabilities"
-    LABELS = "labels"  # the class, the labels that apply, or a number that is one of a few
-    NUMBERS = "numbers"
-    RANKED = "ranked"  # the k best classes or labels, in their order
-    MASKS = "masks"
 
 
 @dataclass(frozen=True)
@@ -433,7 +422,6 @@ __all__ = [
     "METRICS",
     "MetricFacts",
     "UnknownMetricError",
-    "Wants",
     "decision_of",
     "find_metric",
     "function_of",

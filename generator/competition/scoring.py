@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from generator.competition.facts import SubmissionKind, TargetKind
+from generator.competition.facts import SubmissionKind, TargetKind, Wants
 from generator.competition.introspection.evidence import looks_like_id
-from generator.competition.introspection.target_kind import class_asked
-from generator.competition.metrics import Wants, function_of, parse_metric
+from generator.competition.introspection.observations import class_asked
+from generator.competition.metrics import function_of, parse_metric
 from generator.competition.submission import (
     SampleColumns,
     SubmissionError,
@@ -22,8 +22,8 @@ from generator.competition.submission import (
     submission_table,
     tolerance_of_kind,
 )
-from generator.competition.survey.columns import header_names
-from generator.competition.tables.formats import TableFormat, UnreadableTableError, open_unpacked, table_format
+from generator.competition.survey import header_names
+from generator.competition.tables import TableFormat, UnreadableTableError, open_unpacked, table_format
 from generator.errors import CompetitionError
 from generator.text import printable, quote_text
 

@@ -8,15 +8,17 @@ from itertools import takewhile
 from pathlib import Path
 
 from generator.competition.facts import SubmissionKind, Task
-from generator.competition.survey.columns import header_names
-from generator.competition.tables.formats import (
+from generator.competition.survey import header_names
+from generator.competition.tables import (
     UTF_8,
     PyarrowMissingError,
+    Row,
     TableFormat,
     UnreadableTableError,
+    layout_within,
     table_format,
+    table_rows,
 )
-from generator.competition.tables.readers import Row, layout_within, table_rows
 from generator.errors import CompetitionError
 from generator.files import reason
 from generator.text import printable, quote_text

@@ -14,8 +14,8 @@ from typing import IO, Any, BinaryIO
 from urllib.parse import quote, urlsplit
 
 from generator.files import FileReadError, FileWriteError, WorkspaceFiles, open_file, writing
+from generator.kaggle import api_types
 from generator.kaggle import errors as guards
-from generator.kaggle import sdk
 from generator.kaggle.api_types import RemoteFile
 from generator.kaggle.credentials import AccessToken, Credentials, LegacyKey, RefreshToken, redacted_secrets
 from generator.kaggle.errors import (
@@ -103,7 +103,7 @@ class ApiClient:
         Raises:
             KaggleError: What Kaggle answered in the end.
         """
-        call = sdk.prepare_call(service, method, **fields)
+        call = api_types.prepare_call(service, method, **fields)
         return retry(lambda: self._call(operation, call), self.retries)
 
     def change(self, operation: Operation, service: str, method: str, /, **fields: Any) -> Any:
@@ -115,7 +115,7 @@ class ApiClient:
         Raises:
             KaggleError: What Kaggle answered; `outcome_unknown` says whether it may have done it.
         """
-        return self._call(operation, sdk.prepare_call(service, method, **fields), is_repeatable=False)
+        return self._call(operation, api_types.prepare_call(service, method, **fields), is_repeatable=False)
 
     def file_url(self, operation: Operation, service: str, method: str, /, **fields: Any) -> str:
         """Asks for the short-lived address of a file."""
@@ -183,7 +183,12 @@ class ApiClient:
         return NotKaggleError(doing=operation.doing, host="the store of files", reason=reason)
 
     def _call(
-        self, operation: Operation, call: sdk.SdkCall, *, is_repeatable: bool = True, login: RefreshToken | None = None
+        self,
+        operation: Operation,
+        call: api_types.SdkCall,
+        *,
+        is_repeatable: bool = True,
+        login: RefreshToken | None = None,
     ) -> Any:
         """Sends a call, signed unless it is one to exchange a login, and reads its answer."""
         request = Request(
@@ -202,10 +207,10 @@ class ApiClient:
         is_file = reply.is_redirect and location and call.expects_redirect
         try:
             return call.answer({"url": location} if is_file else self._object(reply, operation))
-        except sdk.WrongTypeError as error:
+        except api_types.WrongTypeError as error:
             raise self.unexpected_answer(operation, str(error)) from error
 
-    def _object(self, reply: Response, operation: Operation) -> sdk.JsonObject:
+    def _object(self, reply: Response, operation: Operation) -> api_types.JsonObject:
         """The JSON object of an answer that is none of an error."""
         if reply.status >= HTTPStatus.BAD_REQUEST:
             raise self._error(reply, operation)
@@ -255,8 +260,8 @@ class ApiClient:
 
     def _refresh(self, credentials: RefreshToken, operation: Operation) -> RefreshToken:
         """Exchanges the refresh token; what is stored on this machine stays as it is."""
-        call = sdk.prepare_call(
-            sdk.ACCOUNT,
+        call = api_types.prepare_call(
+            api_types.ACCOUNT,
             "generate_access_token",
             refresh_token=credentials.refresh_token,
             api_version="API_VERSION_V1",

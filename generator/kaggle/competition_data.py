@@ -16,9 +16,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, BinaryIO, cast
 
-from generator.competition.survey.sources import Directory, SurveyLimits
-from generator.competition.tables.formats import require_no_lzma, tar_members
-from generator.competition.tables.readers import SampleBounds, evenly_drawn
+from generator.competition.survey import Directory, SurveyLimits
+from generator.competition.tables import SampleBounds, evenly_drawn, require_no_lzma, tar_members
 from generator.files import PathOutsideError, WorkspaceFiles, resolve_inside, writing
 from generator.kaggle.api_types import RemoteFile, total_size
 from generator.kaggle.errors import ForbiddenError, KaggleError, NotFoundError, RulesNotAcceptedError, checked_names

@@ -21,8 +21,8 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from generator.files import open_file, reason_not_read
+from generator.kaggle.api_types import moment
 from generator.kaggle.errors import CredentialsError
-from generator.kaggle.sdk import moment
 from generator.text import JsonObject, printable
 
 _LARGEST_FILE = 64_000  # bytes

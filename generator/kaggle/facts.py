@@ -15,7 +15,7 @@ from generator.errors import CompetitionError, did_you_mean
 from generator.text import printable
 
 if TYPE_CHECKING:
-    from generator.competition.survey.facts import Survey
+    from generator.competition.survey import Survey
     from generator.kaggle.gateway import Kaggle
 
 _SECONDS_BETWEEN_LINES = 2.0

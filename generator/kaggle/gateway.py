@@ -5,13 +5,19 @@ import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
+from enum import StrEnum
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from generator.kaggle import api_types
 from generator.kaggle import errors as guards
-from generator.kaggle import sdk
 from generator.kaggle.api_types import (
+    BLOBS,
+    COMPETITIONS,
+    DATASETS,
     END,
+    KERNELS,
+    MODELS,
     ApiSubmission,
     DatasetState,
     DatasetUpload,
@@ -29,6 +35,7 @@ from generator.kaggle.api_types import (
     SubmissionStatus,
     log_events,
     log_line,
+    model_framework,
     parse_log,
 )
 from generator.kaggle.client import ApiClient, Downloads, Uploads
@@ -37,15 +44,16 @@ from generator.kaggle.errors import (
     ForbiddenError,
     KaggleError,
     NotFoundError,
+    OtherKaggleError,
     RefusedError,
     SlugTakenError,
     SourcesRefusedError,
     UnreachableError,
     UnsafeAnswerError,
 )
-from generator.kaggle.sdk import BLOBS, COMPETITIONS, DATASETS, KERNELS, MODELS, model_framework
 from generator.kaggle.transport import TRANSIENT, Operation, StreamedResponse
 from generator.kit_files import installed_version
+from generator.local_server import ServerRecord, default_root, read_record, serve_command
 from generator.text import JsonObject, is_slug, printable
 
 # Kernels at a Kaggle: pushing them, watching their sessions, and what those wrote.
@@ -732,7 +740,7 @@ class Kaggle:
             operation = Operation("find out whose credentials these are")
             token = self.client.access_token(operation)
             try:
-                answer = self.client.read(operation, sdk.OAUTH, "introspect_token", token=token)
+                answer = self.client.read(operation, api_types.OAUTH, "introspect_token", token=token)
             except (RefusedError, ForbiddenError, NotFoundError):
                 raise self.client.credentials_refused() from None
             if not answer.active or not answer.username:
@@ -754,3 +762,57 @@ def _certificate_warning() -> str:
         f"token: update it with `pip install 'certifi>={'.'.join(map(str, _OLDEST_SAFE))}'` as soon as your index of "
         "packages has it."
     )
+
+
+REAL_ADDRESS = "https://api.kaggle.com"
+
+
+class Target(StrEnum):
+    """The choices of `--to`."""
+
+    KAGGLE = "kaggle"
+    LOCAL = "local"
+
+
+def connect(to: Target, *, environment: Mapping[str, str] = os.environ) -> "Kaggle":
+    """An account at the Kaggle that was chosen; nothing is sent before it is asked something.
+
+    Args:
+        to: The real Kaggle, or the local one that runs on this machine.
+        environment: Where credentials and the root of the local Kaggle are looked up, and for the real one
+            `KAGGLE_PROXY` and `KAGGLE_SSL_CA_CERT`: no other proxies and certificates are used, whatever is set.
+
+    Raises:
+        OtherKaggleError: The real one is chosen where `KAGGLE_API_ENVIRONMENT` names another.
+        CredentialsError: There are no credentials for the real Kaggle on this machine.
+        KaggleError: No local Kaggle runs.
+    """
+    from generator.kaggle.credentials import AccessToken, find_credentials
+    from generator.kaggle.transport import Route
+
+    if to is Target.KAGGLE:
+        # The official client goes elsewhere for LOCALHOST alone; with any other value it goes to the real one, with
+        # credentials that were most likely meant for a test.
+        value = environment.get("KAGGLE_API_ENVIRONMENT", "")
+        if value not in ("", "PROD"):
+            raise OtherKaggleError(value=value)
+        route = Route(environment.get("KAGGLE_PROXY", ""), environment.get("KAGGLE_SSL_CA_CERT", ""))
+        return Kaggle(REAL_ADDRESS, find_credentials(environment), route=route)
+    record = running_server(environment)
+    return Kaggle(record.address, AccessToken(record.token, source="the local Kaggle"), is_local=True)
+
+
+def running_server(environment: Mapping[str, str] = os.environ) -> ServerRecord:
+    """The local Kaggle that runs on the root that the environment names.
+
+    Raises:
+        KaggleError: None runs there.
+    """
+    root = default_root(environment)
+    record = read_record(root)
+    if record is None or not record.is_running():
+        raise KaggleError(
+            f"No local Kaggle is running in {printable(str(root))}. Start one with `{serve_command(root)}` in another "
+            "terminal. If one runs with another folder, set TANDEM_LOCAL_KAGGLE to that folder."
+        )
+    return record

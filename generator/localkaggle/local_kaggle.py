@@ -8,11 +8,10 @@ from pathlib import Path
 from generator.localkaggle.hosting import host
 from generator.localkaggle.rpc import Answer, ApiCall, ApiError, Faults, ServerClock
 from generator.localkaggle.services.competitions import Competitions
-from generator.localkaggle.services.files import Blobs, ServiceContext
 from generator.localkaggle.services.items import Datasets, Models
 from generator.localkaggle.services.kernel_records import Accounts, Sources, require_account_name
 from generator.localkaggle.services.kernels import Kernels, SessionRules
-from generator.localkaggle.storage import Database, RootFolder, Tickets
+from generator.localkaggle.storage import Blobs, Database, RootFolder, ServiceContext, Tickets
 from generator.sessions.sandbox import Runner
 
 _KEEPERS = (Accounts, Blobs, Tickets, Datasets, Models, Competitions, Kernels)

@@ -25,20 +25,18 @@ from generator.files import reason
 from generator.localkaggle.endpoints import (
     CALLER,
     Authentication,
-    api_routes,
-)
-from generator.localkaggle.local_kaggle import LocalKaggle
-from generator.localkaggle.protocol import (
     Limits,
     RequestBodies,
     ServerState,
     Workers,
+    api_routes,
     make_protocol,
     refusal_response,
     server_state,
 )
+from generator.localkaggle.local_kaggle import LocalKaggle
 from generator.localkaggle.rpc import ApiError
-from generator.localkaggle.web.login import BrowserLogin
+from generator.localkaggle.web.views import BrowserLogin
 from generator.text import printable
 
 # The application: which endpoint answers which path, with the authentication in front of all of them.

@@ -17,7 +17,6 @@ from generator.text import JsonObject, is_slug, printable, quote_text
 
 FRAMEWORK = "blend"
 METHODS = ("mean", "best", "hill-climbing", "rank", "stacking")
-CODE_FILE = "member_code.py"
 MOST_MEMBERS = 100
 _MOST_DIGITS = 9
 _KERNEL = re.compile(r"[a-z0-9][a-z0-9-]{0,99}/[a-z0-9][a-z0-9-]{0,99}")

@@ -12,7 +12,7 @@ from typing import IO
 
 from generator.competition import builtin
 from generator.competition.builtin import BuiltIn
-from generator.competition.tables.formats import require_no_lzma
+from generator.competition.tables import require_no_lzma
 from generator.errors import CompetitionError
 from generator.files import (
     FileReadError,

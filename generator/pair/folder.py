@@ -27,8 +27,14 @@ from generator.files import (
     reason,
     resolve_inside,
 )
-from generator.pair.cells import has_code_of, possible_file, read_own_cells
-from generator.pair.notebook import NotebookReadError, WrittenCell, written_cells
+from generator.pair.notebook import (
+    NotebookReadError,
+    WrittenCell,
+    has_code_of,
+    possible_file,
+    read_own_cells,
+    written_cells,
+)
 from generator.pair.settings import Settings, parse_settings, settings_toml
 from generator.pair.spec import PairSpec, spec_of
 from generator.pair.workspace import PairFolder, Role, Workspace

@@ -7,7 +7,6 @@ from pathlib import Path
 
 from generator.competition.facts import FactSource, Value
 from generator.errors import TandemError
-from generator.pair.cells import read_own_cells
 from generator.pair.folder import (
     complete_settings,
     keep_description,
@@ -18,6 +17,7 @@ from generator.pair.folder import (
     settings_content,
     write_pair,
 )
+from generator.pair.notebook import read_own_cells
 from generator.pair.overrides import Overrides, apply_overrides, parse_overrides
 from generator.pair.proposal import CompetitionFacts, Proposal, gather_facts, infer_task
 from generator.pair.rendering import (

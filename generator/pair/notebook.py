@@ -5,16 +5,21 @@ import hashlib
 import io
 import json
 import re
+import sys
 import tokenize
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import lru_cache
+from itertools import groupby, pairwise
 from pathlib import Path
 from typing import Any
 
 from generator.competition.facts import Value
 from generator.competition.schema import TYPE_NAMES, Setting, all_parameters
 from generator.errors import PairError, did_you_mean
+from generator.files import read_text
+from generator.pair.workspace import PairFolder, Role
 from generator.text import JsonObject, printable, python_literal
 
 # Reading the py:percent text that a template renders into named cells.
@@ -31,6 +36,7 @@ _OPTION = re.compile(r'\s+(?P<key>[a-z]+)=(?P<value>"(?:[^"\\]|\\.)*"|\[[^\]]*\]
 _CELL_NAME = re.compile(r"[a-z0-9-]{1,64}")
 
 FOLDED_TAG = "hide-input"
+MEMBER_CODE_FILE = "member_code.py"  # of a blend
 """The tag of a cell whose code is folded away; Jupyter Book knows it, and nbconvert can be told of it."""
 
 
@@ -533,3 +539,456 @@ def has_parameters(cell: Mapping[str, Any]) -> bool:
     """True if a cell is the one with the parameters."""
     tags = JsonObject.of(cell.get("metadata")).get("tags")
     return isinstance(tags, list) and PARAMETERS_TAG in tags
+
+
+# The imports of a notebook: templates import where they use, a notebook imports once, at its beginning.
+
+
+CELL = "imports"
+"""The name of the cell that the imports are gathered in."""
+
+RUNTIME = "runtime"
+"""The package of templates/runtime, whose modules import each other; in a notebook they stand in one cell."""
+
+_LONGEST_LINE = 100
+_TITLE = re.compile(r'^"""[^"]*"""\n+', re.MULTILINE)
+_HAS_NO_EFFECT = (ast.FunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom)
+
+
+def gather_imports(cells: Sequence[Cell]) -> list[Cell]:
+    """Moves what the cells import into the cell `imports`, each name once, and drops what no cell uses.
+
+    The cell's own statements stand between the modules of Python and all others: they prepare what is imported next.
+    A notebook without such a cell is left as it is, and so is one with a cell that is not Python.
+    """
+    try:
+        contents = [_content(cell.source) if cell.kind is CellKind.CODE else None for cell in cells]
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return list(cells)
+    if not any(cell.name == CELL for cell in cells):
+        return list(cells)
+    plumbing = runtime_parts(cells)
+    imports = frozenset[tuple[str, str, str]]().union(*(content.imports for content in contents if content))
+    uses = [(content.used_names, cell in plumbing) for cell, content in zip(cells, contents, strict=True) if content]
+    used_names = frozenset[str]().union(*(names for names, is_plumbing in uses if not is_plumbing))
+    used_there = frozenset[str]().union(*(names for names, is_plumbing in uses if is_plumbing))
+    imports_by_cell = {
+        CELL: [binding for binding in imports if _name(binding) in used_names],
+        RUNTIME: [binding for binding in imports if _name(binding) in used_there - used_names],
+    }
+    rest = [
+        replace(cell, source=content.rest) if content else cell for cell, content in zip(cells, contents, strict=True)
+    ]
+    return [
+        _with_imports(cell, imports_by_cell[cell.name]) if cell.name in imports_by_cell else cell
+        for cell in rest
+        if cell.source or cell.name == CELL
+    ]
+
+
+def runtime_parts(parts: Sequence[Cell]) -> list[Cell]:
+    """Return the cell `runtime`, and the folded parts behind it that only define something."""
+    start = next((place for place, part in enumerate(parts) if part.name == RUNTIME), len(parts))
+    behind = [part for part in parts[start + 1 :] if part.kind is CellKind.CODE and FOLDED_TAG in part.tags]
+    return [*parts[start : start + 1], *(part for part in behind if _only_defines(part.source))]
+
+
+def _only_defines(source: str) -> bool:
+    return all(isinstance(node, _HAS_NO_EFFECT) for node in ast.parse(source).body)
+
+
+def _name(binding: tuple[str, str, str]) -> str:
+    """Return the name that an import binds."""
+    module, name, alias = binding
+    return alias or name or module.partition(".")[0]
+
+
+@dataclass(frozen=True)
+class _Content:
+    """A cell taken apart: what it imports, the names that it uses, and its source without its imports."""
+
+    imports: frozenset[tuple[str, str, str]]
+    used_names: frozenset[str]
+    rest: str
+
+
+@lru_cache(maxsize=1_024)  # most cells of a notebook are those of its pair's other one and of other pairs
+def _content(source: str) -> _Content:
+    tree = ast.parse(source)
+    statements = [node for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)]
+    used_names = frozenset(node.id for node in ast.walk(tree) if isinstance(node, ast.Name))
+    imports = frozenset(
+        binding for node in statements for binding in _read_imports(node) if binding[0].partition(".")[0] != RUNTIME
+    )
+    return _Content(imports, used_names, _without(source, statements))
+
+
+def _read_imports(node: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, str, str]]:
+    """Yields the module, what is taken from it ("" for itself) and what it is called here ("" for its own name)."""
+    for alias in node.names:
+        if isinstance(node, ast.ImportFrom):
+            yield node.module or "", alias.name, alias.asname or ""
+        else:
+            yield alias.name, "", alias.asname or ""
+
+
+def _without(source: str, statements: Iterable[ast.stmt]) -> str:
+    lines = source.split("\n")
+    for node in statements:
+        lines[node.lineno - 1 : node.end_lineno] = [""] * ((node.end_lineno or node.lineno) - node.lineno + 1)
+    return re.sub("\n{4,}", "\n\n\n", "\n".join(lines)).strip("\n")
+
+
+def _with_imports(cell: Cell, bindings: Sequence[tuple[str, str, str]]) -> Cell:
+    of_python = [binding for binding in bindings if binding[0].partition(".")[0] in sys.stdlib_module_names]
+    other_bindings = [binding for binding in bindings if binding not in of_python]
+    parts = (_import_statements(of_python), cell.source, _import_statements(other_bindings))
+    if cell.name == RUNTIME:  # its first statement says what it is for
+        title, _, code = cell.source.partition("\n\n")
+        code = _TITLE.sub("", code).strip("\n")  # of the modules behind the first
+        imports = "\n\n".join(
+            part for part in (title, _import_statements(of_python), _import_statements(other_bindings)) if part
+        )
+        return replace(cell, source=f"{imports}\n\n\n{code}")
+    return replace(cell, source="\n\n".join(part for part in parts if part))
+
+
+def _import_statements(bindings: Sequence[tuple[str, str, str]]) -> str:
+    """The statements as ruff sorts them: modules, then names from modules."""
+    plain = {(module, alias) for module, name, alias in bindings if not name}
+    modules = sorted(plain, key=lambda pair: pair[0].lower())
+    lines = [f"import {module} as {alias}" if alias else f"import {module}" for module, alias in modules]
+    for module in sorted({module for module, name, _ in bindings if name}, key=str.lower):
+        names = sorted({(name, alias) for source, name, alias in bindings if source == module and name}, key=_rank)
+        clauses = [f"{name} as {alias}" if alias else name for name, alias in names]
+        line = f"from {module} import {', '.join(clauses)}"
+        if len(line) > _LONGEST_LINE:
+            line = f"from {module} import (\n" + "".join(f"    {name},\n" for name in clauses) + ")"
+        lines.append(line)
+    return "\n".join(lines)
+
+
+def _rank(name: tuple[str, str]) -> tuple[int, str]:
+    """Constants before classes before functions."""
+    text = name[0]
+    return (0 if text.isupper() and len(text) > 1 else 1 if text[0].isupper() else 2), text
+
+
+# The cells that both notebooks of a pair must have, word for word: what they say must not drift apart.
+
+
+SHARED_MARK = "# The same in both notebooks."
+"""The line above shared code, the first of most cells; code that is changed in one notebook only is found by it."""
+
+
+def check_shared_cells(folder: PairFolder) -> None:
+    """Makes sure that the notebooks of a pair, as they are on the disk, agree where they have to.
+
+    Raises:
+        PairError: Cells say in either notebook that they are the same in both, and are not.
+        NotebookReadError: One is no notebook.
+        FileReadError: One cannot be read.
+    """
+    train_path, infer_path = (folder.notebook(role) for role in Role)
+    if different := differing({path: read_text(path) for path in (train_path, infer_path)}):
+        names = ", ".join(f'"{printable(name)}"' for name in different)
+        subject = f"The cell {names} differs" if len(different) == 1 else f"The cells {names} differ"
+        raise PairError(
+            f"{subject} between {printable(str(train_path))} and {printable(str(infer_path))}, but it must be the "
+            "same in both. Copy the correct cell into the other notebook."
+        )
+
+
+def differing(notebooks: Mapping[Path, str]) -> list[str]:
+    """The ids of the cells that say in either of two notebooks that they are the same in both, and are not.
+
+    One that only one of the notebooks has, or that an editor left without an id, is nothing to compare: the hand-over
+    still tells a model that was built otherwise.
+
+    Args:
+        notebooks: The text of both by their path, training first.
+
+    Raises:
+        NotebookReadError: One is no notebook.
+    """
+    train, infer = (_cells(text, path) for path, text in notebooks.items())
+    return [name for name, source in train.items() if name in infer and shared_text(source) != shared_text(infer[name])]
+
+
+def different_cells(notebooks: Iterable[Iterable[Cell]]) -> set[str]:
+    """The names of the rendered cells that templates write for both notebooks, and that two frameworks write otherwise.
+
+    Args:
+        notebooks: The cells of both.
+    """
+    train, infer = ({cell.name: cell.source for cell in cells} for cells in notebooks)
+    source_pairs = {name: (source, infer[name]) for name, source in train.items() if name in infer}
+    return {
+        name
+        for name, (train_source, infer_source) in source_pairs.items()
+        if train_source != infer_source and SHARED_MARK in train_source + infer_source
+    }
+
+
+def _cells(text: str, path: Path) -> dict[str, str]:
+    """The text of each code cell that has an id, without what editors add to or take from its ends."""
+    cells = written_cells(text.encode("utf-8"), path=path)
+    return {
+        name: cell.source.strip() for name, cell in cells.items() if cell.kind == "code" and not name.startswith("#")
+    }
+
+
+def shared_text(source: str) -> str | None:
+    """Return what a cell says below the mark of shared code; None if it has no mark."""
+    lines = source.splitlines()
+    marks = [number for number, line in enumerate(lines) if line.rstrip() == SHARED_MARK]
+    return "\n".join(lines[marks[0] + 1 :]).strip() if marks else None
+
+
+# Parts of a notebook, joined into the cells that a reader sees.
+#
+# Templates write small parts, each with a name: a file of the user's takes the place of one. A reader sees one cell
+# for each step of the work, and one folded cell with everything that only keeps a promise.
+
+
+_DEFINITION = (ast.FunctionDef, ast.ClassDef)
+
+
+def with_runtime(parts: Iterable[Cell]) -> list[Cell]:
+    """Return the parts, of which folded definitions after the cell `runtime` are moved into it.
+
+    What both notebooks share stands at its end, below the mark of shared code.
+    """
+    result = list(parts)
+    plumbing = runtime_parts(result)
+    if not plumbing:
+        return result
+    runtime, *definitions = plumbing
+    private_sources = [part.source for part in definitions if not _is_shared(part)]
+    in_order = sorted(filter(_is_shared, definitions), key=lambda part: part.name)  # the same in both notebooks
+    shared_sources = [part.source.removeprefix(SHARED_MARK).strip("\n") for part in in_order]
+    sources = [
+        runtime.source,
+        *private_sources,
+        *([f"{SHARED_MARK}\n{shared_sources[0]}", *shared_sources[1:]] if shared_sources else []),
+    ]
+    whole = replace(runtime, source="\n\n\n".join(sources))
+    return [whole if part is runtime else part for part in result if part not in definitions]
+
+
+def join_parts(parts: Iterable[Cell]) -> list[Cell]:
+    """Return the cells of a notebook: neighbouring code parts of one cell are joined, in their order.
+
+    Parts with something else between them stay apart: the first of them have the name of the cell, the others their
+    own. Code that both notebooks share is not joined to other code.
+    """
+    cells: list[Cell] = []
+    for (kind, name, _), group in groupby(parts, key=lambda part: (part.kind, part.part_of, _is_shared(part))):
+        members = list(group)
+        if not name or kind is not CellKind.CODE or any(cell.name == name for cell in cells):
+            cells += [replace(part, part_of="") for part in members]
+        else:
+            cells.append(replace(members[0], name=name, source=_source(members), part_of=""))
+    return cells
+
+
+def _source(parts: Sequence[Cell]) -> str:
+    """Return the code of the parts, with the mark of a shared cell in its first line only."""
+    texts = [part.source.removeprefix(SHARED_MARK).strip("\n") for part in parts]
+    source = f"{SHARED_MARK}\n{texts[0]}" if _is_shared(parts[0]) else texts[0]
+    for before, text in pairwise(texts):
+        source += ("\n\n\n" if _has_definition_between(before, text) else "\n\n") + text
+    return source
+
+
+def _has_definition_between(before: str, text: str) -> bool:
+    last, first = ast.parse(before).body[-1:], ast.parse(text).body[:1]
+    return any(isinstance(node, _DEFINITION) for node in (*last, *first))
+
+
+def _is_shared(part: Cell) -> bool:
+    return part.source.startswith(SHARED_MARK)
+
+
+# Cells that the user writes in files beside `pair.toml`, in the place of those that the templates have.
+#
+# `metric.py` takes the place of the cell `metric`, `build_model.py` that of `build-model`, in both notebooks if
+# both have it.
+
+
+_MANAGED_CELLS = ("parameters", CELL)
+_IMPORT = (ast.Import, ast.ImportFrom)
+
+
+class OwnCellError(PairError):
+    """A file beside `pair.toml` that cannot take the place of a cell."""
+
+    def __init__(self, *, path: Path, problem: str) -> None:
+        super().__init__(f"{printable(str(path))} {problem}")
+
+
+def read_own_cells(folder: PairFolder) -> dict[Path, str]:
+    """Return the text of each file of Python beside `pair.toml`.
+
+    Raises:
+        OwnCellError: One is a link, whose target might be nobody else's business.
+        FileReadError: One cannot be read.
+    """
+    paths = sorted(folder.path.glob("*.py"))
+    for path in paths:
+        if path.is_symlink():
+            raise OwnCellError(path=path, problem="is a link. Replace it with the file itself.")
+    return {path: read_text(path).strip() for path in paths}
+
+
+def with_own_cells(cells: Sequence[Cell], user_files: Mapping[Path, str]) -> list[Cell]:
+    """Return the cells of a notebook with the user's in the place of those of the same name.
+
+    Prose before such a cell, which is about the one that was there, becomes the name of the file; headings stay.
+
+    Raises:
+        OwnCellError: A file is no Python, or lacks a name that other cells need.
+    """
+    result = list(cells)
+    for path, source in user_files.items():
+        place = _place(result, path)
+        if place is None:
+            continue
+        old = result[place]
+        if path.stem.replace("_", "-") == old.part_of:  # the file has all parts of the cell
+            whole = next(cell for cell in join_parts(result) if cell.name == old.part_of)
+            result = [cell for cell in result if cell is old or cell.part_of != old.part_of]
+            old = replace(whole, part_of=old.part_of)
+        other_sources = [cell.source for cell in cells if cell.kind is CellKind.CODE and cell.name != old.name]
+        other_sources = [cell for cell in other_sources if cell not in old.source]
+        missing = _defined_names(old.source) - _defined_names(_check_python(path, source))
+        if needed_names := sorted(
+            missing & {name for other_source in other_sources for name in _used_names(other_source)}
+        ):
+            raise OwnCellError(path=path, problem=f"has to define {' and '.join(needed_names)}: other cells need it.")
+        mark = [SHARED_MARK] if SHARED_MARK in old.source and SHARED_MARK not in source else []
+        imports = [ast.unparse(node) for node in ast.parse(old.source).body if isinstance(node, _IMPORT)]
+        # A text of the kit's stays folded.
+        tags = tuple(tag for tag in old.tags if tag != FOLDED_TAG or path.name == MEMBER_CODE_FILE)
+        result[place] = replace(old, source="\n".join([*imports, *mark, source]), tags=tags)
+        if place and result[place - 1].kind is CellKind.MARKDOWN:
+            headings = [line for line in result[place - 1].source.splitlines() if line.startswith("#")]
+            prose = "\n\n".join([*headings, f"From `{path.name}`, beside `pair.toml`."])
+            result[place - 1] = replace(result[place - 1], source=prose)
+    return [_named_for(cell, user_files) for cell in result]
+
+
+def possible_file(cell: str) -> str | None:
+    """The name of the file that can take the place of a code cell, if one can."""
+    return None if not cell or cell in (*_MANAGED_CELLS, RUNTIME) else f"{cell.replace('-', '_')}.py"
+
+
+def has_code_of(cell: str, edited_source: str, rendered_sources: Mapping[str, str], user_files: Iterable[Path]) -> bool:
+    """True if a notebook rendered with the user's files has all the code and comments of a cell that was edited.
+
+    Args:
+        cell: The name of the cell.
+        edited_source: Its code.
+        rendered_sources: The code of each cell of the rendered notebook, whose imports stand in a cell of their own.
+        user_files: The user's files.
+    """
+    now = rendered_sources.get(cell)
+    names = {path.stem.replace("_", "-") for path in user_files}
+    if now is None or not names:
+        return now == edited_source
+    try:
+        edited_code, rendered_code = _cell_statements(edited_source), _cell_statements(now)
+        everywhere = set().union(*(_cell_statements(source)[1] for source in rendered_sources.values()))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    comments = {line.strip() for line in edited_source.splitlines() if "#" in line}
+    are_kept = comments <= {line.strip() for source in rendered_sources.values() for line in source.splitlines()}
+    return edited_code[0] == rendered_code[0] and edited_code[1] <= everywhere and are_kept
+
+
+def _cell_statements(source: str) -> tuple[list[str], set[tuple[str, str, str]]]:
+    """Return the statements of a cell without its docstring, and its imports as (module, name, alias)."""
+    code, imports = [], set()
+    for place, node in enumerate(ast.parse(source).body):
+        if isinstance(node, _IMPORT):
+            module = f"{'.' * node.level}{node.module or ''}" if isinstance(node, ast.ImportFrom) else ""
+            imports |= {(module, name.name, name.asname or "") for name in node.names}
+        elif place or not (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)):
+            code.append(ast.dump(node))
+    return code, imports
+
+
+def check_own_cells(notebooks: Iterable[Sequence[Cell]], user_files: Mapping[Path, str]) -> None:
+    """Make sure that each file has a cell whose place it can take.
+
+    Raises:
+        OwnCellError: One has none in any of the notebooks.
+    """
+    cells = [cell for notebook in notebooks for cell in notebook if cell.kind is CellKind.CODE]
+    names = sorted({file for cell in cells for name in (cell.name, cell.part_of) if (file := possible_file(name))})
+    for path in user_files:
+        if path.name not in names:
+            hint = did_you_mean(path.name, names)
+            raise OwnCellError(path=path, problem=f"does not match a cell.{hint} Possible names: {', '.join(names)}.")
+
+
+def check_own_cells_suit(backend: str, notebooks: Iterable[Sequence[Cell]], user_files: Mapping[Path, str]) -> None:
+    """Make sure that no file takes the place of a cell that training and inference write in two frameworks.
+
+    Args:
+        backend: The framework of inference, which is not that of training.
+        notebooks: The cells of both notebooks, without the user's.
+        user_files: The text of each file.
+
+    Raises:
+        OwnCellError: One does, and could be right in one of them only.
+    """
+    different = {f"{name.replace('-', '_')}.py" for name in different_cells(notebooks)}
+    for path in user_files:
+        if path.name in different:
+            problem = (
+                f"would be in both notebooks, but inference uses {backend}. Remove it, or remove inference_backend."
+            )
+            raise OwnCellError(path=path, problem=problem)
+
+
+def _named_for(cell: Cell, user_files: Mapping[Path, str]) -> Cell:
+    """Return the parameters cell with the file as the metric's name, if that is the user's."""
+    file = next((path.name for path in user_files if path.stem == "metric"), None)
+    if file is None or parameters_cell([cell]) is None or "METRIC" not in read_parameters(cell.source):
+        return cell
+    return replace(cell, source=override(cell.source, {"METRIC": file}))
+
+
+def _place(cells: Sequence[Cell], path: Path) -> int | None:
+    name = path.stem.replace("_", "-")
+    code = [cell.name if cell.kind is CellKind.CODE else None for cell in cells]
+    if name not in code:
+        code = [cell.part_of if cell.kind is CellKind.CODE else None for cell in cells]
+    return code.index(name) if name in code and name not in (*_MANAGED_CELLS, RUNTIME) else None
+
+
+def _check_python(path: Path, source: str) -> str:
+    try:
+        ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        line = f"line {error.lineno}, " if isinstance(error, SyntaxError) and error.lineno else ""
+        raise OwnCellError(path=path, problem=f"is not valid Python: {line}{printable(str(error))}.") from error
+    return source
+
+
+def _defined_names(source: str) -> set[str]:
+    """Return the names that the top level of a cell defines; what it imports, other cells import as well."""
+    names = set()
+    for node in ast.parse(source).body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            names.add(node.name)
+        elif not isinstance(node, _IMPORT):
+            names |= {
+                child.id for child in ast.walk(node) if isinstance(child, ast.Name) and isinstance(child.ctx, ast.Store)
+            }
+    return names
+
+
+def _used_names(source: str) -> set[str]:
+    return {node.id for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Name)}

@@ -18,7 +18,7 @@ from generator.text import is_slug, printable
 if TYPE_CHECKING:
     from generator.competition.facts import Rules
     from generator.competition.introspection.evidence import Finding
-    from generator.competition.survey.facts import Survey
+    from generator.competition.survey import Survey
 
 
 @dataclass(frozen=True)

@@ -18,29 +18,27 @@ from generator.competition.facts import Value
 from generator.competition.schema import all_parameters, extended_names, frameworks
 from generator.errors import PairError
 from generator.kit_files import places, sections, template_folder
-from generator.pair.cells import (
-    SHARED_MARK,
-    check_own_cells,
-    check_own_cells_suit,
-    different_cells,
-    gather_imports,
-    join_parts,
-    with_own_cells,
-    with_runtime,
-)
 from generator.pair.notebook import (
     FOLDED_TAG,
+    SHARED_MARK,
     Cell,
     PercentError,
     UnknownParameterError,
+    check_own_cells,
+    check_own_cells_suit,
     check_syntax,
+    different_cells,
+    gather_imports,
     is_fixed,
+    join_parts,
     notebook_text,
     override,
     parameters_cell,
     parse_percent_cells,
     read_comments,
     read_parameters,
+    with_own_cells,
+    with_runtime,
 )
 from generator.pair.settings import Origin, Settings, SettingValue
 from generator.pair.spec import PairSpec, check_backbone, check_spec, spec_of

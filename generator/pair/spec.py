@@ -31,7 +31,7 @@ from generator.competition.schema import (
     task_of,
     values_of,
 )
-from generator.competition.tables.formats import TableFormat, table_format
+from generator.competition.tables import TableFormat, table_format
 from generator.errors import PairError, did_you_mean
 from generator.pair.blend import FRAMEWORK, METHODS, Member, parse_members
 from generator.pair.settings import PLACEHOLDER_OWNER, Settings

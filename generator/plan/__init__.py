@@ -31,7 +31,7 @@ from generator.plan.measurement import REFERENCE_BATCH, Measurement, PlanOptions
 from generator.run.execution import Listener
 from generator.run.notebook_target import pair_notebook
 from generator.text import duration, milliseconds, operations, printable
-from generator.tpu_compiler.report import CompileOptions, StepCost
+from generator.tpu_compiler.compilation import CompileOptions, StepCost
 
 # What Google's TPU compiler says of a pair's training step, where it is installed.
 

@@ -17,8 +17,8 @@ from typing import cast
 from generator.competition.facts import Task
 from generator.competition.specimen import id_format, table_file
 from generator.competition.submission import submission_table
-from generator.competition.survey.facts import Column, ColumnKind, Survey, Table
-from generator.competition.tables.formats import (
+from generator.competition.survey import Column, ColumnKind, Survey, Table
+from generator.competition.tables import (
     NotRecordsError,
     TableFormat,
     UnreadableTableError,
@@ -27,9 +27,9 @@ from generator.competition.tables.formats import (
     first_records,
     record_file,
     require_no_lzma,
+    table_rows,
     tf_example,
 )
-from generator.competition.tables.readers import table_rows
 from generator.errors import RunError
 from generator.files import PathOutsideError, open_file, resolve_inside
 from generator.sessions.sandbox import remove_session_tree

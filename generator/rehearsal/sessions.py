@@ -20,7 +20,7 @@ import generator
 from generator.accelerators import AcceleratorKind
 from generator.competition.schema import frameworks
 from generator.competition.submission import SubmissionError, sample_columns_of, summarize, tolerance_of, validate
-from generator.competition.survey.facts import Survey
+from generator.competition.survey import Survey
 from generator.errors import RunError, TandemError
 from generator.files import open_below, read_text
 from generator.pair.handover import FILE_NAME, HandOver, HandOverError, read_handover

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from generator.competition.facts import TargetKind, Value
 from generator.errors import RunError
-from generator.pair.blend import CODE_FILE, FRAMEWORK, METHODS, Member, code_text, parse_members
+from generator.pair.blend import FRAMEWORK, METHODS, Member, code_text, parse_members
 from generator.pair.folder import (
     complete_settings,
     existing_pair,
@@ -22,6 +22,7 @@ from generator.pair.folder import (
     write_pair,
 )
 from generator.pair.handover import HandOver, Score, read_handover
+from generator.pair.notebook import MEMBER_CODE_FILE
 from generator.pair.rendering import kernel_files, rendered_cells
 from generator.pair.settings import Origin, Settings, SettingValue
 from generator.pair.spec import PairSpec, spec_of
@@ -117,7 +118,7 @@ def plan_blend(
         _check_newest(workspace, candidate)
     settings = _settings(complete_settings(existing_pair(workspace, first.member.pair)), name, members, methods)
     code = code_text({candidate.member.name: candidate.notebook for candidate in candidates})
-    cells = rendered_cells(settings, user_files={folder.path / CODE_FILE: code.strip()})
+    cells = rendered_cells(settings, user_files={folder.path / MEMBER_CODE_FILE: code.strip()})
     files = {
         Path(folder.settings_path.name): settings_content(folder, settings, may_leave_open=False),
         **kernel_files(settings, cells),
@@ -132,7 +133,7 @@ def write_blend(plan: BlendPlan) -> None:
     Raises:
         FileWriteError: It cannot be written.
     """
-    plan.folder.files.write(plan.folder.path / CODE_FILE, plan.code.encode())
+    plan.folder.files.write(plan.folder.path / MEMBER_CODE_FILE, plan.code.encode())
     write_pair(plan.folder, plan.files, plan.stale)
 
 

@@ -7,8 +7,8 @@ from pathlib import Path, PurePosixPath
 from generator.competition import builtin
 from generator.competition.builtin import BuiltIn
 from generator.competition.submission import SubmissionSummary, sample_columns_of, summarize, tolerance_of, validate
-from generator.pair.cells import check_shared_cells
 from generator.pair.folder import existing_pair, read_pair_spec
+from generator.pair.notebook import check_shared_cells
 from generator.pair.spec import PairSpec
 from generator.pair.workspace import PairFolder, Role, Workspace
 from generator.run.execution import NotebookParameters, read_notebook_parameters, set_parameters

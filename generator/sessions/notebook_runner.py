@@ -23,7 +23,6 @@ import generator
 from generator.accelerators import AcceleratorKind
 from generator.files import open_below
 from generator.run.kernel import end_processes_of
-from generator.sessions.first_process import keep_record
 from generator.sessions.sandbox import (
     DEEPEST,
     HOME,
@@ -39,6 +38,7 @@ from generator.sessions.sandbox import (
     blocks_of,
     first_process_of,
     is_too_deep,
+    keep_record,
     network_of,
     process_variables,
     session_folders,

@@ -19,8 +19,7 @@ from generator.check.rules import RULES
 from generator.check.source import read_target
 from generator.cli import check as check_verb
 from generator.cli import check_targets
-from generator.tpu_compiler.compilation import NotebookTarget
-from generator.tpu_compiler.report import CompileReport, CompilerProblem, StepCost
+from generator.tpu_compiler.compilation import CompileReport, CompilerProblem, NotebookTarget, StepCost
 
 Tandem = Callable[..., Outcome]
 KERNELS = Path(__file__).resolve().parents[2] / "kernels"

@@ -87,6 +87,7 @@ def run_check_step(folder: Path, *, paths: str, arguments: str) -> "subprocess.C
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_sound", [True, False])
 def test_the_steps_of_the_action_write_sarif_and_fail_where_there_are_errors(tmp_path: Path, is_sound: bool) -> None:
     write_kernel(tmp_path / "my kernels" / "one", "x = 1" if is_sound else WAITS)
@@ -99,6 +100,7 @@ def test_the_steps_of_the_action_write_sarif_and_fail_where_there_are_errors(tmp
     assert ACTION["runs"]["steps"][-1]["env"]["CODE"] == "${{ steps.check.outputs.code }}"
 
 
+@pytest.mark.slow
 def test_the_action_fails_where_there_is_nothing_to_check(tmp_path: Path) -> None:
     done = run_check_step(tmp_path, paths="nowhere", arguments="")
 

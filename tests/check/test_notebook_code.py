@@ -89,6 +89,7 @@ def test_what_is_handed_to_ipython_is_a_command(source: str, commands: list[str]
 
 
 # Each of these took hours where it asked the same again for every use of every use.
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "lines",
     [
@@ -109,6 +110,7 @@ def test_code_that_refers_to_itself_in_many_ways_is_read_in_bounded_time(lines: 
 
 
 # Each took more than ten seconds where it asked the whole notebook anew for every line, and takes about one.
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "lines",
     [

@@ -1,4 +1,4 @@
-"""How many cases the fuzzers try: some hundred in the gate, always the same; as many others as FUZZ_CASES says."""
+"""How many cases the fuzzers try: fifty in the gate, always the same; as many others as FUZZ_CASES says."""
 
 import os
 
@@ -6,7 +6,7 @@ from hypothesis import HealthCheck, settings
 
 _MORE = int(os.environ.get("FUZZ_CASES", "0"))
 CASES = settings(
-    max_examples=_MORE or 150,
+    max_examples=_MORE or 50,
     derandomize=not _MORE,
     database=None,
     deadline=None,

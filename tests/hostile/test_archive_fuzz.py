@@ -22,8 +22,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from mutations import HOSTILE_TEXTS, pieces
 
-from generator.localkaggle.services.files import ExtractionLimits, unpack_upload
-from generator.localkaggle.storage import InvalidFileError
+from generator.localkaggle.storage import ExtractionLimits, InvalidFileError, unpack_upload
 
 ROOM = ExtractionLimits(size=200_000, files=20, spare=0)
 MOST_MEMORY = 256 << 20

@@ -140,6 +140,7 @@ def test_known_ways_to_run_or_load_something_leave_nothing_of_it(vector: str) ->
         check(markdown_html(html), MARKDOWN, OF_MARKDOWN)
 
 
+@pytest.mark.slow
 @CASES
 @given(TEXTS)
 def test_html_comes_out_harmless(text: str) -> None:
@@ -147,6 +148,7 @@ def test_html_comes_out_harmless(text: str) -> None:
         check(cleaned_html(text), CLEANED, ATTRIBUTES)
 
 
+@pytest.mark.slow
 @CASES
 @given(TEXTS)
 @example("\\\r0")
@@ -155,6 +157,7 @@ def test_markdown_comes_out_harmless(text: str) -> None:
         check(markdown_html(text), MARKDOWN, OF_MARKDOWN)
 
 
+@pytest.mark.slow
 @CASES
 @given(TEXTS)
 def test_terminal_output_and_code_come_out_harmless(text: str) -> None:
@@ -164,6 +167,7 @@ def test_terminal_output_and_code_come_out_harmless(text: str) -> None:
         assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f\u202e]", terminal_html(text))
 
 
+@pytest.mark.slow
 @FEW_CASES
 @given(st.lists(PIECES, min_size=1, max_size=3).map("".join))
 def test_what_is_repeated_without_end_is_rendered_in_time(piece: str) -> None:

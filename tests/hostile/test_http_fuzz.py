@@ -18,7 +18,7 @@ from scripted import ScriptedRunner, writing
 from serving import Served, notebook, served
 from wire_lint import methods
 
-from generator.localkaggle.protocol import Limits
+from generator.localkaggle.endpoints import Limits
 from generator.localkaggle.web.pages import ROUTES
 
 HELLO = "api.v1.DiagnosticsService/Hello"

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from generator.cli.main import main
 from generator.competition.builtin import require
-from generator.competition.specimen.staging import stage_folder
+from generator.competition.specimen.writer import stage_folder
 from generator.errors import TandemError
 from generator.kaggle.chain.chain import push_pair
 from generator.kaggle.chain.execution import PollingPolicy, PushOptions, RunContext

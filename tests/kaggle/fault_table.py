@@ -7,7 +7,6 @@ from itertools import product
 from fault_cells import Cell
 
 from generator.kaggle.chain.journal import ChainStep, Outcome
-from generator.localkaggle.rpc import TRANSPORT
 
 CREDENTIALS, REFUSED, WAITED = "are not accepted", "RefusedError", "WaitedInVainError"
 
@@ -110,6 +109,9 @@ MODEL_CALLS = (
 )
 # How many lines the journal of a whole chain has, by the way through it.
 LINES = {"code": 15, "file": 15, "dataset": 17, "model": 17}
+# One of each kind that a chain can tell apart: not handled, handled but not known to be, not allowed. The gateway alone
+# tells a limit or a page of 503 from 500, and half an answer from one that is lost.
+FAULTS = ("500", "200-html", "drop", "500-after", "drop-after", "stall", "401")
 # The faults that last until a command gives up; the others are told from these by the gateway alone.
 _LASTING = ("500", "drop", "401")
 # Calls of a chain that are so far from each other are of different methods, and no repair of one is another.
@@ -126,7 +128,7 @@ def cells() -> Iterator[Cell]:
 
 def _transport_cells() -> Iterator[Cell]:
     calls = {"code": CODE_CALLS, "file": FILE_CALLS, "dataset": DATASET_CALLS, "model": MODEL_CALLS}
-    for (mode, made), fault in product(calls.items(), TRANSPORT):
+    for (mode, made), fault in product(calls.items(), FAULTS):
         for start in range(min(_APART, len(made))):
             # A chain that goes on whatever happens is struck several times, at calls that have nothing to do with
             # each other; one that stops has a cell of its own.
@@ -147,7 +149,7 @@ def _lost_twice() -> Iterator[Cell]:
     """The answer to a push or a submission is lost, and so is the first answer to the question whether it was taken."""
     pushes = [("SaveKernel", "GetKernel", 0, 1), ("SaveKernel", "GetKernel", 1, 2)]
     changes = [*pushes, ("CreateCodeSubmission", "ListSubmissions", 0, 0)]
-    answers, seconds = ("500-after", "drop-after", "truncate"), ("500", "drop", "200-html", "429")
+    answers, seconds = ("drop-after", "truncate"), ("500", "429")
     for (change, look, change_skip, look_skip), lost, second in product(changes, answers, seconds):
         rules = (f"{lost}@{change}+{change_skip}x1", f"{second}@{look}+{look_skip}x3")
         yield Cell(f"{lost} at {change} {change_skip + 1}, then {second} while looking for it", rules)
@@ -155,12 +157,13 @@ def _lost_twice() -> Iterator[Cell]:
 
 def _kills() -> Iterator[Cell]:
     for mode, lines in LINES.items():
-        # An upload adds two lines behind the sixth; the others are those of a chain without one.
-        for line in range(1, lines + 1) if mode in ("code", "file") else range(6, 11):
+        # An upload adds two lines behind the sixth, a file is submitted in the last ones; the others are those of code.
+        first, last = {"code": (1, lines), "file": (10, lines)}.get(mode, (6, 10))
+        for line in range(first, last + 1):
             for when in ("before", "after"):
                 yield Cell(f"kill -9 {when} line {line}, by {mode}", mode=mode, kill=(line, when))
     # The server goes wrong in the command that is killed, too.
-    for line in range(3, 14):
+    for line in range(3, 14, 2):
         for fault in ("500-after@SaveKernelx1", "drop-after@CreateCodeSubmissionx1"):
             yield Cell(f"{fault}, kill -9 after line {line}", (fault,), kill=(line, "after"))
 

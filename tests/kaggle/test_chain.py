@@ -43,6 +43,7 @@ def test_a_chain_that_is_done_pushes_nothing_when_it_is_asked_again(table: Table
     assert table.counts == (2, 1)
 
 
+@pytest.mark.slow
 def test_without_submit_it_ends_with_a_checked_submission_and_submit_goes_on(table: Table) -> None:
     carried = table.push(submit=False)
     assert carried.state.outcome is Outcome.READY
@@ -57,6 +58,7 @@ def test_submit_needs_a_chain(table: Table) -> None:
         submit_pair(table.kaggle, PushOptions(table.workspace, "digits"), table.around)
 
 
+@pytest.mark.slow
 def test_submit_trains_nothing_anew(table: Table) -> None:
     table.push(submit=False)
     edit_notebook(table.folder, "train")

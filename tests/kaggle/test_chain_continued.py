@@ -63,6 +63,7 @@ def local(tmp_path: Path, pair: PairFolder, monkeypatch: pytest.MonkeyPatch) -> 
         yield running
 
 
+@pytest.mark.slow
 def test_a_training_of_three_sessions_goes_on_by_the_lines_that_the_messages_say(
     local: Served, tandem: Tandem, pair: PairFolder
 ) -> None:

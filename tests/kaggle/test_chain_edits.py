@@ -48,6 +48,7 @@ def last_cell(table: Table, role: str) -> str:
     return str(json.loads(table.folder.notebook(Role(role)).read_text())["cells"][-1]["id"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("role", list(Role))
 @pytest.mark.parametrize(
     ("edit", "said"),
@@ -80,6 +81,7 @@ def test_a_step_that_is_taken_again_does_not_go_over_edits_either(table: Table, 
     assert table.kaggle.pushes == 3
 
 
+@pytest.mark.slow
 def test_the_next_edit_is_noticed_after_one_was_pushed_over(table: Table) -> None:
     table.push()
     edit_on_kaggle(table, "train", change)
@@ -124,6 +126,7 @@ def test_a_push_whose_answer_was_lost_for_good_is_no_edit(table: Table) -> None:
     assert table.submissions == 1
 
 
+@pytest.mark.slow
 def test_a_first_push_does_not_go_over_a_kernel_that_is_there_already(table: Table) -> None:
     other = Table(table.folder.path.parents[1] / "elsewhere")
     edit_notebook(other.folder, "train")
@@ -139,6 +142,7 @@ def test_a_first_push_does_not_go_over_a_kernel_that_is_there_already(table: Tab
     assert table.kaggle.pushes == 4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_edited", [False, True], ids=["the same cells", "cells edited since"])
 def test_a_journal_that_was_lost_is_no_dead_end(table: Table, is_edited: bool) -> None:
     table.push()

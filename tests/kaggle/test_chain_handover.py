@@ -2,7 +2,6 @@
 
 import io
 import sys
-from pathlib import Path
 
 import pandas
 import pytest
@@ -13,7 +12,6 @@ from generator.kaggle.api_types import DatasetState
 from generator.kaggle.chain import errors
 from generator.kaggle.chain.execution import Handoff
 from generator.kaggle.chain.journal import ChainStep
-from generator.kaggle.errors import SubmitForbiddenError
 from generator.pair.folder import read_pair_spec
 from generator.pair.workspace import Role
 
@@ -36,30 +34,6 @@ def test_a_hand_over_that_inference_would_refuse_is_refused_before_it(
     table.kaggle.outputs["train"] = training_output(table.folder, **changes)
     table.stops(errors.HandOverUnfitError, match=words)
     assert table.counts == (1, 0)
-
-
-def test_a_hand_over_that_arrives_in_half_is_fetched_again(table: Table) -> None:
-    whole = table.kaggle.files.fetch_output
-    fetched: list[str] = []
-
-    def half(file: object, destination: Path) -> None:
-        whole(file, destination)
-        fetched.append(destination.name)
-        if fetched.count(destination.name) == 1:
-            destination.write_bytes(destination.read_bytes()[:20])
-
-    table.kaggle.files.fetch_output = half
-    table.push()
-
-    assert fetched.count("handoff.json") == 2
-    assert table.counts == (2, 1)
-
-
-def test_an_output_that_is_listed_late_is_waited_for_and_one_that_never_comes_is_not(table: Table) -> None:
-    del table.kaggle.outputs["infer"]["submission.csv"]
-    table.stops(errors.OutputMissingError, match=r"submission\.csv")
-    assert sum(table.time.slept) > 300
-    assert table.counts == (2, 0)
 
 
 def test_a_submission_that_the_competition_would_refuse_is_not_submitted(table: Table) -> None:
@@ -113,32 +87,6 @@ def test_without_pyarrow_a_submission_of_parquet_goes_unchecked_and_that_is_said
     assert any("its rows were not checked, since pyarrow is not installed" in each.text for each in table.events)
 
 
-def test_nothing_is_submitted_on_a_day_without_submissions(table: Table) -> None:
-    table.kaggle.allowed = 0
-    table.stops(errors.ChainError, match="tandem submit digits")
-    assert table.counts == (2, 0)
-
-    table.kaggle.allowed = 1
-    table.push()
-    assert table.counts == (2, 1)
-
-
-def test_a_submission_that_kaggle_wants_by_hand_names_the_page_and_the_button(table: Table) -> None:
-    table.kaggle.wrong["submit"] = [SubmitForbiddenError(doing="submit", words="", page="x")]
-    table.stops(errors.SubmitByHandError, match=r"Submit to competition \(version 1, submission\.csv\)")
-    assert table.counts == (2, 0)
-
-    table.push()
-    assert table.counts == (2, 1)
-
-
-def test_a_submission_that_cannot_be_scored_is_not_made_again(table: Table) -> None:
-    table.kaggle.scoring_error = "Submission Scoring Error"
-    table.stops(errors.ScoringFailedError, match="Submission Scoring Error")
-    table.stops(errors.StepFailedError)
-    assert table.counts == (2, 1)
-
-
 def test_a_dataset_carries_the_weights_where_that_is_asked_for(table: Table) -> None:
     table.kaggle.dataset_states = [DatasetState.PREPARING] * 3
     table.push(handoff=Handoff.DATASET)
@@ -162,12 +110,7 @@ def test_a_model_carries_the_weights_and_the_notebook_is_told_where(table: Table
     assert table.counts == (2, 1)
 
 
-def test_a_dataset_that_kaggle_cannot_process_fails_the_step(table: Table) -> None:
-    table.kaggle.dataset_states = [DatasetState.FAILED]
-    table.stops(errors.UploadFailedError, handoff=Handoff.DATASET)
-    assert table.counts == (1, 0)
-
-
+@pytest.mark.slow
 def test_another_way_of_handing_over_takes_another_push_of_inference(table: Table) -> None:
     table.push()
     table.stops(errors.ChainError, match="--from infer", handoff=Handoff.DATASET)

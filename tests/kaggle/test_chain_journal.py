@@ -77,6 +77,7 @@ def test_repair_goes_on_with_what_kaggle_says_was_done(table: Table, how: str) -
     assert table.counts == (2, 1)
 
 
+@pytest.mark.slow
 def test_every_line_of_a_scored_chain_can_be_lost_and_found_again_on_kaggle(table: Table) -> None:
     path = table.push().journal.path
     whole = path.read_bytes().splitlines(keepends=True)
@@ -87,6 +88,7 @@ def test_every_line_of_a_scored_chain_can_be_lost_and_found_again_on_kaggle(tabl
         assert table.counts == (2, 1), f"line {line + 1}"
 
 
+@pytest.mark.slow
 def test_restart_leaves_a_damaged_journal_behind_for_good(table: Table) -> None:
     damage(table.push(), "garbled")
 
@@ -101,6 +103,7 @@ def test_restart_leaves_a_damaged_journal_behind_for_good(table: Table) -> None:
     assert "is damaged in line 5" in told[1].failure
 
 
+@pytest.mark.slow
 def test_a_journal_of_a_newer_kit_is_refused_rather_than_half_understood(table: Table) -> None:
     carried = table.push(submit=False)
     newer = json.loads(carried.journal.path.read_bytes().splitlines()[-1]) | {"event": "teleported"}

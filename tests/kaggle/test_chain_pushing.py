@@ -2,33 +2,11 @@
 
 import pytest
 from chain_pair import edited
-from chain_table import FAILED, LIMITED, LOST, MISSING, Table
-from fake_kaggle import Hook
+from chain_table import LOST, Table
 
 from generator.kaggle.chain import errors
-from generator.kaggle.chain.journal import ChainStep
-from generator.kaggle.errors import RefusedError, SessionLimitError, SourcesRefusedError
+from generator.kaggle.errors import SessionLimitError
 from generator.pair.workspace import Role
-
-
-@pytest.mark.parametrize(
-    ("method", "hooks"),
-    [
-        pytest.param("push-after", [LOST, FAILED], id="the answer to a push is lost, and the first look fails"),
-        pytest.param("push", [LOST], id="a push never arrives"),
-        pytest.param("push", [LIMITED] * 5, id="a push meets a rate limit"),
-        pytest.param("session_status", [MISSING] * 4, id="a kernel is missing for a while after its push"),
-        pytest.param("submit-after", [LOST], id="the answer to a submission is lost"),
-        pytest.param("submit", [FAILED], id="a submission never arrives"),
-    ],
-)
-def test_what_goes_wrong_for_a_while_is_outlived_and_nothing_is_done_twice(
-    table: Table, method: str, hooks: list[Hook]
-) -> None:
-    table.kaggle.wrong[method] = list(hooks)
-    table.push()
-
-    assert table.counts == (2, 1)
 
 
 def test_a_push_that_shows_late_is_still_found(table: Table) -> None:
@@ -77,14 +55,7 @@ def test_a_version_of_an_earlier_chain_is_not_taken_for_ours_when_kaggle_forgets
     assert table.counts == (4, 2)
 
 
-def test_a_push_that_is_never_taken_gives_up_with_the_last_answer(table: Table) -> None:
-    table.kaggle.wrong["push"] = [FAILED] * 3
-    table.stops(errors.NotAcceptedError, match="503")
-
-    table.push()
-    assert table.counts == (2, 1)
-
-
+@pytest.mark.slow
 def test_other_sessions_of_the_account_are_waited_for(table: Table) -> None:
     crowded = SessionLimitError(doing="push", words="Maximum batch TPU session count of 1 reached.", page="")
     table.kaggle.wrong["push"] = [crowded] * 40
@@ -94,25 +65,7 @@ def test_other_sessions_of_the_account_are_waited_for(table: Table) -> None:
     assert max(table.time.slept) == 60
 
 
-def test_without_quota_it_stops_and_goes_on_later(table: Table) -> None:
-    table.kaggle.wrong["push"] = [RefusedError(doing="push", words="no quota")]
-    table.stops(RefusedError, match="no quota")
-    assert table.kaggle.pushes == 0
-
-    table.push()
-    assert table.counts == (2, 1)
-
-
-def test_a_push_that_lost_its_inputs_fails_its_step(table: Table) -> None:
-    refused = SourcesRefusedError(ref="local/x", version=1, sources={"kernel": ("local/digits-keras-train",)})
-    table.kaggle.wrong["push-after"] = [None, refused]
-    table.stops(SourcesRefusedError)
-    table.stops(errors.StepFailedError, match="--from infer")
-
-    table.push(back_to=ChainStep.INFER)
-    assert table.counts == (3, 1)
-
-
+@pytest.mark.slow
 def test_a_code_competition_that_pair_toml_does_not_know_of_gets_nothing_with_the_internet_on(table: Table) -> None:
     known, unknown = (f"code_competition = {{ value = {value}" for value in ("true", "false"))
     table.folder.settings_path.write_text(table.folder.settings_path.read_text().replace(known, unknown))

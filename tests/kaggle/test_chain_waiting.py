@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 from chain_pair import edit_notebook, marker, real_marker
-from chain_table import FORBIDDEN, LOST, MISSING, Table
+from chain_table import MISSING, Table
 from fake_kaggle import COMPLETE, ERROR, QUEUED, RUNNING
 
 from generator.kaggle.api_types import SessionState, SessionStatus
@@ -13,16 +13,6 @@ from generator.kaggle.chain import errors
 from generator.kaggle.chain.journal import ChainStep, Outcome
 from generator.kaggle.errors import UnreachableError
 from generator.kaggle.receipt import receipt_of
-
-
-@pytest.mark.parametrize("error", [MISSING, FORBIDDEN, LOST], ids=type)
-def test_a_kernel_that_stays_away_is_given_up_and_found_by_the_next_command(table: Table, error: Exception) -> None:
-    table.kaggle.wrong["session_status"] = [error] * 600
-    table.stops(errors.WaitedInVainError, match="The same command continues")
-
-    table.kaggle.wrong.clear()
-    table.push()
-    assert table.counts == (2, 1)
 
 
 def test_a_queue_of_a_day_is_waited_for_politely(table: Table) -> None:
@@ -34,24 +24,6 @@ def test_a_queue_of_a_day_is_waited_for_politely(table: Table) -> None:
     assert queued_for is not None
     assert queued_for > timedelta(hours=23)
     assert len(table.time.slept) < 1460
-
-
-def test_a_status_that_nobody_knows_is_waited_out(table: Table) -> None:
-    states = [SessionState.UNKNOWN, SessionState.NEW, SessionState.RUNNING, SessionState.UNKNOWN, SessionState.COMPLETE]
-    table.kaggle.states["train"] = [SessionStatus(state) for state in states]
-    table.push()
-
-    assert table.counts == (2, 1)
-
-
-def test_the_status_of_the_version_before_is_not_believed(table: Table) -> None:
-    table.push()
-    stale = SessionStatus(SessionState.ERROR, "of the version before")
-    table.kaggle.states["train"] = [stale, stale, RUNNING, COMPLETE]
-    carried = table.push(restart=True)
-
-    assert carried.state.outcome is Outcome.SCORED
-    assert table.counts == (4, 2)
 
 
 def test_a_session_that_fails_is_told_with_its_log_and_not_pushed_again(table: Table) -> None:

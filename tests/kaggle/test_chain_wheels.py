@@ -10,6 +10,7 @@ from generator.kaggle.chain.errors import ChainError
 from generator.kaggle.chain.wheels import wheels_for
 
 
+@pytest.mark.slow
 def test_a_pip_that_lies_in_the_workspace_is_not_executed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     executed = tmp_path / "executed"
     (tmp_path / "pip.py").write_text(f"open({str(executed)!r}, 'w')\n")

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from generator.kaggle.connect import Target, connect
 from generator.kaggle.credentials import (
     AccessToken,
     Credentials,
@@ -20,7 +19,7 @@ from generator.kaggle.credentials import (
     find_credentials,
 )
 from generator.kaggle.errors import CredentialsError, KaggleError, OtherKaggleError
-from generator.kaggle.gateway import Kaggle
+from generator.kaggle.gateway import Kaggle, Target, connect
 from generator.local_server import ServerRecord, ServerRecordError, default_root, read_record, remove_record
 
 SECRET = "KGAT_0123456789abcdef0123456789abcdef"  # noqa: S105 - nobody's

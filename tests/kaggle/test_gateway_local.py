@@ -22,9 +22,8 @@ from generator.kaggle.api_types import (
     SubmissionStatus,
 )
 from generator.kaggle.competition_data import Source, download_source
-from generator.kaggle.connect import Target, connect
 from generator.kaggle.credentials import AccessToken
-from generator.kaggle.gateway import Kaggle
+from generator.kaggle.gateway import Kaggle, Target, connect
 from generator.kaggle.transport import RetryPolicy, Timeouts
 from generator.localkaggle.rpc import TRANSPORT
 

@@ -56,6 +56,7 @@ def test_a_code_file_that_leads_elsewhere_or_is_no_notebook_is_not_pushed(
         prepare(folder, Role.TRAIN)
 
 
+@pytest.mark.slow
 def test_what_the_editor_of_kaggle_left_in_a_notebook_is_not_pushed(pair: PairFolder) -> None:
     with edited(pair.notebook(Role.TRAIN)) as notebook:
         notebook["metadata"]["kaggle"] = {"accelerator": "gpu"}

@@ -87,6 +87,7 @@ def test_a_competition_that_only_kaggle_has_becomes_a_pair(tandem: Tandem, works
     assert not workspace.competition_data("the-ferry").exists()
 
 
+@pytest.mark.slow
 def test_the_limit_of_the_pages_is_in_the_notebook(tandem: Tandem, workspace: Workspace) -> None:
     tandem("generate", "--competition", "the-ferry", "--to", "local")
 
@@ -97,6 +98,7 @@ def test_the_limit_of_the_pages_is_in_the_notebook(tandem: Tandem, workspace: Wo
     assert metadata["enable_internet"] is False
 
 
+@pytest.mark.slow
 def test_another_limit_can_be_said(tandem: Tandem, workspace: Workspace) -> None:
     arguments = ("generate", "--competition", "the-ferry", "--to", "local")
     assert tandem(*arguments, "--inference-hours", "2").code == 0
@@ -125,6 +127,7 @@ def test_a_specimen_is_made_from_what_the_api_shows(tandem: Tandem, workspace: W
     assert not workspace.competition_data("the-ferry").exists()
 
 
+@pytest.mark.slow
 def test_what_was_asked_once_is_remembered_when_the_data_are_there(tandem: Tandem, workspace: Workspace) -> None:
     tandem("generate", "--competition", "the-ferry", "--to", "local")
     before = choices_of(workspace)

@@ -52,6 +52,7 @@ def test_every_layout_gives_the_same_task_through_the_api(is_packed: bool, tmp_p
         assert read_task(survey, hints).task == read_task(survey_folder(folder), hints).task, layout.name
 
 
+@pytest.mark.slow
 def test_of_a_large_table_only_pieces_are_fetched(folder: Path) -> None:
     write_tree(folder, {"train.csv": table(700_000), "test.csv": "id,text\n1,a\n"})
     kaggle = FolderKaggle(folder)

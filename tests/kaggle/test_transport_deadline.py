@@ -96,6 +96,7 @@ def test_an_upload_that_is_answered_without_an_end_is_given_up_in_time() -> None
         Transport(TIMEOUTS).send(Request(**{**vars(request), "url": url}), limit=100)
 
 
+@pytest.mark.slow
 def test_a_stream_that_goes_on_is_read_for_longer_than_the_deadline() -> None:
     def answer(connection: socket.socket) -> None:
         connection.sendall(HEAD + b"Content-Length: 20\r\n\r\n")

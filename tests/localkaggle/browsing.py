@@ -12,7 +12,7 @@ from scripted import ScriptedRunner, writing
 from serving import notebook
 from toy import submission_text, toy_competition
 
-from generator.localkaggle.protocol import Limits, Workers
+from generator.localkaggle.endpoints import Limits, Workers
 from generator.localkaggle.server import application
 from generator.localkaggle.services.kernels import SessionRules
 from generator.sessions.sandbox import Runner

@@ -16,8 +16,8 @@ from typing import Any
 import requests
 
 from generator.local_server import ServerRecord
+from generator.localkaggle.endpoints import Limits
 from generator.localkaggle.local_kaggle import LocalKaggle
-from generator.localkaggle.protocol import Limits
 from generator.localkaggle.rpc import Answer, ApiCall, ApiError, StoredFile, parse_rule
 from generator.localkaggle.server import Listening, Server
 

@@ -20,8 +20,7 @@ from desk import tarred, zipped
 from greedy_lzma import greedy_xz, greedy_zip
 from miniature import tree_of
 
-from generator.localkaggle.services.files import ExtractionLimits, stem_of_archive, unpack_upload
-from generator.localkaggle.storage import InvalidFileError
+from generator.localkaggle.storage import ExtractionLimits, InvalidFileError, stem_of_archive, unpack_upload
 
 
 @dataclass
@@ -164,6 +163,7 @@ def test_a_tar_with_a_sparse_file_is_refused(tmp_path: Path, form: int) -> None:
         unpacks(tmp_path, "a.tar", bytes(content), ROOMY)
 
 
+@pytest.mark.slow
 def test_a_map_of_a_sparse_file_without_end_takes_no_memory(tmp_path: Path) -> None:
     head = bytearray(_sparse(tarfile.GNU_FORMAT).tobuf(tarfile.GNU_FORMAT))
     head[386:410] = b"%011o\0%011o\0" % (1, 1)
@@ -177,6 +177,7 @@ def test_a_map_of_a_sparse_file_without_end_takes_no_memory(tmp_path: Path) -> N
         unpack_upload(tmp_path / "a.tgz", "a.tgz", tmp_path / "unpacked", ROOMY)
 
 
+@pytest.mark.slow
 def test_a_zip_of_more_names_than_files_are_allowed_takes_no_memory(tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "a.zip", "w") as packed:
         for number in range(30_000):

@@ -131,46 +131,6 @@ def test_a_pair_reaches_the_leaderboard_by_the_official_command_line(tmp_path: P
     assert (hidden / "sample_submission.csv").read_text().count("\n") - 1 > shown
 
 
-def in_smoke_mode(pair: Path) -> None:
-    """Changes the one switch in both notebooks, as a person in a hurry does."""
-    for notebook in (pair / "train" / "train.ipynb", pair / "infer" / "infer.ipynb"):
-        text = notebook.read_text(encoding="utf-8")
-        switch = '"DEBUG = '
-        assert text.count(f"{switch}False") == 1
-        notebook.write_text(text.replace(f"{switch}False", f"{switch}True"), encoding="utf-8")
-
-
-def test_real_notebooks_reach_the_leaderboard_by_the_official_command_line(tmp_path: Path) -> None:
-    with served(tmp_path / "site") as running:
-        me = running.account
-        shell = Shell(running, tmp_path, patience=300)
-        pair = generated(tmp_path / "workspace", me)
-        in_smoke_mode(pair)
-
-        shell.kaggle("kernels", "push", "-p", pair / "train")
-        ended = shell.session_of(f"{me}/{TRAIN}")
-        shell.kaggle("kernels", "output", f"{me}/{TRAIN}", "-p", tmp_path / "trained")
-        log = (tmp_path / "trained" / f"{TRAIN}.log").read_text()
-        assert ended == "COMPLETE", log
-        handoff = json.loads((tmp_path / "trained" / "handoff.json").read_text())
-        marker = json.loads((tmp_path / "trained" / "accelerator.json").read_text())
-        shell.kaggle("kernels", "push", "-p", pair / "infer")
-        assert shell.session_of(f"{me}/{INFER}") == "COMPLETE", shell.kaggle("kernels", "logs", f"{me}/{INFER}")
-        shell.kaggle("kernels", "output", f"{me}/{INFER}", "-p", tmp_path / "inferred")
-        shell.kaggle("competitions", "submit", "digits", "-k", f"{me}/{INFER}", "-v", "1", *SUBMIT)
-        status = shell.until(
-            lambda: shell.rows("competitions", "submissions", "digits")[0]["status"].rpartition(".")[2],
-            pending=("PENDING",),
-        )
-        [submission] = shell.rows("competitions", "submissions", "digits")
-
-    assert status == "COMPLETE", submission
-    assert 0 <= float(submission["publicScore"]) <= 1
-    assert handoff["complete"] is True
-    assert (marker["emulated"], marker["device_count"]) == (True, 8)
-    assert (tmp_path / "inferred" / "submission.csv").read_text().startswith("id,label\n")
-
-
 def test_the_lines_for_the_official_client_in_the_docs_work_as_they_stand(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -316,52 +316,6 @@ def faulty(tmp_path: Path, *rules: str) -> Desk:
     return Desk(tmp_path, ScriptedRunner(writing({"a.txt": "12345678"})), faults=rules)
 
 
-def test_wrong_image_gives_a_tpu_session_a_cpu_and_no_permission(tmp_path: Path) -> None:
-    desk = faulty(tmp_path, "wrong-image@my-train x1".replace(" ", ""))
-    desk.push(machineShape="TpuV5E8")
-    desk.push(machineShape="TpuV5E8")
-    struck, fine = desk.runner.orders
-
-    assert (struck.accelerator, struck.devices, struck.parameters) == (AcceleratorKind.CPU, 1, {})
-    assert fine.accelerator is AcceleratorKind.TPU
-    assert desk.ask("GetKernel", **TRAIN)["metadata"]["machineShape"] == "TpuV5E8"
-
-
-def test_a_stale_status_is_that_of_the_version_before(tmp_path: Path) -> None:
-    runner = ScriptedRunner()
-    desk = Desk(tmp_path, runner, faults=("stale-status@GetKernelSessionStatus+1x1",))
-    desk.push()
-    runner.script = writing({})
-    desk.push(kernelExecutionType="QUICK_SAVE")
-
-    assert [desk.status(), desk.status(), desk.status()] == ["NEW_SCRIPT", "COMPLETE", "NEW_SCRIPT"]
-
-
-def test_a_kernel_that_is_there_is_not_found_for_a_while(tmp_path: Path) -> None:
-    desk = faulty(tmp_path, "transient-404@GetKernelSessionStatusx2")
-    desk.push()
-
-    assert [desk.refused("GetKernelSessionStatus", **TRAIN)[0] for _ in range(2)] == [404, 404]
-    assert desk.status() == "COMPLETE"
-
-
-def test_an_unknown_status_is_one_that_no_client_knows(tmp_path: Path) -> None:
-    desk = faulty(tmp_path, "unknown-statusx1")
-    desk.push()
-
-    assert desk.status() not in ("QUEUED", "RUNNING", "COMPLETE", "ERROR")
-    assert desk.status() == "COMPLETE"
-
-
-def test_an_empty_mount_strikes_the_first_session_only(tmp_path: Path, toy: Path) -> None:
-    desk = Desk(tmp_path / "root", competitions=[toy], faults=("empty-mountx1",))
-    desk.push(competitionDataSources=["toy-heights"])
-    desk.push(competitionDataSources=["toy-heights"])
-    seen = [list(order.mounts[PurePosixPath("competitions/toy-heights")].iterdir()) for order in desk.runner.orders]
-
-    assert (len(seen[0]), len(seen[1])) == (0, 3)
-
-
 @pytest.mark.parametrize(("rule", "events"), [("truncated-log", 5), ("empty-log", 0)])
 def test_logs_get_lost_in_part_or_as_a_whole(tmp_path: Path, rule: str, events: int) -> None:
     def talks(order) -> None:
@@ -377,66 +331,6 @@ def test_logs_get_lost_in_part_or_as_a_whole(tmp_path: Path, rule: str, events: 
     assert struck.count("\n") == events
     assert "line 0" in whole
     assert whole.endswith(struck)
-
-
-def test_a_wedged_kernel_answers_403_until_it_is_deleted(tmp_path: Path) -> None:
-    desk = faulty(tmp_path, "wedged@SaveKernelx1")
-    desk.push()
-
-    assert desk.refused("GetKernelSessionStatus", **TRAIN)[0] == 403
-    assert desk.refused("ListKernelSessionOutput", **TRAIN)[0] == 403
-    desk.ask("DeleteKernel", **TRAIN)
-    desk.push()
-    assert desk.status() == "COMPLETE"
-
-
-def test_kernel_sources_get_lost_in_a_push(tmp_path: Path) -> None:
-    desk = faulty(tmp_path, "invalid-sourcesx1")
-    desk.push("Digits train")
-    lost = desk.push(kernelDataSources=["tester/digits-train"])
-    whole = desk.push(kernelDataSources=["tester/digits-train"])
-
-    assert (lost["invalidKernelSources"], whole["invalidKernelSources"]) == (["tester/digits-train"], [])
-    assert [len(order.mounts) for order in desk.runner.orders] == [0, 0, 1]
-
-
-@pytest.mark.parametrize(("rule", "words"), [("push-error", "session count"), ("no-quota", "quota")])
-def test_a_push_is_refused_in_words_and_nothing_is_saved(tmp_path: Path, rule: str, words: str) -> None:
-    desk = faulty(tmp_path, f"{rule}x1")
-
-    assert words in desk.push()["error"]
-    assert desk.push()["versionNumber"] == 1
-
-
-def test_a_push_lands_under_another_slug(tmp_path: Path) -> None:
-    desk = faulty(tmp_path, "slug-movedx1")
-
-    assert desk.push()["ref"] == "/tester/my-train-moved"
-    assert desk.push()["ref"] == "/tester/my-train"
-
-
-@pytest.mark.parametrize(("rule", "ran"), [("session-fails", 0), ("session-killed", 1)])
-def test_a_session_ends_with_an_error_that_is_not_the_notebooks(tmp_path: Path, rule: str, ran: int) -> None:
-    desk = faulty(tmp_path, f"{rule}@tester/my-trainx1")
-    desk.push()
-    struck, orders = desk.status(), len(desk.runner.orders)
-    archive = desk.fetched(desk.ask("DownloadKernelOutput", ownerSlug="tester", kernelSlug="my-train"))
-    assert len(zipfile.ZipFile(archive.path).namelist()) == ran
-    desk.push()
-
-    assert (struck, orders) == ("ERROR", ran)
-    assert desk.status() == "COMPLETE"
-
-
-def test_outputs_are_missing_cut_off_or_lead_elsewhere(tmp_path: Path) -> None:
-    desk = faulty(tmp_path, "output-missingx1", "output-hostile+1x1", "output-truncated+2x1")
-    desk.push()
-
-    assert desk.output() == []
-    assert desk.output() == ["a.txt"]
-    assert desk.output() == ["a.txt", "../../escaped.txt"]
-    addresses = [desk.ask("ListKernelSessionOutput", **TRAIN)["files"][0]["url"] for _ in range(2)]
-    assert [desk.fetched(each).path.read_text() for each in addresses] == ["1234", "12345678"]
 
 
 def test_a_fault_at_one_kernel_leaves_the_others_alone(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from browsing import FORM, ME, Browsing, Page, notebook, same_site
 from scripted import ScriptedRunner, ScriptFailure, writing
 from toy import submission_text
 
-from generator.localkaggle.protocol import LARGEST_FORM
+from generator.localkaggle.endpoints import LARGEST_FORM
 from generator.localkaggle.web.views import static_files
 from generator.sessions.notebook_runner import SessionLog
 from generator.sessions.sandbox import SessionOrder
@@ -79,6 +79,7 @@ def test_the_first_page_shows_notebooks_competitions_and_quota(pages: Browsing) 
     assert "Complete" in page.text
 
 
+@pytest.mark.slow
 def test_every_link_of_every_page_leads_somewhere(pages: Browsing) -> None:
     filled(pages)
 
@@ -88,6 +89,7 @@ def test_every_link_of_every_page_leads_somewhere(pages: Browsing) -> None:
     assert len(visited) > 40
 
 
+@pytest.mark.slow
 def test_every_page_can_be_read_by_a_screen_reader(pages: Browsing) -> None:
     filled(pages)
     for page in everything(pages):
@@ -106,6 +108,7 @@ def test_every_page_can_be_read_by_a_screen_reader(pages: Browsing) -> None:
         assert len(ids) == len(set(ids)), page.address
 
 
+@pytest.mark.slow
 def test_pages_allow_no_script_but_their_own_and_are_kept_nowhere(pages: Browsing) -> None:
     filled(pages)
     for page in everything(pages):
@@ -117,6 +120,7 @@ def test_pages_allow_no_script_but_their_own_and_are_kept_nowhere(pages: Browsin
             assert not [each for _, each in page.tags if "style" in each or any(name.startswith("on") for name in each)]
 
 
+@pytest.mark.slow
 def test_what_strangers_write_stays_text_on_every_page(tmp_path: Path) -> None:
     attack = "<script>alert(1)</script><img src=x onerror=alert(2)>\"'&"
 
@@ -148,6 +152,7 @@ def test_what_strangers_write_stays_text_on_every_page(tmp_path: Path) -> None:
     assert "\x1b" not in log.text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("metadata", "folded"),
     [
@@ -170,6 +175,7 @@ def test_a_cell_that_is_folded_anywhere_is_folded_here(
     assert "secret = 1" in page.text
 
 
+@pytest.mark.slow
 def test_what_the_check_finds_stands_beside_its_cell(pages: Browsing) -> None:
     hostile = "'/kaggle/input/<b>bold/x.csv'"
     address = pages.push("Some flaws", text=notebook("print(2)", f"open({hostile})"), kernelExecutionType="QUICK_SAVE")
@@ -183,6 +189,7 @@ def test_what_the_check_finds_stands_beside_its_cell(pages: Browsing) -> None:
     assert re.search(r"Check \d+ ", text)
 
 
+@pytest.mark.slow
 def test_what_the_check_finds_stands_beside_its_cell_also_where_cells_had_no_ids(
     tmp_path: Path,
 ) -> None:
@@ -213,6 +220,7 @@ def checked(pages: Browsing, address: str) -> Page:
     return page
 
 
+@pytest.mark.slow
 def test_a_running_session_shows_its_log_as_it_grows(tmp_path: Path) -> None:
     runner = ScriptedRunner(held=True)
     pages = Browsing(tmp_path, runner, slots=1)
@@ -242,6 +250,7 @@ def test_a_running_session_shows_its_log_as_it_grows(tmp_path: Path) -> None:
     assert not finished.elements("noscript")
 
 
+@pytest.mark.slow
 def test_a_notebook_is_shown_as_it_ran(tmp_path: Path) -> None:
     def script(order: SessionOrder) -> None:
         text = json.loads(order.notebook.read_text())
@@ -258,6 +267,7 @@ def test_a_notebook_is_shown_as_it_ran(tmp_path: Path) -> None:
     assert page.links["toy-heights"] == "/competitions/toy-heights"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("broken", ['{"cells": [{"cell_type": "code"}]}', "[]", '{"cells": 3}', "no json", ""])
 def test_a_broken_notebook_gets_a_sentence_and_not_an_error(tmp_path: Path, broken: str) -> None:
     def script(order: SessionOrder) -> None:
@@ -321,6 +331,7 @@ def test_tables_of_every_format_are_previewed(tmp_path: Path) -> None:
     assert ["no preview" in each for each in shown] == [False, False, False, True, True]
 
 
+@pytest.mark.slow
 def test_versions_stay_open_to_be_read(pages: Browsing) -> None:
     pages.push("Heights training", "print('first')")
     address = pages.push("Heights training", "print('second')")
@@ -334,6 +345,7 @@ def test_versions_stay_open_to_be_read(pages: Browsing) -> None:
     assert pages.get(f"{address}?version=3").status == 404
 
 
+@pytest.mark.slow
 def test_a_new_notebook_is_written_saved_and_run(pages: Browsing) -> None:
     form = pages.get("/code/new?competition=toy-heights").fields
     assert form["competitions"] == "toy-heights"
@@ -406,6 +418,7 @@ def test_a_notebook_whose_ids_are_no_texts_can_be_edited(pages: Browsing) -> Non
     assert pages.get(f"{address}/edit").fields["cell-1"] == "b = 1"
 
 
+@pytest.mark.slow
 def test_a_fork_is_a_notebook_of_its_own(pages: Browsing) -> None:
     address = pages.push("Heights training", "height = 1", **TOY)
     form = pages.get(f"{address}/copy").fields
@@ -420,6 +433,7 @@ def test_a_fork_is_a_notebook_of_its_own(pages: Browsing) -> None:
     assert "You have a notebook of this title already." in taken.text
 
 
+@pytest.mark.slow
 def test_notebooks_of_others_can_be_copied_if_public_and_not_edited(pages: Browsing) -> None:
     pages.kaggle.accounts.token("other")
     public = pages.push("Public heights", "p = 1", caller="other", isPrivate=False)
@@ -496,6 +510,7 @@ def test_a_log_has_no_news_beyond_its_end(pages: Browsing, position: str) -> Non
     assert (news.status, json.loads(news.body)["text"]) == (200, "")
 
 
+@pytest.mark.slow
 def test_of_a_long_log_the_end_is_shown_and_all_of_it_downloaded(tmp_path: Path) -> None:
     def script(order: SessionOrder) -> None:
         events = [json.dumps({"stream_name": "stdout", "time": n, "data": f"step {n}\n"}) for n in range(60_000)]
@@ -562,6 +577,7 @@ def test_what_is_not_there_gets_a_page_that_says_so(pages: Browsing, address: st
     assert page.links["Go to the first page"] == "/"
 
 
+@pytest.mark.slow
 def test_addresses_are_taken_only_as_they_are_meant(pages: Browsing) -> None:
     assert pages.post("/competitions", {"a": "b"}).status == 405
     address = pages.push("Heights training")

@@ -68,6 +68,7 @@ def test_a_file_with_any_name_is_downloaded(running: Served, browser: requests.S
     assert "sandbox" in answer.headers["Content-Security-Policy"]
 
 
+@pytest.mark.slow
 def test_a_form_of_another_site_changes_nothing(running: Served, browser: requests.Session) -> None:
     page = f"{running.address}/code/local/my-heights"
 

@@ -79,6 +79,7 @@ def test_what_is_private_is_a_source_of_its_owners_notebooks_alone(seen: Browsin
     assert mounted == {"local": 0 if is_private else 3, "other": 3}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_private", [True, False])
 def test_the_pages_show_what_is_private_to_its_owner_alone(seen: Browsing, is_private: bool) -> None:
     make(seen, is_private=is_private)

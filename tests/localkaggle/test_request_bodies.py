@@ -11,7 +11,7 @@ import pytest
 from scripted import ScriptedRunner
 from serving import Served, notebook, served
 
-from generator.localkaggle.protocol import Limits
+from generator.localkaggle.endpoints import Limits
 
 HELLO = "api.v1.DiagnosticsService/Hello"
 INTROSPECT = "security.OAuthService/IntrospectToken"

@@ -15,8 +15,8 @@ import requests
 from scripted import ScriptedRunner
 from serving import Served, notebook, served
 
+from generator.localkaggle.endpoints import Limits
 from generator.localkaggle.local_kaggle import LocalKaggle
-from generator.localkaggle.protocol import Limits
 from generator.localkaggle.server import Listening
 from generator.sessions.sandbox import SessionOrder
 
@@ -251,6 +251,7 @@ def test_a_client_that_never_reads_its_file_is_hung_up_on(impatient: Served, tmp
     assert received < 64 * 2**20
 
 
+@pytest.mark.slow
 def test_connections_that_say_nothing_keep_nobody_out(tmp_path: Path) -> None:
     with served(tmp_path, runner=ScriptedRunner(), limits=Limits(connections=3)) as running:
         idle = [socket.create_connection(("127.0.0.1", running.port)) for _ in range(6)]
@@ -264,6 +265,7 @@ def test_connections_that_say_nothing_keep_nobody_out(tmp_path: Path) -> None:
 OPEN_METHOD = "/v1/security.OAuthService/IntrospectToken"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", [OPEN_METHOD, HELLO, "/login", "/__storage/uploads/none"])
 def test_requests_without_a_token_that_never_end_keep_nobody_out(tmp_path: Path, path: str) -> None:
     with served(tmp_path, runner=ScriptedRunner(), limits=Limits(connections=3)) as running:
@@ -277,6 +279,7 @@ def test_requests_without_a_token_that_never_end_keep_nobody_out(tmp_path: Path,
             connection.close()
 
 
+@pytest.mark.slow
 def test_a_download_goes_on_whatever_others_open_meanwhile(tmp_path: Path) -> None:
     big = tmp_path / "big.bin"
     with big.open("wb") as file:
@@ -308,6 +311,7 @@ server.run()
 """
 
 
+@pytest.mark.slow
 def test_a_server_that_may_open_few_files_still_answers_whoever_has_a_token(tmp_path: Path) -> None:
     command = [sys.executable, "-c", SERVER, str(tmp_path)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as server:
@@ -344,6 +348,7 @@ server.run()
 """
 
 
+@pytest.mark.slow
 def test_a_server_whose_open_files_were_used_up_says_so_in_a_line_and_goes_on(tmp_path: Path) -> None:
     command = [sys.executable, "-c", SERVER.replace("server.run()", OPENS_ALL_FILES), str(tmp_path)]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
@@ -364,6 +369,7 @@ def test_a_server_whose_open_files_were_used_up_says_so_in_a_line_and_goes_on(tm
     assert "raise `ulimit -n`" in errors
 
 
+@pytest.mark.slow
 def test_more_requests_than_allowed_are_told_to_come_back(tmp_path: Path) -> None:
     with served(tmp_path, runner=ScriptedRunner(), limits=Limits(connections=3)) as running:
         unfinished = [socket.create_connection(("127.0.0.1", running.port)) for _ in range(3)]

@@ -59,6 +59,7 @@ def exported(lines: str) -> Mapping[str, str]:
     return dict(pair.split("=", 1) for _, pair in found)
 
 
+@pytest.mark.slow
 def test_without_a_server_a_shell_that_asks_for_its_environment_stays_as_it_is(tmp_path: Path) -> None:
     asked = shlex.join([*TANDEM, "serve", "--env", "--root", str(tmp_path / "a root")])
     script = f'eval "$({asked})"; {asked}; echo "exit code $?"; echo "$HOME $https_proxy"'

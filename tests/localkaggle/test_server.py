@@ -17,8 +17,8 @@ from scripted import ScriptedRunner
 from serving import Served, served
 
 from generator.errors import LocalKaggleError
+from generator.localkaggle.endpoints import Limits
 from generator.localkaggle.local_kaggle import LocalKaggle
-from generator.localkaggle.protocol import Limits
 from generator.localkaggle.rpc import parse_rule
 from generator.localkaggle.storage import Database
 

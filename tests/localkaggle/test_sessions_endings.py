@@ -34,6 +34,7 @@ def dig(folder: Path) -> None:
     os.close(here)
 
 
+@pytest.mark.slow
 def test_a_session_ends_whose_temporary_folder_is_deep(tmp_path: Path) -> None:
     desk = Desk(tmp_path, ScriptedRunner(lambda order: dig(order.files.private)))
     desk.push()
@@ -42,6 +43,7 @@ def test_a_session_ends_whose_temporary_folder_is_deep(tmp_path: Path) -> None:
     assert not (tmp_path / "sessions" / "1" / "private").exists()
 
 
+@pytest.mark.slow
 def test_a_kernel_is_deleted_whose_output_is_deep(tmp_path: Path) -> None:
     desk = Desk(tmp_path, ScriptedRunner(lambda order: dig(order.files.working)))
     desk.push()
@@ -85,6 +87,7 @@ def test_a_link_in_what_is_removed_is_removed_alone(tmp_path: Path) -> None:
     assert (tmp_path / "mine" / "a.txt").read_text() == "1"
 
 
+@pytest.mark.slow
 def test_what_a_killed_server_left_is_swept_and_outputs_stay(tmp_path: Path) -> None:
     first = Desk(tmp_path, ScriptedRunner(writing({"a.txt": "1"})))
     first.push()

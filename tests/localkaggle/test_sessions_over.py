@@ -17,15 +17,17 @@ import pytest
 from desk import Desk
 from test_sessions_runner import notebook, run
 
-from generator.sessions.first_process import FirstProcess, end_recorded, keep_record
 from generator.sessions.notebook_runner import STOP_REASON
 from generator.sessions.sandbox import (
     Bubblewrap,
+    FirstProcess,
     Launch,
     PlainProcess,
     SessionFolder,
     SessionOrder,
+    end_recorded,
     first_process_of,
+    keep_record,
     session_folders,
 )
 

@@ -17,7 +17,7 @@ from generator.check.findings import Severity
 from generator.check.rule import RuleProblem, rule
 from generator.check.source import KernelSource, Purpose
 from generator.check.tpu import is_keras_fit, is_keras_model, is_long_keras_fit, keras_stars
-from generator.pair.cells import differing
+from generator.pair.notebook import differing
 
 _LEGACY = "TF_USE_LEGACY_KERAS"
 _WATCHES = {"ModelCheckpoint": "val_loss", "EarlyStopping": "val_loss", "ReduceLROnPlateau": "val_loss"}

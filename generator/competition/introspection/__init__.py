@@ -3,20 +3,17 @@
 `read_task` takes a `Survey` and `Hints`, and answers one question after the other. Each answer is a `Finding`.
 
     evidence      candidates, weights, statistics of columns, and the usual words in file names
-    tables, ids   the role of each table, and the columns that identify rows
+    tables        the role of each table, and the columns that identify rows
     files         the files, records or pixels of the examples, and where their labels are
-    targets       the metric, and the columns with the training labels
+    targets       the metric, the columns with the labels, the format of the tables, and the ids of the answers
     features      the columns of an example and their types
-    target_kind   the kind of value to predict
+    observations  all of these, and the kind of value to predict
     task_kind     family, submission, folds, training budget
-    row_format    the format of the tables, and ids composed of several columns
-    observations  all of these, before the kind of value to predict is known
-    limits        errors for unsupported competitions; `cautions` has the warnings
+    limits        errors for unsupported competitions, and warnings
 
 `pair` calls `read_task`. `specimen` uses the same names of files and columns.
 """
 
-from generator.competition.introspection.cautions import unclear_keys, warnings_of
 from generator.competition.introspection.evidence import Candidate, Confidence, Finding, Findings, Hints, Reading
 from generator.competition.introspection.limits import (
     check_decisions,
@@ -26,9 +23,15 @@ from generator.competition.introspection.limits import (
     check_that_targets_can_be_learned,
     check_that_there_are_data,
     check_that_there_are_templates,
+    unclear_keys,
+    warnings_of,
 )
-from generator.competition.introspection.observations import find_tables_and_files, observe
-from generator.competition.introspection.target_kind import find_target_kind, settle_classes
+from generator.competition.introspection.observations import (
+    find_tables_and_files,
+    find_target_kind,
+    observe,
+    settle_classes,
+)
 from generator.competition.introspection.targets import settle_metric, settle_serving
 from generator.competition.introspection.task_kind import (
     find_family,
@@ -39,7 +42,7 @@ from generator.competition.introspection.task_kind import (
     settle_unseen_columns,
 )
 from generator.competition.schema import keys_of, task_of
-from generator.competition.survey.facts import Survey
+from generator.competition.survey import Survey
 
 # Reading a survey as a task: the order of the questions, each of which rests on the answers before it.
 

@@ -10,8 +10,7 @@ from typing import TypeVar, cast
 
 from generator.competition.facts import CompetitionRule, Task, Value
 from generator.competition.schema import TYPE_NAMES, families, option_of, value_from
-from generator.competition.survey.columns import MISSING, without_null_words
-from generator.competition.survey.facts import NUMBERS, Column, ColumnKind, Table
+from generator.competition.survey import MISSING, NUMBERS, Column, ColumnKind, Table, without_null_words
 from generator.errors import CompetitionError, did_you_mean
 from generator.text import printable
 

@@ -27,8 +27,7 @@ from generator.competition.introspection.tables import Tables
 from generator.competition.introspection.targets import Targets
 from generator.competition.metrics import METRICS
 from generator.competition.schema import Family, preset_for
-from generator.competition.survey.columns import are_dates, numbers_of
-from generator.competition.survey.facts import NUMBERS, Column, ColumnKind, Table
+from generator.competition.survey import NUMBERS, Column, ColumnKind, Table, are_dates, numbers_of
 
 _MOST_CODES = 20
 _MEASURES = NUMBERS | {ColumnKind.BOOLEAN}

@@ -35,7 +35,7 @@ from generator.competition.introspection.evidence import (
 )
 from generator.competition.introspection.tables import Tables, has_target
 from generator.competition.schema import families, keys_of, values_of
-from generator.competition.survey.facts import (
+from generator.competition.survey import (
     AudioFormat,
     Column,
     ColumnKind,
@@ -45,7 +45,7 @@ from generator.competition.survey.facts import (
     Survey,
     Table,
 )
-from generator.competition.tables.readers import evenly_drawn
+from generator.competition.tables import evenly_drawn
 from generator.text import printable
 
 # Folders that may hold the files of the examples, and how ids or the values of a column name these files.

@@ -11,6 +11,7 @@ from generator.competition.facts import (
     Medium,
     SubmissionKind,
     TargetKind,
+    Wants,
     are_large_photographs,
     are_photographs,
     read_rules,
@@ -46,16 +47,12 @@ from generator.competition.introspection.files import (
     describe_files,
     pixel_columns,
 )
-from generator.competition.introspection.observations import Observations, classes_seen
-from generator.competition.introspection.row_format import settle_format, settle_row_ids
-from generator.competition.introspection.tables import Tables
-from generator.competition.introspection.target_kind import settle_masks
-from generator.competition.introspection.targets import Targets, served_file_name
-from generator.competition.metrics import Wants
+from generator.competition.introspection.observations import Observations, classes_seen, settle_masks
+from generator.competition.introspection.targets import Targets, served_file_name, settle_format, settle_row_ids
 from generator.competition.schema import Family, families, option_of, preset_of
-from generator.competition.survey import media as images
-from generator.competition.survey.columns import are_dates, moment_of
-from generator.competition.survey.facts import (
+from generator.competition.survey import (
+    IMAGE_SUFFIXES,
+    SOUND_SUFFIXES,
     Column,
     ColumnKind,
     Folder,
@@ -63,9 +60,10 @@ from generator.competition.survey.facts import (
     ImageFormat,
     InferenceServer,
     Table,
+    are_dates,
+    moment_of,
 )
-from generator.competition.survey.media import SOUND_SUFFIXES
-from generator.competition.tables.formats import TableFormat, table_format
+from generator.competition.tables import TableFormat, table_format
 from generator.text import duration, printable
 
 # Images and sounds: size, channels, sampling rate, and images that are targets.
@@ -172,7 +170,7 @@ def _encodings(folder: Folder) -> frozenset[ImageEncoding]:
     """The encodings of a folder's images; OTHER among them where those of a rarer suffix were not seen."""
     form = folder.images
     encodings = form.encodings if form is not None else frozenset[ImageEncoding]()
-    rarer = [suffix for suffix in list(folder.suffixes)[1:] if suffix in images.IMAGE_SUFFIXES]
+    rarer = [suffix for suffix in list(folder.suffixes)[1:] if suffix in IMAGE_SUFFIXES]
     unseen = any(_OF_SUFFIX.get(suffix, ImageEncoding.OTHER) not in encodings for suffix in rarer)
     return encodings | {ImageEncoding.OTHER} if unseen else encodings
 
@@ -607,17 +605,16 @@ def _group(features: FeatureColumns, of_ids: Collection[str]) -> tuple[str, str]
     return "", "no column has groups that are only in training or only in test"
 
 
-def find_repeated_ids(tables: Tables, names: Sequence[str], targets: Collection[str]) -> tuple[Column, str] | None:
+def find_repeated_ids(observations: Observations, names: Sequence[str]) -> tuple[Column, str] | None:
     """Finds the column of ids, or of files, that several training rows have; None if each row has its own.
 
     Exact copies of rows do not count, as training leaves them out.
 
     Args:
-        tables: The tables by their roles.
+        observations: The observations of the files; the labels may have a table of their own.
         names: The columns that name examples, or their files.
-        targets: The columns with the labels, which may have a table of their own.
     """
-    train, labels = tables.train, tables.labels
+    train, labels = observations.tables.train, observations.tables.labels
     if train is None:
         return None
     candidates: list[tuple[Column, str]] = []
@@ -627,7 +624,7 @@ def find_repeated_ids(tables: Tables, names: Sequence[str], targets: Collection[
             continue
         count, path = _repeat_count(ids, train.columns), train.name
         if not count and labels is not None and of_labels is not None:
-            answers = [column for column in labels.columns if column.name in targets]
+            answers = [column for column in labels.columns if column.name in observations.targets.names]
             count, path = _repeat_count(of_labels, answers), labels.name
         if count:
             candidates.append(
@@ -872,7 +869,7 @@ def _repeated_ids(family: Family, observations: Observations, findings: Findings
     if family.medium is Medium.SEQUENCE or has_pictures or observations.targets.row_labels:
         return None
     files = observations.files.source.column if family.medium.is_files and observations.files is not None else ""
-    return find_repeated_ids(observations.tables, (str(findings["id_column"].value), files), observations.targets.names)
+    return find_repeated_ids(observations, (str(findings["id_column"].value), files))
 
 
 def _can_be_read_as_text(name: str, observations: Observations) -> bool:

@@ -1,7 +1,5 @@
 """Write a small synthetic copy of a competition's data: `write_specimen`."""
 
-import hashlib
-import json
 from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass
@@ -9,22 +7,20 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from generator import __version__
 from generator.competition import builtin
 from generator.competition.facts import Task
 from generator.competition.specimen.examples import Original, synthetic_data
 from generator.competition.specimen.files import (
+    MediaFiles,
     with_folders,
+    with_usual_formats,
     write_files,
     write_server,
 )
-from generator.competition.specimen.media import MediaFiles, with_usual_formats
-from generator.competition.specimen.staging import MARKER, Writer, stage_folder
-from generator.competition.specimen.table_files import table_file
 from generator.competition.specimen.tables import TableMaker
 from generator.competition.specimen.values import id_format
-from generator.competition.survey import survey_folder
-from generator.competition.survey.facts import Survey
+from generator.competition.specimen.writer import MARKER, Writer, marker_of, stage_folder, table_file
+from generator.competition.survey import Survey, survey_folder
 from generator.files import WorkspaceFiles
 
 # The writing of a specimen, from beginning to end.
@@ -81,7 +77,7 @@ def write_specimen(  # noqa: PLR0913 - each is a decision of its own
     with stage_folder(folder, place, replace=replace) as stage, closing(Writer(stage)) as writer:
         original = Original(with_usual_formats(survey.with_null_words, writer.note), task, rows, seed, signal)
         table_rows = _write(original, writer)
-        (stage / MARKER).write_bytes(_marker(original))
+        (stage / MARKER).write_bytes(marker_of(original))
     return SpecimenSummary(folder=folder, rows=table_rows, files=dict(writer.files), notes=tuple(writer.notes))
 
 
@@ -122,23 +118,6 @@ def _write(original: Original, writer: Writer) -> dict[str, int]:
     write_server(original, writer)
     write_files(data, writer, media)
     return rows
-
-
-def _marker(original: Original) -> bytes:
-    """The marker that says of what the folder is a specimen; the digest tells one set of facts from another."""
-    content = {
-        "specimen": "Made-up data that only look like a competition's; scores on them mean nothing.",
-        "kit_version": __version__,
-        "seed": original.seed,
-        "rows": original.rows,
-        "signal": original.signal,
-        "made_from": {
-            "tables": [table.path for table in original.survey.tables],
-            "family": original.task.family,
-            "facts_sha256": hashlib.sha256(repr(original.survey).encode("utf-8", "backslashreplace")).hexdigest(),
-        },
-    }
-    return (json.dumps(content, indent=2) + "\n").encode()
 
 
 __all__ = ["MARKER", "SpecimenSummary", "id_format", "table_file", "write_built_in_specimen", "write_specimen"]

@@ -17,7 +17,7 @@ from generator.competition.introspection.files import (
     folder_trees,
     training_records,
 )
-from generator.competition.introspection.ids import without_labels
+from generator.competition.introspection.tables import without_labels
 from generator.competition.schema import families
 from generator.competition.specimen.values import (
     Cells,
@@ -28,8 +28,17 @@ from generator.competition.specimen.values import (
     id_format,
     random_for,
 )
-from generator.competition.survey.columns import column_of, kind_of
-from generator.competition.survey.facts import NUMBERS, Column, ColumnKind, Folder, RecordFeature, Survey, Table
+from generator.competition.survey import (
+    NUMBERS,
+    Column,
+    ColumnKind,
+    Folder,
+    RecordFeature,
+    Survey,
+    Table,
+    column_of,
+    kind_of,
+)
 
 if TYPE_CHECKING:
     import numpy

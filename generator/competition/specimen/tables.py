@@ -22,8 +22,7 @@ from generator.competition.specimen.examples import (
     runs_of,
     with_different_ids,
 )
-from generator.competition.specimen.files import folder_cells
-from generator.competition.specimen.media import Appearance, grey_values, pixel_cells
+from generator.competition.specimen.files import Appearance, folder_cells, grey_values, pixel_cells
 from generator.competition.specimen.values import (
     Cells,
     cells_like,
@@ -34,9 +33,7 @@ from generator.competition.specimen.values import (
     is_id_like,
     random_for,
 )
-from generator.competition.survey.columns import kind_of
-from generator.competition.survey.facts import NUMBERS, Column, ColumnKind, Table
-from generator.competition.survey.sources import suffix_of
+from generator.competition.survey import NUMBERS, Column, ColumnKind, Table, kind_of, suffix_of
 
 # The rows of a table: the made-up example that each is of, and what the column that names it says.
 

@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from itertools import count, pairwise
 
-from generator.competition.survey.columns import kind_of, numbers_of
-from generator.competition.survey.facts import NUMBERS, Column, ColumnKind
-from generator.competition.tables.readers import evenly_drawn
+from generator.competition.survey import NUMBERS, Column, ColumnKind, kind_of, numbers_of
+from generator.competition.tables import evenly_drawn
 
 # Random numbers that are the same for the same seed.
 

@@ -10,28 +10,88 @@ from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
-from generator.competition.survey.columns import is_table_name, read_table_sample
-from generator.competition.survey.facts import MOST_TABLES, Folder, Survey, Table, bounds_for
-from generator.competition.survey.media import find_server, folders_of, take_records
+from generator.competition.survey.contents import (
+    IMAGE_SUFFIXES,
+    MISSING,
+    MOST,
+    SOUND_SUFFIXES,
+    are_dates,
+    as_number,
+    column_of,
+    find_server,
+    folders_of,
+    header_names,
+    is_table_name,
+    kind_of,
+    moment_of,
+    numbers_of,
+    read_table_sample,
+    take_records,
+    without_null_words,
+)
 from generator.competition.survey.sources import (
+    MOST_TABLES,
+    NUMBERS,
     Archive,
+    AudioFormat,
+    Column,
+    ColumnKind,
     Directory,
     DiskFiles,
     Files,
     FileSource,
+    Folder,
+    ImageEncoding,
+    ImageFormat,
+    InferenceServer,
     MountedFolder,
+    RecordFeature,
+    Records,
+    Survey,
     SurveyLimits,
+    Table,
+    bounds_for,
     list_directories,
     open_archives,
     suffix_of,
 )
-from generator.competition.tables.formats import NotATableError, UnreadableTableError
-from generator.competition.tables.readers import SampleBounds
+from generator.competition.tables import NotATableError, SampleBounds, UnreadableTableError
 from generator.errors import CompetitionError
 from generator.files import reason_not_read
 from generator.text import printable
 
-__all__ = ["survey_files", "survey_folder"]
+__all__ = [
+    "IMAGE_SUFFIXES",
+    "MISSING",
+    "MOST",
+    "NUMBERS",
+    "SOUND_SUFFIXES",
+    "AudioFormat",
+    "Column",
+    "ColumnKind",
+    "Directory",
+    "DiskFiles",
+    "Folder",
+    "ImageEncoding",
+    "ImageFormat",
+    "InferenceServer",
+    "RecordFeature",
+    "Records",
+    "Survey",
+    "SurveyLimits",
+    "Table",
+    "are_dates",
+    "as_number",
+    "column_of",
+    "header_names",
+    "kind_of",
+    "moment_of",
+    "numbers_of",
+    "suffix_of",
+    "survey_files",
+    "survey_folder",
+    "without_null_words",
+]
 
 _MOST_TABLES_OF_A_FOLDER = 50
 _REMEDY = "download the competition's data there, or name the folder that has it: tandem generate --data DIR."

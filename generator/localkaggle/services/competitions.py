@@ -21,10 +21,19 @@ from generator.competition.submission import SubmissionError
 from generator.files import PathOutsideError, open_below, open_file, resolve_inside
 from generator.localkaggle.hosting import HostedCompetition, HostedFacts, files_below, files_fingerprint, metric_wording
 from generator.localkaggle.rpc import ApiCall, ApiError, Content, Fields, Methods, Redirect, StoredFile, as_wire, page
-from generator.localkaggle.services.files import ServiceContext, has_room, listing_summary, pack_zip, tree
 from generator.localkaggle.services.kernel_records import SessionRecord
 from generator.localkaggle.services.kernels import Kernels
-from generator.localkaggle.storage import Database, ListedFile, checked_name, insert
+from generator.localkaggle.storage import (
+    Database,
+    ListedFile,
+    ServiceContext,
+    checked_name,
+    has_room,
+    insert,
+    listing_summary,
+    pack_zip,
+    tree,
+)
 from generator.sessions.worker import THREW
 
 # The submissions, as the database keeps them.

@@ -16,9 +16,8 @@ from generator.accelerators import Accelerator, AcceleratorKind, catalog
 from generator.errors import LocalKaggleError
 from generator.localkaggle.hosting import HostedCompetition
 from generator.localkaggle.rpc import ApiCall, ApiError, Fields, Methods, as_wire
-from generator.localkaggle.services.files import ServiceContext
 from generator.localkaggle.services.items import Datasets, Models
-from generator.localkaggle.storage import Database, as_record, insert
+from generator.localkaggle.storage import Database, ServiceContext, as_record, insert
 from generator.sessions.sandbox import SessionFolder
 from generator.text import is_slug, printable, quote_text, slug_of
 

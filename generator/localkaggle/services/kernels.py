@@ -30,7 +30,6 @@ from generator.localkaggle.rpc import (
     file_moment,
     page,
 )
-from generator.localkaggle.services.files import ServiceContext, has_room, is_disk_full, pack_zip
 from generator.localkaggle.services.kernel_records import (
     SCHEMA,
     KernelRecord,
@@ -48,9 +47,17 @@ from generator.localkaggle.services.kernel_records import (
     weekly_quota,
     weekly_usage,
 )
-from generator.localkaggle.storage import DEEPEST, InvalidFileError, ListedFile, checked_name
+from generator.localkaggle.storage import (
+    DEEPEST,
+    InvalidFileError,
+    ListedFile,
+    ServiceContext,
+    checked_name,
+    has_room,
+    is_disk_full,
+    pack_zip,
+)
 from generator.run.kernel import end_processes_of
-from generator.sessions.first_process import end_recorded
 from generator.sessions.notebook_runner import (
     LogPiece,
     SessionQueue,
@@ -59,7 +66,15 @@ from generator.sessions.notebook_runner import (
     read_piece,
     script_notebook,
 )
-from generator.sessions.sandbox import Runner, SessionEnd, SessionFolder, SessionOrder, disk_usage, remove_session_tree
+from generator.sessions.sandbox import (
+    Runner,
+    SessionEnd,
+    SessionFolder,
+    SessionOrder,
+    disk_usage,
+    end_recorded,
+    remove_session_tree,
+)
 from generator.text import slug_of
 
 # From a version of a kernel to a session that is over: its limits, its place in the queue, its end.

@@ -14,7 +14,7 @@ from generator.localkaggle.services.kernel_records import (
 from generator.localkaggle.services.kernels import SAVE_KERNEL
 from generator.localkaggle.storage import ListedFile
 from generator.localkaggle.web import notebook_display
-from generator.localkaggle.web.editor import EditorForm, apply_form, draft_of, new_draft, source_cells
+from generator.localkaggle.web.notebook_display import EditorForm, apply_form, draft_of, new_draft, source_cells
 from generator.localkaggle.web.previews import preview
 from generator.localkaggle.web.views import (
     MOST_FILES,

@@ -12,9 +12,9 @@ from starlette.responses import Response
 from starlette.routing import Route, Router
 
 from generator.accelerators import AcceleratorKind
-from generator.competition.tables.formats import table_format
+from generator.competition.tables import table_format
 from generator.local_server import serve_command
-from generator.localkaggle.protocol import server_state
+from generator.localkaggle.endpoints import server_state
 from generator.localkaggle.rpc import ApiError, Fields
 from generator.localkaggle.services.items import framework_named
 from generator.localkaggle.services.kernel_records import (

@@ -7,8 +7,14 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path, PurePosixPath
 
-from generator.competition.tables.formats import TableFormat, UnreadableTableError, open_unpacked, table_format
-from generator.competition.tables.readers import separator_in, table_rows
+from generator.competition.tables import (
+    TableFormat,
+    UnreadableTableError,
+    open_unpacked,
+    separator_in,
+    table_format,
+    table_rows,
+)
 from generator.localkaggle.storage import ListedFile
 from generator.run.notebook_html import image_source
 from generator.sessions.sandbox import path_of

@@ -14,8 +14,7 @@ from jax.extend.mlir import ir
 from jax.extend.mlir.dialects import stablehlo
 from jax.sharding import Mesh, NamedSharding, PartitionSpec, SingleDeviceSharding
 
-from generator.tpu_compiler.worker.compiler import program_of_length
-from generator.tpu_compiler.worker.steps import StepCall
+from generator.tpu_compiler.worker.compiler import StepCall, program_of_length
 from generator.tpu_compiler.worker.torch_steps import CaughtStep, Shape, TorchWatch
 
 _mlir = xla_client._xla.mlir  # noqa: SLF001 - jaxlib has no other name for it

@@ -27,7 +27,7 @@ from _XLAC import _xla_step_marker as run_pending
 from _XLAC import _xla_tensors_from_aten as upload
 from torch.overrides import TorchFunctionMode
 
-from generator.tpu_compiler.worker.cells import CellLine, EnoughSeenError, Notebook, load_notebook
+from generator.tpu_compiler.worker import CellLine, EnoughSeenError, Notebook, load_notebook
 
 # The operations that PyTorch/XLA leaves to the host, and the lines of a notebook that call for them.
 
