@@ -66,7 +66,7 @@ def outputs_of(
         "spec": read_pair_spec(folder),
         "origin": RunOrigin.LOCAL,
         "handover": read_handover(output / "train"),
-        "keys": {Role.TRAIN: training_key(output / "train"), Role.INFER: inference or ""},
+        "keys": {Role.TRAIN: training_key(read_handover(output / "train")), Role.INFER: inference or ""},
         "folders": {role: output / role for role in Role},
         "notebooks": {role: output / role / f"{role}.ipynb" for role in Role if inference or role is Role.TRAIN},
         "seconds": {Role.TRAIN: 60.0, Role.INFER: 5.0},

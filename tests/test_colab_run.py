@@ -19,6 +19,7 @@ from generator.colab.options import ColabOptions, PlannedTraining
 from generator.colab.rental import CommandLine, machine_named
 from generator.colab.training import train_on_colab
 from generator.pair.workspace import Workspace
+from generator.run.ledger import read_runs
 
 pytestmark = pytest.mark.slow
 
@@ -96,6 +97,9 @@ def test_a_pair_is_trained_on_the_machine_asked_for_and_the_machine_is_given_bac
     assert (receipt["asked"], receipt["stage"], receipt["failure"]) == ("T4", "given back", "")
     assert receipt["accelerator"]["device_kind"] == receipt["machine"]["device_kind"] == "Tesla T4"  # type: ignore[index]  # JSON
     assert receipt["units"] == [100.0, 99.0]
+    (record,) = read_runs(Workspace(workspace), "tiny")
+    assert (record.origin, record.cv, record.is_inferred, record.seconds["train"] > 0) == ("colab", 0.75, False, True)
+    assert record.parameters["train"] == {"ACCELERATOR": "gpu", "SESSION_HOURS": 2.0, "EPOCHS": 5}
     calls = (workspace / "google" / "calls.txt").read_text()
     assert "--gpu T4\n" in calls
     assert "--timeout 7200" in calls
@@ -237,6 +241,7 @@ DRIVER = """
     from generator.colab import rental
     from generator.colab.training import train_on_colab
     from generator.pair.workspace import Workspace
+from generator.run.ledger import read_runs
 
     def tell(line):
         print(line, flush=True)

@@ -107,6 +107,11 @@ def _name_of_pair(context: click.Context, _: click.Parameter, text: str | None) 
     return folder.name
 
 
+def pair_names(context: click.Context, parameter: click.Parameter, words: Sequence[str]) -> list[str]:
+    """The names of several pairs, each as `pair_argument` takes one."""
+    return [name for word in words if (name := _name_of_pair(context, parameter, word))]
+
+
 class KnobCommand(click.Command):
     """A command with -P, which takes knobs in several spellings: `-P EPOCHS 3` and `-P EPOCHS=3 N_FOLDS=5` as well.
 

@@ -9,12 +9,13 @@ from typing import Any
 import click
 
 from generator.cli.options import json_lines_option, pair_argument, to_option, workspace_option
-from generator.cli.terminal import table
+from generator.cli.terminal import table, warn
+from generator.errors import TandemError
 from generator.files import WorkspaceFiles
 from generator.kaggle.chain import ChainState, chain_of, chains_of, newest_chain, state_in
 from generator.kaggle.receipt import as_html, as_markdown, chain_receipt_path, receipt_of, receipts
 from generator.pair.handover import accelerator_in_words
-from generator.pair.workspace import Role
+from generator.pair.workspace import Role, Workspace
 from generator.text import printable
 
 # The verb `status`: the steps of a pair's last chain, as far as this machine saw them.
@@ -32,10 +33,11 @@ def status(**options: Any) -> int:
     tandem status titanic
     """  # noqa: D301 - click wants the character itself
     journal = newest_chain(options["workspace"], options["pair"], options["to"])
+    state = state_in(journal)
+    _keep_scores(options["workspace"], options["pair"], state)
     if options["as_json"]:
         click.echo(json.dumps(receipt_of(journal).as_json(), indent=2))
         return 0
-    state = state_in(journal)
     start = state.setup
     place = f"{start.target}, as {start.account}" if start else ""
     click.echo(f"Chain {journal.number} of {options['pair']} on {place}: {state.outcome}.")
@@ -43,6 +45,18 @@ def status(**options: Any) -> int:
     if state.failure is not None:
         click.echo("\n".join(printable(line) for line in state.failure.message.splitlines()))
     return 0
+
+
+def _keep_scores(workspace: Workspace, pair: str, state: ChainState) -> None:
+    """Bring the scores of a chain into the ledger of runs, where a command that was stopped did not."""
+    if state.score is None:
+        return
+    from generator.kaggle.chain.ledger import keep_scores
+
+    try:
+        keep_scores(workspace, pair, state)
+    except TandemError as error:
+        warn(error.message)
 
 
 def _rows(state: ChainState) -> list[tuple[str, str, str, str]]:
@@ -107,6 +121,7 @@ def receipt(**options: Any) -> int:
     journal = newest_chain(workspace, options["pair"], options["to"])
     if options["chain"]:
         journal = chain_of(workspace, options["pair"], options["chain"])
+    _keep_scores(workspace, options["pair"], state_in(journal))
     report, history = receipt_of(journal), receipts(chains_of(workspace, options["pair"]))
     if options["as_"] == "json":
         fields = report.as_json() | {"chains": [entry.as_json() for entry in history]}

@@ -8,6 +8,7 @@ from generator.colab.rental import ColabError, ColabMachine, check_sendable, fol
 from generator.pair.data import ensure_built_in, is_reached_as_the_user_chose
 from generator.pair.folder import existing_pair, read_pair_spec
 from generator.pair.notebook import check_shared_cells
+from generator.pair.spec import PairSpec
 from generator.pair.workspace import PairFolder, Role, Workspace
 from generator.run.execution import read_assignment, read_notebook_parameters
 from generator.run.input_mounts import LinkedInputError
@@ -65,7 +66,7 @@ class PlannedTraining:
 
     options: ColabOptions
     folder: PairFolder
-    slug: str
+    spec: PairSpec
     machine: ColabMachine
     values: dict[str, Any]
     hours: float
@@ -96,7 +97,17 @@ class PlannedTraining:
         run_values |= {"ACCELERATOR": str(machine.kind), "INPUT_ROOT": INPUT, "WORKING_ROOT": WORKING}
         if options.smoke:
             run_values["DEBUG"] = True
-        return cls(options, folder, spec.competition.slug, machine, {**run_values, **user_values}, hours)
+        return cls(options, folder, spec, machine, {**run_values, **user_values}, hours)
+
+    @property
+    def slug(self) -> str:
+        """The name of the competition."""
+        return self.spec.competition.slug
+
+    @property
+    def is_measure(self) -> bool:
+        """True unless this is a smoke run."""
+        return self.values.get("DEBUG") is not True
 
     @property
     def data(self) -> Path:
@@ -107,9 +118,8 @@ class PlannedTraining:
     def output(self) -> OutputFolder:
         """Where the results go: the same place as those of a run on this machine."""
         folder = self.options.workspace.output(self.options.pair)
-        is_smoke = self.values.get("DEBUG") is True
         return OutputFolder(
-            (folder / "smoke" if is_smoke else folder).absolute(), self.options.workspace.root.absolute()
+            (folder if self.is_measure else folder / "smoke").absolute(), self.options.workspace.root.absolute()
         )
 
     def ensure_built_in(self) -> None:

@@ -1,6 +1,7 @@
 """The story of a training on Colab, its options and its receipt."""
 
 import re
+import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -35,6 +36,7 @@ from generator.pair.handover import FILE_NAME, HandOver, read_handover
 from generator.pair.notebook import NotebookReadError, with_first_cell, with_parameters
 from generator.pair.workspace import Role, Workspace
 from generator.run.execution import parse_notebook
+from generator.run.ledger import RunOrigin, RunOutputs, record_run, training_key
 from generator.text import printable, quote_text
 
 GUARD = '''
@@ -208,7 +210,9 @@ class _Training:
             ) as rental:
                 self.tell(f"Colab gave {self._describe_machine()}")
                 self._send(rental, earlier)
+                start_time = time.monotonic()
                 failure = self._execute(rental)
+                seconds = time.monotonic() - start_time
                 self._fetch(rental, results, restart=failure is not None)
                 self.file.note(units=(self.file.receipt.units[0], self.command_line.units()))
         finally:
@@ -224,7 +228,10 @@ class _Training:
                 f"{cell} on Colab: {quote_text(failure.problem)}. The executed cells are in "
                 f"{printable(str(self._executed_notebook))}."
             )
-        return self._accept_results(results)
+        result = self._accept_results(results)
+        if planned_training.is_measure and result.handover.is_complete:
+            self._record(result, seconds)
+        return result
 
     def _send(self, rental: Rental, earlier: Path | None) -> None:
         planned_training = self.planned_training
@@ -293,6 +300,27 @@ class _Training:
         score_fields = {"metric": score.metric, "score": score.value} if score else {}
         self.file.note(out_of_fold=score_fields, handover=handover.fields.text("sha256"))
         return ColabResult(self.file.receipt, output, handover)
+
+    def _record(self, result: ColabResult, seconds: float) -> None:
+        """Keeps the training in the ledger of runs, where an inference completes it; tells of what cannot be kept."""
+        outputs = RunOutputs(
+            workspace=self.planned_training.options.workspace,
+            folder=self.planned_training.folder,
+            spec=self.planned_training.spec,
+            origin=RunOrigin.COLAB,
+            handover=result.handover,
+            keys={Role.TRAIN: training_key(result.handover)},
+            folders={Role.TRAIN: result.folder},
+            notebooks={Role.TRAIN: result.folder / f"{Role.TRAIN}.ipynb"},
+            seconds={Role.TRAIN: seconds},
+        )
+        try:
+            recording = record_run(outputs)
+        except (TandemError, OSError) as error:
+            self.tell(f"this training is not kept in the ledger of runs: {error}")
+            return
+        for sentence in (f"kept as run {recording.record.name}", *recording.notes, *recording.warnings):
+            self.tell(sentence)
 
     def _place(self, results: Path) -> Path:
         """Puts results where `tandem run` leaves them, with the notebook; what they replace is kept."""

@@ -26,8 +26,15 @@ from typing import Any
 from generator.competition.facts import Value
 from generator.errors import RunError, TandemError
 from generator.files import WorkspaceFiles, open_below, reason_not_read, writing
-from generator.pair.handover import FILE_NAME, HandOver, read_handover
-from generator.pair.notebook import PARAMETERS_TAG, is_fixed, join_lines, parameters_cell, read_parameters
+from generator.pair.handover import FILE_NAME, HandOver, digest_of, read_handover
+from generator.pair.notebook import (
+    PARAMETERS_TAG,
+    is_fixed,
+    join_lines,
+    parameters_cell,
+    read_own_cells,
+    read_parameters,
+)
 from generator.pair.spec import PairSpec
 from generator.pair.workspace import PairFolder, Role, Workspace, git_commit
 from generator.run.execution import INJECTED_TAG, OFF_COLAB
@@ -176,6 +183,7 @@ class RunOutputs:
         report: The page about the run, if there is one.
         has_weights: Whether the weights are in the output of the training.
         hidden_test: The score of the submission on the hidden test of a built-in competition.
+        commit: The commit of the pair; empty for that of now.
     """
 
     workspace: Workspace
@@ -192,6 +200,7 @@ class RunOutputs:
     report: Path | None = None
     has_weights: bool = True
     hidden_test: float | None = None
+    commit: str = ""
 
 
 @dataclass(frozen=True)
@@ -203,14 +212,9 @@ class Recording:
     warnings: tuple[str, ...] = ()
 
 
-def training_key(folder: Path) -> str:
-    """The key of a training whose output is on this machine: the hash of its hand-over.
-
-    Raises:
-        OSError: There is no hand-over, or it is a link.
-    """
-    with open_below(folder, FILE_NAME) as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+def training_key(handover: HandOver) -> str:
+    """The key of a training whose output is on this machine: the hash of its hand-over."""
+    return handover.fields.text("sha256") if handover.is_whole else digest_of(handover.fields)
 
 
 def record_run(outputs: RunOutputs) -> Recording:
@@ -319,7 +323,7 @@ def _facts_of(outputs: RunOutputs) -> RunRecord:
         "folds_sha256": _digest_in(handover, "folds_sha256"),
         "versions": {_shorten(name): _shorten(version) for name, version in handover.versions.items()},
         "accelerator": _shorten(handover.accelerator),
-        "git_commit": git_commit(outputs.folder.path),
+        "git_commit": outputs.commit or git_commit(outputs.folder.path),
         "parent": None,
         "note": "",
         "submission": submission if is_file_name(submission) else "",
@@ -345,7 +349,6 @@ def _default_parameters(
     folder: PairFolder, role_values: Mapping[Role, Mapping[str, Value]]
 ) -> dict[Role, dict[str, Value]]:
     """The defaults of the parameters that notebooks have: the template's, or the notebook's where it has more."""
-    from generator.pair.cells import read_own_cells
     from generator.pair.folder import complete_settings
     from generator.pair.rendering import rendered_cells
 

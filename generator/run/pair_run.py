@@ -177,7 +177,7 @@ class _PairRun:
                 origin=RunOrigin.LOCAL,
                 handover=result.handover,
                 keys={
-                    Role.TRAIN: training_key(output.working(Role.TRAIN)),
+                    Role.TRAIN: training_key(result.handover),
                     Role.INFER: uuid.uuid4().hex if has_inference else "",
                 },
                 folders={role: output.working(role) for role in roles},

@@ -8,6 +8,7 @@
     training    verifies the output of a training
     uploads     uploads the inputs of inference: the hand-over, `wheels`
     submission  checks the predictions, submits them, and waits for the score
+    ledger      keeps the run in the ledger of its pair, with its scores
     execution   pauses, tolerance of errors, and the protocol that never sends a request twice
     journal     lines with checksums, the state that results from them, and the notebooks that were sent
     errors      the errors that stop a chain

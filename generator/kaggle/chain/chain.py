@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from generator.kaggle.chain.execution import ChainExecution, ChainResult, PushOptions, RunContext
+from generator.kaggle.chain.ledger import record_chain
 from generator.kaggle.chain.plan import ChainPair
 from generator.kaggle.chain.submission import await_submission_file, submit_and_score
 from generator.kaggle.chain.training import await_training, write_trained
@@ -61,9 +62,12 @@ def _carry(pair: ChainPair, chain: ChainExecution) -> None:
     _push(pair, chain, Role.INFER)
     if chain.state.prediction is None:
         await_submission_file(chain, options)
+    if not chain.state.is_finished:
+        record_chain(pair, chain)
     if options.submit and chain.state.score is None:
         submit_and_score(chain, options)
     if chain.state.score is not None and not chain.state.is_finished:
+        record_chain(pair, chain)
         chain.note_quota(pair.accelerator_kinds)
         chain.finish()
 

@@ -1,0 +1,315 @@
+"""The verb `runs`: every full run of the workspace, compared, noted, removed and exported."""
+
+import json
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from generator.cli.options import complete_pair, json_option, pair_argument, pair_names, shortest, workspace_option
+from generator.cli.terminal import is_interactive, table, warn
+from generator.files import WorkspaceFiles
+from generator.pair.workspace import Workspace
+from generator.run.ledger import (
+    LedgerError,
+    change_run,
+    prunable_runs,
+    read_runs,
+    recorded_pairs,
+    remove_runs,
+    resolve_run,
+)
+from generator.run.run_comparison import (
+    changed_parameters,
+    changes_between,
+    changes_since_parent,
+    diff_of_cells,
+    sort_runs,
+)
+from generator.run.run_record import RunRecord
+from generator.text import duration, printable, python_literal
+
+_REFERENCES = "PAIR [NUMBER] …"
+_MOST_KEPT = 10
+
+
+class RunsGroup(click.Group):
+    """A group whose first command is meant where none is named: `tandem runs titanic` lists."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Puts `list` in front of arguments that name no command."""
+        if not args or (args[0] not in self.commands and args[0] not in ctx.help_option_names):
+            args = ["list", *args]
+        return super().parse_args(ctx, args)
+
+
+@click.group(cls=RunsGroup)
+def runs() -> None:
+    """Compare the full runs of pairs: scores, and what changed between them. `tandem runs` alone lists all runs.
+
+    Each full run is kept in output/PAIR/runs/NUMBER: notebooks, predictions, submission, report. A run is named
+    PAIR@NUMBER, such as titanic@7. Smoke runs and runs on a specimen are not kept.
+
+    \b
+    tandem runs
+    tandem runs titanic --html
+    tandem runs diff titanic 5 7
+    tandem runs note titanic 7 "smaller model"
+    """  # noqa: D301 - click wants the character itself
+
+
+@runs.command("list")
+@click.argument("pairs", nargs=-1, callback=pair_names, shell_complete=complete_pair)
+@click.option("--html", "as_html", is_flag=True, help="Write a page with pictures.")
+@click.option(
+    "--output",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Write the page to this file. Default: output/runs.html.",
+)
+@workspace_option
+@json_option
+def list_runs(pairs: Sequence[str], workspace: Workspace, output: Path | None, *, as_html: bool, as_json: bool) -> int:
+    """List runs, the best first: of some pairs, or of all. The default command."""
+    warnings: list[str] = []
+    records = [
+        record for pair in pairs or recorded_pairs(workspace) for record in _read(workspace, pair, warnings, pairs)
+    ]
+    if as_json:
+        click.echo(
+            json.dumps(
+                {"runs": [_fields(record, records) for record in sort_runs(records)], "warnings": warnings}, indent=2
+            )
+        )
+        return 0
+    for sentence in warnings:
+        warn(sentence)
+    if as_html or output is not None:
+        from generator.run.runs_page import runs_page
+
+        page = runs_page(workspace, sort_runs(records)).encode("utf-8", "replace")
+        path = output or workspace.root / "output" / "runs.html"
+        (WorkspaceFiles(path.absolute().parent) if output else workspace.files).write(
+            path.absolute() if output else path, page
+        )
+        click.echo(printable(shortest(path)))
+        return 0
+    if not records:
+        click.echo("There are no runs yet. `tandem run PAIR` makes one.")
+    competitions = list(dict.fromkeys(record.competition for record in records))
+    for competition in competitions:
+        if len(competitions) > 1:
+            click.echo(f"{printable(competition)}:")
+        click.echo(_table([record for record in records if record.competition == competition]))
+    return 0
+
+
+def _read(workspace: Workspace, pair: str, warnings: list[str], pairs: Sequence[str]) -> tuple[RunRecord, ...]:
+    records = read_runs(workspace, pair, warn=warnings.append)
+    if not records and pairs and not warnings:
+        raise LedgerError(f"{pair} has no runs. Make one with `tandem run {pair}`.")
+    return records
+
+
+def _fields(record: RunRecord, records: Sequence[RunRecord]) -> dict[str, Any]:
+    return {
+        **record.as_json(),
+        "name": record.name,
+        "spread": record.spread,
+        "changes": changes_since_parent(record, records),
+    }
+
+
+def _table(records: Sequence[RunRecord]) -> str:
+    """A table of the runs of a competition; columns that are empty for all are left out."""
+    ranking = sort_runs(records)
+    columns = {
+        "run": [record.name for record in ranking],
+        "created": [f"{record.created.astimezone():%Y-%m-%d %H:%M}" for record in ranking],
+        "CV": [_score(record) for record in ranking],
+        "hidden test": [_number(record.hidden_test) for record in ranking],
+        "public": [_number(record.public_score) for record in ranking],
+        "private": [_number(record.private_score) for record in ranking],
+        "time": [duration(seconds) if (seconds := sum(record.seconds.values())) else "" for record in ranking],
+        "where": [str(record.origin) if record.origin != "local" else "" for record in ranking],
+        "changed": ["; ".join(changes_since_parent(record, records)) for record in ranking],
+        "note": [record.note for record in ranking],
+    }
+    columns = {name: cells for name, cells in columns.items() if any(cells)}
+    return table(tuple(columns), list(zip(*columns.values(), strict=True)))
+
+
+def _score(record: RunRecord) -> str:
+    if record.cv is None:
+        return ""
+    deviation = "" if record.spread is None else f" ± {record.spread:.4f}"
+    return f"{record.metric} {record.cv:.5f}{deviation}"
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:.5f}"
+
+
+@runs.command("diff")
+@click.argument("references", nargs=-1, required=True, metavar=_REFERENCES)
+@workspace_option
+@json_option
+def diff_runs(references: Sequence[str], workspace: Workspace, *, as_json: bool) -> int:
+    """Show what differs between two runs: parameters, versions, and the code of cells.
+
+    With one run, the run before it is the other one.
+
+    \b
+    tandem runs diff titanic 5 7
+    tandem runs diff titanic@5 titanic-jax@2
+    tandem runs diff titanic
+    """  # noqa: D301 - click wants the character itself
+    before, after = _two_runs(workspace, references)
+    changes, cells = changed_parameters(before, after), list(diff_of_cells(workspace, before, after))
+    names = dict.fromkeys([*before.versions, *after.versions])
+    versions = [
+        (name, before.versions.get(name, ""), after.versions.get(name, ""))
+        for name in names
+        if before.versions.get(name) != after.versions.get(name)
+    ]
+    if as_json:
+        fields = {
+            "runs": [before.name, after.name],
+            "changes": changes_between(before, after),
+            "parameters": [
+                {"name": change.name, "notebooks": [*map(str, change.roles)], "values": [change.before, change.after]}
+                for change in changes
+            ],
+            "versions": [{"name": name, "values": values} for name, *values in versions],
+            "cells": cells,
+        }
+        click.echo(json.dumps(fields, indent=2))
+        return 0
+    rows = [("CV", _score(before), _score(after))]
+    rows += [
+        (f"{change.name} ({', '.join(change.roles)})", _literal(change.before), _literal(change.after))
+        for change in changes
+    ]
+    rows += versions
+    rows += [
+        (label, (getattr(before, name) or "")[:12], (getattr(after, name) or "")[:12])
+        for name, label in (("data_sha256", "data"), ("folds_sha256", "folds"), ("git_commit", "git commit"))
+        if getattr(before, name) != getattr(after, name)
+    ]
+    click.echo(table(("", before.name, after.name), rows))
+    for line in cells:
+        click.echo(printable(line.expandtabs(4)))
+    return 0
+
+
+def _two_runs(workspace: Workspace, references: Sequence[str]) -> tuple[RunRecord, RunRecord]:
+    records = _resolve(workspace, references)
+    if len(records) == 1 and records[0].parent is not None:
+        return resolve_run(workspace, f"{records[0].pair}@{records[0].parent}"), records[0]
+    if len(records) != 2:  # noqa: PLR2004 - a difference is between two
+        raise click.UsageError("Name two runs, such as `tandem runs diff titanic 5 7` or `tandem runs diff a@5 b@7`.")
+    return records[0], records[1]
+
+
+def _resolve(workspace: Workspace, references: Sequence[str]) -> list[RunRecord]:
+    """The runs behind words such as `titanic 5 7`, `titanic@5 digits@7` or `titanic`."""
+    names: list[str] = []
+    pair, is_open = "", False
+    for word in references:
+        if pair and re.fullmatch("[0-9]{1,9}", word):
+            names += [f"{pair}@{word}"]
+            is_open = False
+            continue
+        names += [pair] if is_open else []
+        pair, separator, _ = word.partition("@")
+        is_open = not separator
+        names += [word] if separator else []
+    names += [pair] if is_open else []
+    return [resolve_run(workspace, name) for name in names]
+
+
+def _literal(value: Any) -> str:
+    return "" if value is None else python_literal(value)
+
+
+@runs.command("note")
+@click.argument("references", nargs=-1, required=True, metavar="PAIR [NUMBER] NOTE")
+@workspace_option
+def note_run(references: Sequence[str], workspace: Workspace) -> int:
+    """Write a note to a run, the newest by default. An empty note removes it.
+
+    \b
+    tandem runs note titanic 7 "smaller model"
+    """  # noqa: D301 - click wants the character itself
+    *names, text = references
+    records = _resolve(workspace, names)
+    if len(records) != 1:
+        raise click.UsageError('Name one run and its note, such as `tandem runs note titanic 7 "smaller model"`.')
+    record = change_run(workspace, records[0], note=" ".join(text.split()))
+    click.echo(f"{record.name}: {printable(record.note) or 'no note'}")
+    return 0
+
+
+@runs.command("prune")
+@pair_argument
+@click.option(
+    "--keep", type=click.IntRange(min=1), default=_MOST_KEPT, show_default=True, metavar="N", help="How many runs stay."
+)
+@click.option("--yes", is_flag=True, help="Remove them without a question.")
+@workspace_option
+@click.pass_context
+def prune(context: click.Context, /, pair: str, workspace: Workspace, *, keep: int, yes: bool) -> int:
+    """Remove the worst runs of a pair: never the best, the newest, or one that a blend names."""
+    records = read_runs(workspace, pair, warn=warn)
+    candidates = prunable_runs(workspace, records, keep=keep)
+    if not candidates:
+        click.echo(f"Nothing to remove: {printable(pair)} has {len(records)} runs.")
+        return 0
+    numbers = ", ".join(str(record.number) for record in sorted(candidates, key=lambda record: record.number))
+    subject = f"run{'s' * (len(candidates) > 1)} {numbers} of {printable(pair)}"
+    if not yes:
+        if not is_interactive():
+            context.fail(f"This would remove {subject}. To remove without a question, add --yes.")
+        click.confirm(f"Remove {subject}?", abort=True, err=True)
+    remove_runs(workspace, candidates)
+    click.echo(f"Removed {subject}.")
+    return 0
+
+
+@runs.command("export")
+@click.argument("pairs", nargs=-1, required=True, callback=pair_names, shell_complete=complete_pair)
+@click.option("--mlflow", metavar="URI", help="The tracking URI of MLflow, such as http://127.0.0.1:5000.")
+@click.option(
+    "--wandb",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="The folder for offline runs of Weights & Biases. `wandb sync` sends them.",
+)
+@workspace_option
+@click.pass_context
+def export(
+    context: click.Context, /, pairs: Sequence[str], workspace: Workspace, *, mlflow: str | None, wandb: Path | None
+) -> int:
+    """Export the runs of pairs to MLflow, or to Weights & Biases offline. A run is exported once.
+
+    \b
+    tandem runs export titanic --mlflow http://127.0.0.1:5000
+    tandem runs export titanic --wandb .
+    """  # noqa: D301 - click wants the character itself
+    if mlflow is None and wandb is None:
+        context.fail("Say where to: --mlflow URI, --wandb DIR, or both.")
+    from generator.run.sinks import export_to_mlflow, export_to_wandb
+
+    warnings: list[str] = []
+    records = [record for pair in pairs for record in _read(workspace, pair, warnings, pairs)]
+    for sentence in warnings:
+        warn(sentence)
+    if mlflow is not None:
+        count = len(export_to_mlflow(workspace, records, address=mlflow))
+        click.echo(f"MLflow: {count} new runs of {len(records)}.")
+    if wandb is not None:
+        count = len(export_to_wandb(records, folder=wandb))
+        click.echo(f"Weights & Biases: {count} new runs of {len(records)}, in {printable(shortest(wandb / 'wandb'))}.")
+    return 0

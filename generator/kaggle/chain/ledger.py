@@ -1,0 +1,131 @@
+"""A chain's run in the ledger of its pair: recorded once its inference is done, and given its scores."""
+
+from pathlib import Path
+
+from generator.errors import TandemError
+from generator.kaggle.chain.errors import ChainError
+from generator.kaggle.chain.execution import ChainExecution
+from generator.kaggle.chain.journal import ChainState, Push
+from generator.kaggle.chain.plan import ChainPair
+from generator.kaggle.chain.session import KernelSession, file_digest
+from generator.pair.handover import FILE_NAME, promised_files, read_handover
+from generator.pair.workspace import Role, Workspace
+from generator.run.ledger import RunOrigin, RunOutputs, RunRecord, change_run, read_runs, record_run
+from generator.text import printable
+
+_FILES = {Role.TRAIN: ("oof.csv", "oof.npz"), Role.INFER: ("predictions.npz",)}
+_LARGEST = 2**30  # bytes of a file that is fetched for the ledger alone
+_DIGITS = 16  # of a hash in a key
+
+
+def record_chain(pair: ChainPair, chain: ChainExecution) -> None:
+    """Keep the run of a chain, and its scores once it has them. What cannot be kept is told, and stops nothing."""
+    workspace, name = pair.options.workspace, pair.options.pair
+    try:
+        if chain_run(workspace, name, chain.state) is None:
+            recording = record_run(_outputs(pair, chain))
+            chain.tell(chain.step, f"kept as run {recording.record.name}")
+            for sentence in (*recording.notes, *recording.warnings):
+                chain.tell(chain.step, sentence)
+        keep_scores(workspace, name, chain.state)
+    except (TandemError, OSError) as error:
+        chain.tell(chain.step, f"This run is not kept in the ledger of runs. {error}")
+
+
+def chain_run(workspace: Workspace, pair: str, state: ChainState) -> RunRecord | None:
+    """The record of a chain's run, if there is one."""
+    keys = {str(role): key for role, key in _keys(state).items()}
+    return next((record for record in read_runs(workspace, pair) if record.keys == keys), None)
+
+
+def keep_scores(workspace: Workspace, pair: str, state: ChainState) -> None:
+    """Write the scores of a chain into the record of its run, unless they are there.
+
+    Raises:
+        TandemError: The record is damaged, or cannot be written.
+    """
+    record, score = chain_run(workspace, pair, state), state.score
+    if record is None or score is None:
+        return
+    if (record.public_score, record.private_score) != (score.public, score.private):
+        change_run(workspace, record, public_score=score.public, private_score=score.private)
+
+
+def _keys(state: ChainState) -> dict[Role, str]:
+    """The versions by which a run is recognised; of a training that did not run on Kaggle, the hash of its hand-over.
+
+    Nothing of a chain without an inference.
+    """
+    if state.training is None or state.prediction is None or Role.INFER not in state.pushes:
+        return {}
+    handover, training = state.training.section("handover").text("sha256"), state.pushes.get(Role.TRAIN)
+    prediction = state.prediction.text("sha256")
+    return {
+        Role.TRAIN: handover if training is None else _version_key(training, handover),
+        Role.INFER: _version_key(state.pushes[Role.INFER], prediction),
+    }
+
+
+def _version_key(push: Push, digest: str) -> str:
+    # A local Kaggle may be another one each time, with the same versions in it.
+    return f"{push.ref}@{push.version} {digest[:_DIGITS]}"
+
+
+def _outputs(pair: ChainPair, chain: ChainExecution) -> RunOutputs:
+    """What the sessions of a chain left; what only the ledger wants of it is fetched now."""
+    state, folders, notebooks, seconds = chain.state, dict[Role, Path](), dict[Role, Path](), dict[Role, float]()
+    for role in Role:
+        push = state.pushes.get(role)
+        if push is None and pair.elsewhere is not None:
+            folders[role] = pair.elsewhere.folder
+            notebooks[role] = pair.elsewhere.folder / f"{role}.ipynb"
+            continue
+        session = KernelSession(chain, role)
+        folders[role] = chain.folder(role)
+        notebooks[role] = pair.journals.folder / "sent" / f"{session.push.sent}.ipynb"
+        seconds[role] = session.push.ran.total_seconds() if session.push.ran else 0.0
+        _fetch_files(chain, session, role)
+    prediction = state.prediction
+    assert prediction is not None  # noqa: S101 - asked for by the caller, for mypy
+    return RunOutputs(
+        workspace=pair.options.workspace,
+        folder=pair.options.folder,
+        spec=pair.options.spec,
+        origin=RunOrigin.KAGGLE if pair.elsewhere is None else RunOrigin.COLAB,
+        handover=read_handover(folders[Role.TRAIN]),
+        keys=_keys(state),
+        folders=folders,
+        notebooks=notebooks,
+        seconds=seconds,
+        submission=folders[Role.INFER] / Path(chain.setup.submission_file).name,
+        rows=prediction.count("rows"),
+        has_weights=pair.elsewhere is not None,
+        commit=chain.setup.commit,
+    )
+
+
+def _fetch_files(chain: ChainExecution, session: KernelSession, role: Role) -> None:
+    """Fetch the predictions that a session wrote, as far as they are not here.
+
+    Raises:
+        ChainError: A file is not as training described it.
+        KaggleError: Kaggle refuses, or is out of reach.
+    """
+    if role is Role.TRAIN and not session.file(FILE_NAME).is_file():
+        listing = chain.kaggle.kernels.output(session.push.ref, session.push.version).files
+        handover = next((file for file in listing if file.name == FILE_NAME), None)
+        if handover is not None:
+            chain.kaggle.files.fetch_output(handover, session.file(FILE_NAME))
+    digests = {}
+    if role is Role.TRAIN:
+        digests = {entry.file: entry.sha256 for entry in promised_files(read_handover(chain.folder(role)).fields)}
+    names = [name for name in _FILES[role] if not session.file(name).is_file()]
+    files = chain.kaggle.kernels.output(session.push.ref, session.push.version).files if names else ()
+    for file in files:
+        if file.name in names and file.size <= _LARGEST:
+            chain.kaggle.files.fetch_output(file, session.file(file.name))
+    for name in _FILES[role]:
+        path = session.file(name)
+        if path.is_file() and digests.get(name, "") not in ("", file_digest(path)):
+            chain.journal.files.remove(path)
+            raise ChainError(f"{printable(name)} arrived damaged: its SHA-256 is not the one in {FILE_NAME}.")
