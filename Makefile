@@ -77,8 +77,8 @@ clean:
 HUB := keras-hub tensorflow-text sentencepiece tokenizers regex
 
 # What the notebooks import. TensorFlow for macOS is the same library as tensorflow-cpu.
-IMPORTED := flax jax keras matplotlib pandas pillow pyarrow safetensors scikit-learn scipy \
-	tensorflow$(if $(filter Darwin,$(shell uname)),,-cpu)
+IMPORTED := catboost flax jax keras lightgbm matplotlib pandas pillow pyarrow safetensors scikit-learn scipy \
+	$(addsuffix $(if $(filter Darwin,$(shell uname)),,-cpu),tensorflow xgboost)
 
 # PyTorch without CUDA, which is 3 GB: where such a wheel is not to be had, its tests are skipped and say so.
 TORCH := torch==2.13.0$(if $(filter Linux,$(shell uname)),+cpu)

@@ -22,6 +22,8 @@ from generator.competition.facts import TargetKind
 
 BUILT_IN = ("tumours", "diabetes")
 FRAMEWORKS = ("keras", "tensorflow")
+TREES = ("lightgbm", "xgboost", "catboost")
+INPUTS_OF = "keras"  # whose inputs gradient boosting sees
 SEEDS = range(5)
 QUICK_SEEDS, QUICK_OPTIONS, QUICK_SHARE = 2, ("EPOCHS=2",), 0.1
 
@@ -107,7 +109,7 @@ class MadeUpContest:
         self._pairs_of(seed)
         notebook_cells.KERNELS = self._workspace.folder / "kernels"
         roots = {"INPUT_ROOT": str(self._workspace.folder / "input"), "WORKING_ROOT": str(self._workspace.folder / "w")}
-        pair = self._pairs_of(seed)[self._frameworks[0]]
+        pair = self._pairs_of(seed)[INPUTS_OF]
         parameters = {**roots, "ALLOW_CPU": True, "SEED": seed}
         names = notebook_cells.run_cells(pair, "train", parameters=parameters, last="optimization")
         test = names.read_table(names.competition_folder / "test.csv", names.text_columns)
@@ -118,7 +120,8 @@ class MadeUpContest:
 
     def _pairs_of(self, seed: int) -> Mapping[str, str]:
         """Writes the rows of a seed, renders a pair of each framework if that is not done, and returns their names."""
-        pairs = {framework: f"{self._name}-{seed}-{framework}" for framework in self._frameworks}
+        frameworks = dict.fromkeys((INPUTS_OF, *self._frameworks))
+        pairs = {framework: f"{self._name}-{seed}-{framework}" for framework in frameworks}
         if seed != self._seed:
             data = self._workspace.folder / "data" / f"{self._name}-{seed}"
             self._hidden, self._seed = self._made_up.write(data, seed, share=self._share), seed
@@ -184,12 +187,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="a reduced size, to see that it works")
     parser.add_argument("--only", nargs="+", choices=[*BUILT_IN, *MADE_UP], default=[*BUILT_IN, *MADE_UP])
-    parser.add_argument("--framework", nargs="+", choices=FRAMEWORKS, default=FRAMEWORKS)
+    parser.add_argument("--framework", nargs="+", choices=(*FRAMEWORKS, *TREES), default=FRAMEWORKS)
     parser.add_argument("--seeds", type=int, nargs="+", default=SEEDS)
     asked = parser.parse_args()
     seeds, options, share = asked.seeds, (), 1.0
     if asked.quick:
-        seeds, options, share = seeds[:QUICK_SEEDS], QUICK_OPTIONS, QUICK_SHARE
+        is_network = not set(asked.framework) & set(TREES)
+        seeds, options, share = seeds[:QUICK_SEEDS], QUICK_OPTIONS if is_network else (), QUICK_SHARE
     rows = []
     with tempfile.TemporaryDirectory() as temporary:
         for name in asked.only:

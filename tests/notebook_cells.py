@@ -17,7 +17,7 @@ from generator.competition.introspection import read_task
 from generator.competition.introspection.evidence import Hints
 from generator.competition.survey import survey_folder
 
-FRAMEWORKS = {"jax", "keras", "tensorflow"}
+FRAMEWORKS = {"catboost", "jax", "keras", "lightgbm", "tensorflow", "xgboost"}
 OF_THE_MACHINE = {"find-devices", "use-backbone", "use-weights", "check-backbone"}
 HELPERS = (
     *("checked-rows", "labelled", "numbers-to-predict", "labels-to-predict"),

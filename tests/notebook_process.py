@@ -29,13 +29,14 @@ FRAMEWORKS = {
     "tensorflow": ("jax", "keras", "tensorflow"),
     "torch": ("jax", "keras", "tensorflow"),
     "none": ("torch", "torch._dynamo"),
+    "trees": ("catboost", "lightgbm", "xgboost"),
 }
 
 
 def _serve() -> None:
     """Imports what the notebooks import, then forks a session for every line of stdin."""
     backend = os.environ["KERAS_BACKEND"]
-    if backend == "none":  # no name to Keras, which PyTorch/XLA imports by way of others, where it finds them
+    if backend in ("none", "trees"):  # no names to Keras, which PyTorch/XLA imports by way of others
         del os.environ["KERAS_BACKEND"]
     for name in IMPORTED_ONCE + FRAMEWORKS[backend]:
         importlib.import_module(name)

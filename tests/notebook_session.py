@@ -77,6 +77,8 @@ class Notebook:
     @property
     def backend(self) -> str:
         """The backend that it computes with unless a parameter says otherwise."""
+        if self.framework in ("catboost", "lightgbm", "xgboost"):
+            return "trees"
         if self.framework == "torch":
             return "none"
         return "jax" if self.framework == "jax" or (self.framework, self.role) == ("keras", "train") else "tensorflow"

@@ -151,9 +151,9 @@ def test_the_data_are_written_on_first_use_only_after_the_pair_is_known_to_be_fi
     [
         (
             ["--framework", "kears"],
-            'unknown framework "kears". Valid values: jax, keras, tensorflow, torch. Did you mean "keras"?',
+            'Valid values: catboost, jax, keras, lightgbm, tensorflow, torch, xgboost. Did you mean "keras"?',
         ),
-        (["--framework", ""], 'unknown framework "". Valid values: jax'),
+        (["--framework", ""], 'unknown framework "". Valid values: catboost'),
         (["--framework", "../x"], 'unknown framework "../x"'),
         (["--family", "../x"], 'unknown family "../x"'),
         (["-P", "INFERENCE_BACKEND=torch"], "trained in keras can only be loaded with keras."),

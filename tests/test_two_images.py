@@ -32,7 +32,8 @@ GPU_IMAGE = REPOSITORY / ".venv-gpu"
 GPU_PYTHON = GPU_IMAGE / "bin" / "python"
 SLUG = "two-images"
 PINS = {"tpu": REPOSITORY / "constraints.txt", "gpu": REPOSITORY / "constraints-gpu-image.txt"}
-VERSIONS = "{name: __import__(name).__version__ for name in ('keras', 'jax', 'numpy', 'pandas', 'tensorflow')}"
+MODULES = ("keras", "jax", "numpy", "pandas", "tensorflow")
+MODULES_OF_TREES = ("catboost", "lightgbm", "numpy", "pandas")
 TOLERANCE = 0.01  # of how far answers lie apart; the last bits of a float32 are 10,000 times less
 
 
@@ -95,6 +96,12 @@ def pinned(image: str) -> dict[str, str]:
     return dict(pin.strip().split("==") for pin in kept)
 
 
+def versions_for(backend: str) -> str:
+    """An expression for the versions of what a notebook imports."""
+    modules = MODULES_OF_TREES if backend == "trees" else MODULES
+    return f"{{name: __import__(name).__version__ for name in {modules}}}"
+
+
 def check_done(ended: Ended, image: str) -> None:
     """Fails if a notebook stopped, or ran with other versions than those of the image."""
     assert ended.is_done, f"on the {image} image: {ended.error}\n{ended.printed.get(str(ended.cell), '')}"
@@ -116,7 +123,7 @@ class Pair:
         """Trains on the TPU image, and mounts the output as the input that inference has."""
         notebook = Written(self.kernels / "train" / "train.ipynb", backend)
         parameters = self.parameters("trained", ALLOW_CPU=True, **others)
-        check_done(images["tpu"].run(notebook, parameters, look=VERSIONS), "tpu")
+        check_done(images["tpu"].run(notebook, parameters, look=versions_for(backend)), "tpu")
         mount = self.mirror / "input" / "notebooks" / "ada" / f"{SLUG}-train"
         mount.parent.mkdir(parents=True)
         (self.mirror / "trained").rename(mount)
@@ -125,7 +132,9 @@ class Pair:
         """Infers on both images at the same time; their answers."""
         notebook = Written(self.kernels / "infer" / "infer.ipynb", backend)
         started = {
-            image: images[image].start(notebook, self.parameters(f"{image}-{backend}", **others), look=VERSIONS)
+            image: images[image].start(
+                notebook, self.parameters(f"{image}-{backend}", **others), look=versions_for(backend)
+            )
             for image in PINS
         }
         ended: dict[str, Ended] = {}
@@ -193,6 +202,10 @@ CROSSINGS = {
     "masks by a backbone of Keras": Crossing("keras", "segmentation", choices=BACKBONE),
     **{family: Crossing("keras", family) for family in ("audio", "sequence", "text")},
     "images in TensorFlow": Crossing("tensorflow", "image_classification", training="tensorflow"),
+    **{
+        f"{framework} tabular": Crossing(framework, "tabular", training="trees", inference=("trees",))
+        for framework in ("catboost", "lightgbm", "xgboost")
+    },
 }
 """One for each kind of layers; families that share theirs, such as those of images, share a crossing."""
 

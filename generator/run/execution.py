@@ -199,9 +199,11 @@ _LINES_AROUND = 3
 _MESSAGE_LINES = 20
 _MESSAGE_WIDTH = 500
 _MISSING = re.compile(r"No module named '(\w+)")
-_FROM_EXTRAS = dict.fromkeys(("timm", "torch", "transformers"), "torch") | dict.fromkeys(
-    ("flax", "jax", "keras", "optax", "orbax", "safetensors", "tensorflow"), "run"
-)
+_FROM_EXTRAS = {
+    **dict.fromkeys(("catboost", "lightgbm", "xgboost"), "trees"),
+    **dict.fromkeys(("timm", "torch", "transformers"), "torch"),
+    **dict.fromkeys(("flax", "jax", "keras", "optax", "orbax", "safetensors", "tensorflow"), "run"),
+}
 _CELL_FRAME = re.compile(r"(?:Cell|Input) In ?\[(\d+)\](?:, line (\d+)|, in <cell line: (\d+)>)")
 
 
