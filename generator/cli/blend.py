@@ -84,6 +84,14 @@ def _as_json(plan: "BlendPlan", results: JsonObject) -> str:
     return json.dumps(report, indent=2)
 
 
+def _better_alone(plan: "BlendPlan", score: float | None, *, is_higher_better: bool) -> str:
+    """The name of the member that scores better than the blend; "" where none does."""
+    sign = 1 if is_higher_better else -1
+    scores = {candidate.member.name: candidate.score.value * sign for candidate in plan.candidates if candidate.score}
+    best = max(scores, key=scores.__getitem__, default="")
+    return best if best and score is not None and scores[best] > score * sign else ""
+
+
 def _as_text(plan: "BlendPlan", results: JsonObject) -> str:
     rows = []
     by_name = {entry.text("member"): entry for entry in results.sections("report")}
@@ -102,6 +110,8 @@ def _as_text(plan: "BlendPlan", results: JsonObject) -> str:
         number = score.number("score")
         lines.append(f"\n{printable(score.text('metric'))} {number:.4f} of the blend, by nested folds")
         lines.append(f"method       {printable(results.text('method'))}")
+        if (alone := _better_alone(plan, number, is_higher_better=results.get("higher_is_better") is not False)) != "":
+            lines.append(f"note         {alone} alone scores better: the members are too alike, or too few rows")
         lines.append(f"next         tandem run {plan.folder.name} --only infer")
     else:
         lines.append(f"\nThe members can be blended. Write it with: tandem blend {plan.folder.name} …")
