@@ -203,7 +203,7 @@ CROSSINGS = {
     **{family: Crossing("keras", family) for family in ("audio", "sequence", "text")},
     "images in TensorFlow": Crossing("tensorflow", "image_classification", training="tensorflow"),
     **{
-        f"{framework} tabular": Crossing(framework, "tabular", training="trees", inference=("trees",))
+        f"boosted trees of {framework}": Crossing(framework, "tabular", training="trees", inference=("trees",))
         for framework in ("catboost", "lightgbm", "xgboost")
     },
 }
