@@ -19,7 +19,7 @@ def halves_of(folds: int, train: pd.DataFrame, **details: str) -> tuple[Any, Any
         table_task(TargetKind.CLASS, metric="f1", **details),
         "train",
         truth=truth,
-        train=train,
+        train=train.assign(id=range(len(train))),
         N_FOLDS=folds,
     )
     return names.fold_of_row, names.half_of_row

@@ -90,7 +90,7 @@ def test_loss_metric_splitter_image_size_and_early_stopping_are_edits_of_one_cel
         "loss": instead(FOCAL_LOSS[framework]),
         "metric": instead(LOG_LOSS),
         "assign-folds": replaced(
-            "splits = list(splitter.split(strata, strata))",
+            "splits = [[np.sort(order[part]) for part in split] for split in splitter.split(strata, strata)]",
             f"from sklearn.model_selection import GroupKFold\n{splitter}",
         ),
         "train": lambda cell: f"{cell}\n{EARLY_STOPPING}",
@@ -127,7 +127,7 @@ def test_a_feature_one_logit_and_a_time_split_are_edits_of_one_or_two_cells(
     }
     splitter: Edits = {
         "assign-folds": replaced(
-            "splits = list(splitter.split(strata, strata))",
+            "splits = [[np.sort(order[part]) for part in split] for split in splitter.split(strata, strata)]",
             "from sklearn.model_selection import TimeSeriesSplit\nsplits = list(TimeSeriesSplit(5).split(train))",
         )
     }

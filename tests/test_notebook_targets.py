@@ -161,17 +161,22 @@ def test_numbers_come_back_in_their_own_scale(tmp_path: Path, metric: str, is_lo
 
 
 @pytest.mark.parametrize(("metric", "expected"), [("rmse", [[50.5, 3.0]]), ("rmsle", [[13.2127, 2.4641]])])
-def test_models_are_averaged_on_the_scale_that_the_metric_compares(metric: str, expected: list[list[float]]) -> None:
+def test_models_are_averaged_on_the_scale_that_the_metric_compares(
+    tmp_path: Path, metric: str, expected: list[list[float]]
+) -> None:
     models = [np.array([[1.0, 5.0]]), np.array([[100.0, 1.0]])]
     told = {"columns": {}, "test": pd.DataFrame(), "make_features": lambda rows, columns: rows, "ensemble": models}
-    run = SimpleNamespace(in_time=iter, seconds=[0.1, 0.1])
+    told |= {"ids": ["a17"], "WORKING_ROOT": str(tmp_path)}
 
     names = executed_alone(
         *(["predict-test"], table_task(TargetKind.NUMBER, ["price", "age"], metric=metric), "infer"),
-        **{**told, "run": run, "predict_fold": lambda member, features: member},
+        **{**told, "predict_fold": lambda member, features: member},
     )
 
     np.testing.assert_allclose(names.predictions, expected, atol=1e-3)
+    with np.load(tmp_path / "predictions.npz") as saved:
+        assert saved["ids"].tolist() == ["a17"]
+        np.testing.assert_allclose(saved["predictions"], expected, atol=1e-3)
 
 
 @pytest.mark.parametrize("cell", ["cheap", "inf"])
@@ -232,6 +237,7 @@ def truth_of(kind: TargetKind, rows: int) -> Any:
 def folds_of(kind: TargetKind, truth: Any, train: pd.DataFrame, folds: int, **details: str) -> Any:
     """The fold of each row, and the folds that are trained."""
     task = table_task(kind, **details)
+    train = train if "id" in train else train.assign(id=[f"row {row}" for row in range(len(train))])
     names = executed_alone(["assign-folds"], task, "train", truth=truth, train=train, N_FOLDS=folds)
     return names.fold_of_row, list(names.folds)
 
@@ -254,6 +260,18 @@ def test_every_row_is_held_out_once_and_the_folds_are_alike(kind: TargetKind, fo
     if kind is TargetKind.NUMBER:
         medians = [np.median(truth[fold_of_row == fold, 0]) for fold in range(splits)]
         np.testing.assert_allclose(medians, np.median(truth[:, 0]), rtol=0.2)
+
+
+@pytest.mark.parametrize("details", [{}, {"group_column": "patient"}])
+@pytest.mark.parametrize("kind", KINDS)
+def test_folds_depend_on_ids_and_not_on_the_order_of_the_rows(kind: TargetKind, details: dict[str, str]) -> None:
+    truth, shuffled = truth_of(kind, 300).round(1), np.random.default_rng(3).permutation(300)
+    train = pd.DataFrame({"id": np.arange(300) * 7, "patient": [f"patient {row // 3}" for row in range(300)]})
+
+    fold_of_row, _ = folds_of(kind, truth, train, 4, **details)
+    others, _ = folds_of(kind, truth[shuffled], train.iloc[shuffled].reset_index(drop=True), 4, **details)
+
+    assert others.tolist() == fold_of_row[shuffled].tolist()
 
 
 @pytest.mark.filterwarnings("ignore:The least populated class")

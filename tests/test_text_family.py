@@ -358,7 +358,7 @@ def folds_of(rows: Sequence[tuple[str, str]], labels: Sequence[int], **parameter
     import pandas as pd
 
     task = replace(CLASSES, details={**CLASSES.details, "text_columns": ["keyword", "text"]})
-    train = pd.DataFrame(rows, columns=["keyword", "text"])
+    train = pd.DataFrame(rows, columns=["keyword", "text"]).assign(id=range(len(rows)))
     names = {"train": train, "truth": np.array(labels), "TEXT_COLUMNS": ["keyword", "text"], **parameters}
     cells = executed_alone(["assign-folds"], task, "train", **names)
     assert all(set(train_idx).isdisjoint(val_idx) for train_idx, val_idx in cells.splits)

@@ -463,7 +463,7 @@ class Framework:
         extends: The framework that its templates, and what is not said here, are taken from; "" for none.
         streams_with: The framework whose pipelines read its files; itself where nothing is said.
         models: Of Kaggle Models, those for what it reads pretrained models of texts from, such as "keras".
-        learner: What it trains: a "network", or boosted "trees".
+        learner: What it trains: a "network", boosted "trees", or the weights of a "blend".
         accelerators: The kinds of accelerator that it trains on, the default first.
         inference: The kind of accelerator of its inference notebooks.
         tpu: The platforms whose TPU it can use.
@@ -531,7 +531,7 @@ def check_offered(*, family: str, framework: str, requirements: Mapping[str, str
                 f"{', '.join(options) or 'none'}.{did_you_mean(name, options)}"
             )
     of_family = all_families[family].frameworks
-    if framework not in of_family:
+    if frameworks()[framework].learner != "blend" and framework not in of_family:
         raise PairError(
             f'{printable(source)}: the family "{family}" has no templates for the framework "{framework}". It has: '
             f"{', '.join(of_family)}."

@@ -36,6 +36,7 @@ _OPTION = re.compile(r'\s+(?P<key>[a-z]+)=(?P<value>"(?:[^"\\]|\\.)*"|\[[^\]]*\]
 _CELL_NAME = re.compile(r"[a-z0-9-]{1,64}")
 
 FOLDED_TAG = "hide-input"
+MEMBER_CODE_FILE = "member_code.py"  # of a blend
 """The tag of a cell whose code is folded away; Jupyter Book knows it, and nbconvert can be told of it."""
 
 
@@ -911,7 +912,8 @@ def with_own_cells(cells: Sequence[Cell], user_files: Mapping[Path, str]) -> lis
             raise OwnCellError(path=path, problem=f"has to define {' and '.join(needed_names)}: other cells need it.")
         mark = [SHARED_MARK] if SHARED_MARK in old.source and SHARED_MARK not in source else []
         imports = [ast.unparse(node) for node in ast.parse(old.source).body if isinstance(node, _IMPORT)]
-        tags = tuple(tag for tag in old.tags if tag != FOLDED_TAG)
+        # A text of the kit's stays folded.
+        tags = tuple(tag for tag in old.tags if tag != FOLDED_TAG or path.name == MEMBER_CODE_FILE)
         result[place] = replace(old, source="\n".join([*imports, *mark, source]), tags=tags)
         if place and result[place - 1].kind is CellKind.MARKDOWN:
             headings = [line for line in result[place - 1].source.splitlines() if line.startswith("#")]

@@ -87,11 +87,17 @@ def metadata_text(spec: PairSpec, role: Role, *, code_file: str | None = None) -
         "keywords": [],
         "dataset_sources": [] if is_training or not spec.handover_dataset else [spec.handover_dataset],
         "competition_sources": [spec.competition.slug],
-        "kernel_sources": [spec.train.ref] if reads_training else [],
-        # A backbone's weights are in the hand-over.
-        "model_sources": [spec.handle] if spec.handle and (is_training or not spec.has_backbone) else [],
+        "kernel_sources": [*([spec.train.ref] if reads_training else []), *(member.kernel for member in spec.members)],
+        "model_sources": _model_sources(spec, role),
     }
     return json.dumps(fields, indent=2, ensure_ascii=False) + "\n"
+
+
+def _model_sources(spec: PairSpec, role: Role) -> list[str]:
+    """The Kaggle Models that a notebook reads; a backbone's weights are in the hand-over."""
+    if spec.members:
+        return sorted({member.model for member in spec.members if member.model}) if role is Role.INFER else []
+    return [spec.handle] if spec.handle and (role is Role.TRAIN or not spec.has_backbone) else []
 
 
 _OTHERS_MAY_WRITE = 0o022
@@ -115,6 +121,8 @@ def render_text(spec: PairSpec, role: Role) -> str:
         PairError: Jinja cannot read a template, or it uses what the specification does not have; with its line.
     """
     top, folder = f"{role}.py.j2", template_folder()
+    if spec.members:
+        top = f"frameworks/{spec.framework}/{top}"
     try:
         template = jinja_environment(folder).get_template(top)
         return template.render(

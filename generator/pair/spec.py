@@ -33,6 +33,7 @@ from generator.competition.schema import (
 )
 from generator.competition.tables import TableFormat, table_format
 from generator.errors import PairError, did_you_mean
+from generator.pair.blend import FRAMEWORK, METHODS, Member, parse_members
 from generator.pair.settings import PLACEHOLDER_OWNER, Settings
 from generator.pair.workspace import KernelName, Role, dataset_beside, kernel_name
 from generator.text import printable
@@ -532,6 +533,8 @@ class PairSpec(TaskProperties):
         accelerator: The kind of device that training runs on, as the parameter ACCELERATOR says.
         platform: Who lends it.
         continues: Whether the training kernel has its own last output attached, to go on from there.
+        members: Those of a blend.
+        methods: The methods that a blend chooses from; all that suit it if empty.
     """
 
     pair_id: str
@@ -542,6 +545,8 @@ class PairSpec(TaskProperties):
     accelerator: AcceleratorKind
     platform: Service = Service.KAGGLE
     continues: bool = False
+    members: tuple[Member, ...] = ()
+    methods: tuple[str, ...] = ()
 
     @property
     def is_built_in(self) -> bool:
@@ -579,8 +584,24 @@ class PairSpec(TaskProperties):
     @property
     def inference_accelerator(self) -> Accelerator:
         """What the inference notebook asks Kaggle for."""
-        infers_on_cpu = frameworks()[self.inference_backend].inference == AcceleratorKind.CPU
+        backends = {member.framework for member in self.members} or {self.inference_backend}
+        infers_on_cpu = all(
+            backend in frameworks() and frameworks()[backend].inference == AcceleratorKind.CPU for backend in backends
+        )
         return catalog().accelerators[""] if infers_on_cpu else catalog().inference
+
+    @property
+    def blend_methods(self) -> list[str]:
+        """The methods that a blend chooses from: those of the user, or all that suit the metric."""
+        is_ranked = self.metric.name.startswith(("auc", "gini"))
+        return list(self.methods) or [name for name in METHODS if name != "rank" or is_ranked]
+
+    @property
+    def blend_space(self) -> str:
+        """The scale on which a blend averages predictions."""
+        if self.task.target_kind is TargetKind.NUMBER:
+            return "log" if self.has_log_target else "number"
+        return "classes" if self.task.target_kind is TargetKind.CLASS else "labels"
 
     @property
     def has_owner(self) -> bool:
@@ -740,6 +761,8 @@ def spec_of(settings: Settings) -> PairSpec:
         accelerator=_accelerator(settings),
         platform=_platform(str(pair_values.get("platform", Service.KAGGLE))),
         continues=pair_values.get("continues") is True,
+        members=parse_members(pair_values.get("members", ())) if settings.framework == FRAMEWORK else (),
+        methods=tuple(pair_values.get("blend_methods", ())),
     )
 
 

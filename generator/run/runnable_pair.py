@@ -14,6 +14,7 @@ from generator.pair.workspace import PairFolder, Role, Workspace
 from generator.run.execution import NotebookParameters, read_notebook_parameters, set_parameters
 from generator.run.input_mounts import SOURCE_KINDS, KernelSources, Mount, mounts, read_sources
 from generator.run.kernel import require_packages
+from generator.run.ledger import run_folder
 
 
 @dataclass(frozen=True)
@@ -95,11 +96,21 @@ class RunnablePair:
         return mounts(
             self.sources[role],
             self.workspace,
-            outputs=outputs,
+            outputs={**self._member_outputs, **outputs},
             specimen=specimen,
             stand_ins=[self.spec.preset.handle] if self.spec.preset and accepts_stand_in else [],
             through_links=through_links,
         )
+
+    @property
+    def _member_outputs(self) -> dict[str, Path]:
+        """The outputs of the members of a blend, by their training kernels."""
+        return {
+            member.kernel: self.workspace.output(member.pair) / Role.TRAIN
+            if member.number is None
+            else run_folder(self.workspace, member.pair, member.number)
+            for member in self.spec.members
+        }
 
     @property
     def data_mount(self) -> PurePosixPath:

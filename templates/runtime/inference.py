@@ -53,7 +53,7 @@ class Inference(Session):
             is_same, remedy = found == handoff["code"].get(name), "Copy its cell from there."
             self.demand(is_same, f"{name} differs from the training notebook.", remedy)
         others = {*self.input.glob("notebooks/*/*/handoff.json")} - {self.folder / "handoff.json"}
-        for other in sorted(others):
+        for other in sorted(others if "MEMBERS" not in settings else []):
             print(f"Not used: {other}. To use it, set TRAIN_KERNEL, or detach {self.folder}.")
         self.handoff = handoff
         score = handoff["out_of_fold"]

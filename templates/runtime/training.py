@@ -117,10 +117,10 @@ class Run(Session):
         session = ["INPUT_ROOT", "WORKING_ROOT", "ALLOW_CPU", "SESSION_HOURS", "RESERVE_MINUTES"]
         session += ["RESULTS", "RELEASE_RUNTIME"]  # of Colab
         settings = {name: self.settings[name] for name in {*self.settings} - {*session}}
-        rows = pd.util.hash_pandas_object(train.astype(str), index=False).to_numpy().tobytes()
-        identity = {"settings": settings, "data": sha256(rows + np.asarray(truth).tobytes())}
+        rows = pd.util.hash_pandas_object(train.astype(str).fillna("nan"), index=False).to_numpy()
+        identity = {"settings": settings, "devices": self.accelerator["device_count"]}
+        identity["data"] = sha256(rows.tobytes() + np.asarray(truth).tobytes())
         identity["code"] = code_behind(self.cells() or [""], {*self.settings, "run", "Run"})
-        identity["devices"] = self.accelerator["device_count"]
         self.run_id = sha256(json.dumps(identity, sort_keys=True))[:16]
         self.checkpoints = self.output / "checkpoints" / self.run_id
         self.copy_checkpoints(identity)
@@ -128,8 +128,8 @@ class Run(Session):
         files = [folder / "history.json" for folder in folders]
         self.histories = [json.loads(file.read_text()) if file.is_file() else [] for file in files]
         self.done = [fold for fold in range(count) if (folders[fold] / "finished").is_file()]
-        self.slowest, self.is_late, self.saver = 0.0, False, ThreadPoolExecutor(1)
-        self.entries = []  # of handoff.json
+        self.data_sha256, self.saver = identity["data"], ThreadPoolExecutor(1)
+        self.slowest, self.is_late, self.entries = 0.0, False, []
         for fold, folder, history in zip(range(count), folders, self.histories, strict=True):
             self.is_late |= self.slowest > 0 and self.seconds_left() < 3 * self.slowest
             if fold in self.done or self.is_late:
@@ -243,6 +243,8 @@ class Run(Session):
         handoff["out_of_fold"] |= {"rows": len(oof["rows"]), "table": self.describe("oof.csv")}
         handoff["out_of_fold"]["predictions"] = self.describe("oof.npz")
         handoff |= {"accelerator": self.accelerator, "run_id": self.run_id}
+        pairs = sorted(zip(oof["ids"].tolist(), oof["fold"].tolist(), strict=True))
+        handoff |= {"data_sha256": self.data_sha256, "folds_sha256": sha256(json.dumps(pairs))}
         handoff["specimen"] = (self.competition / "SPECIMEN.json").is_file()
         handoff |= {"settings": self.settings, "epochs_done": [*map(len, self.histories)]}
         handoff["sha256"] = sha256(json.dumps(handoff, sort_keys=True))

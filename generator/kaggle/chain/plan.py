@@ -10,14 +10,7 @@ from generator.accelerators import AcceleratorKind
 from generator.competition import builtin
 from generator.kaggle.chain.errors import ChainError, KernelUnfitError, NoChainError, StepFailedError, to_target
 from generator.kaggle.chain.execution import ChainExecution, Handoff, PushOptions, RunContext
-from generator.kaggle.chain.inputs import (
-    PreparedKernel,
-    accelerator_of,
-    check_offline,
-    cost,
-    prepare,
-    with_owner,
-)
+from generator.kaggle.chain.inputs import PreparedKernel, accelerator_of, check_offline, cost, prepare, with_owner
 from generator.kaggle.chain.journal import (
     ChainState,
     ChainStep,

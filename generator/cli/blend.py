@@ -1,0 +1,178 @@
+"""The verb `blend`: the predictions of several pairs of a competition, joined by weights."""
+
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
+
+import click
+
+from generator.cli.documents import json_option, print_document
+from generator.cli.options import KnobCommand, workspace_option
+from generator.cli.terminal import progress, table, warn
+from generator.cli.update import conflicts_code
+from generator.pair.blend import METHODS
+from generator.pair.workspace import Role
+from generator.text import JsonObject, printable
+
+if TYPE_CHECKING:
+    from generator.run.blend import BlendPlan
+
+
+class MemberFields(TypedDict):
+    """A member of a blend, before it is blended.
+
+    Attributes:
+        member: The pair, or the run of the ledger.
+        kernel: The kernel whose output is attached.
+        framework: The framework of its inference.
+        out_of_fold: Its out-of-fold score; null if it has none.
+        inference_seconds: The time of its inference; null if it was not measured.
+    """
+
+    member: str
+    kernel: str
+    framework: str
+    out_of_fold: float | None
+    inference_seconds: float | None
+
+
+class BlendScore(TypedDict):
+    """A score of a blend.
+
+    Attributes:
+        metric: The name of the metric.
+        score: The score, by nested folds.
+    """
+
+    metric: str
+    score: float | None
+
+
+class BlendReport(TypedDict):
+    """A blend, and the results of its training.
+
+    Attributes:
+        schema_version: The version of this document.
+        blend: The name of the blend.
+        members: Its members.
+        warnings: What to know of them, in sentences.
+        out_of_fold: The score of the blend; null with --dry-run.
+        method: The method that was chosen; null with --dry-run.
+        method_scores: The mean score of each method over folds, the larger the better.
+        results: What the training says of each member: weight, gain, correlation, advice.
+        correlations: The correlation of each two members; null with --dry-run.
+    """
+
+    schema_version: Literal[1]
+    blend: str
+    members: list[MemberFields]
+    warnings: list[str]
+    out_of_fold: BlendScore | None
+    method: str | None
+    method_scores: dict[str, Any]
+    results: list[dict[str, Any]]
+    correlations: object
+
+
+@click.command(cls=KnobCommand)
+@click.argument("name")
+@click.argument("members", nargs=-1, required=True, metavar="PAIR[@RUN]...")
+@click.option(
+    "--method",
+    "methods",
+    type=click.Choice(METHODS, case_sensitive=False),
+    multiple=True,
+    help="A method for the weights. Can be repeated; the best one on folds is chosen. Default: all that suit.",
+)
+@click.option("--force", is_flag=True, help="Overwrite edits in a blend of this name.")
+@click.option("--dry-run", is_flag=True, help="Only check the members; write and run nothing.")
+@workspace_option
+@json_option(BlendReport)
+def blend(**options: Any) -> int:
+    """Join the predictions of several pairs of a competition.
+
+    The blend is a pair itself, in kernels/NAME: `tandem run`, `check`, `rehearse` and `push --submit` take it like any
+    other. Its training notebook fits the weights to the members' out-of-fold predictions, on a CPU session without
+    quota; its inference notebook runs each member's own inference. A member is what is in output/PAIR, or a run of
+    the ledger, such as titanic@7. Members need the same data, ids and folds.
+
+    \b
+    tandem blend both titanic titanic-lightgbm
+    tandem blend both titanic@3 titanic-lightgbm@1 --method hill-climbing
+    """  # noqa: D301 - click wants the character itself
+    from generator.run.blend import plan_blend, read_results, write_blend
+    from generator.run.pair_run import RunOptions, run_pair
+
+    workspace, name = options["workspace"], options["name"]
+    plan = plan_blend(workspace, name, options["members"], methods=options["methods"], force=options["force"])
+    for sentence in plan.warnings:
+        warn(sentence)
+    results = JsonObject()
+    if not options["dry_run"]:
+        write_blend(plan)
+        with progress() as listener:
+            result = run_pair(RunOptions(workspace=workspace, pair=name, roles=(Role.TRAIN,)), listener)
+        for sentence in result.warnings:
+            warn(sentence)
+        results = read_results(workspace, name)
+    if options["as_json"]:
+        print_document(_report(plan, results))
+    else:
+        click.echo(_as_text(plan, results))
+    return conflicts_code(plan.files)
+
+
+def _report(plan: "BlendPlan", results: JsonObject) -> BlendReport:
+    score = results.section("out_of_fold")
+    return {
+        "schema_version": 1,
+        "blend": plan.folder.name,
+        "members": [
+            {
+                "member": candidate.member.name,
+                "kernel": candidate.member.kernel,
+                "framework": candidate.member.framework,
+                "out_of_fold": candidate.score.value if candidate.score else None,
+                "inference_seconds": candidate.seconds,
+            }
+            for candidate in plan.candidates
+        ],
+        "warnings": [*plan.warnings],
+        "out_of_fold": {"metric": score.text("metric"), "score": score.number("score")} if score else None,
+        "method": results.text("method") or None,
+        "method_scores": dict(results.section("method_scores")),
+        "results": [dict(entry) for entry in results.sections("report")],
+        "correlations": results.get("correlations"),
+    }
+
+
+def _better_alone(plan: "BlendPlan", score: float | None, *, is_higher_better: bool) -> str:
+    """The name of the member that scores better than the blend; "" where none does."""
+    sign = 1 if is_higher_better else -1
+    scores = {candidate.member.name: candidate.score.value * sign for candidate in plan.candidates if candidate.score}
+    best = max(scores, key=scores.__getitem__, default="")
+    return best if best and score is not None and scores[best] > score * sign else ""
+
+
+def _as_text(plan: "BlendPlan", results: JsonObject) -> str:
+    rows = []
+    by_name = {entry.text("member"): entry for entry in results.sections("report")}
+    for candidate in plan.candidates:
+        entry = by_name.get(candidate.member.name, JsonObject())
+        cells = [candidate.member.name, candidate.spec.framework]
+        cells.append(f"{candidate.score.value:.4f}" if candidate.score else "")
+        for key, form in (("weight", ".3f"), ("gain", "+.5f"), ("correlation", ".3f")):
+            value = entry.number(key)
+            cells.append("" if value is None else f"{value:{form}}")
+        rows.append([*cells, entry.text("advice")])
+    header = ["member", "framework", "out-of-fold", "weight", "gain", "correlation", "advice"]
+    lines = [table(header, rows)]
+    score = results.section("out_of_fold")
+    if score:
+        number = score.number("score")
+        lines.append(f"\n{printable(score.text('metric'))} {number:.4f} of the blend, by nested folds")
+        lines.append(f"method       {printable(results.text('method'))}")
+        if (alone := _better_alone(plan, number, is_higher_better=results.get("higher_is_better") is not False)) != "":
+            lines.append(f"note         {alone} alone scores better: the members are too alike, or too few rows")
+        lines.append(f"next         tandem run {plan.folder.name} --only infer")
+    else:
+        lines.append(f"\nThe members can be blended. Write it with: tandem blend {plan.folder.name} …")
+    return "\n".join(lines)

@@ -1,0 +1,261 @@
+"""Blends: their members are compared, and the pair is written that joins their predictions.
+
+plan_blend      checks the members and renders the pair; nothing is written
+write_blend     writes it
+read_results    what the training of a blend found: weights, gains, correlations
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from generator.competition.facts import TargetKind, Value
+from generator.errors import RunError
+from generator.pair.blend import FRAMEWORK, METHODS, Member, code_text, parse_members
+from generator.pair.folder import (
+    WritePlan,
+    complete_settings,
+    existing_pair,
+    pair_folder,
+    plan_write,
+    read_settings,
+    settings_content,
+    write_pair,
+)
+from generator.pair.handover import HandOver, Score, read_handover
+from generator.pair.notebook import MEMBER_CODE_FILE
+from generator.pair.rendering import kernel_files, rendered_cells
+from generator.pair.settings import Origin, Settings, SettingValue
+from generator.pair.spec import PairSpec, spec_of
+from generator.pair.workspace import PairFolder, Role, Workspace
+from generator.run.ledger import RunRecord, read_runs, recorded_pairs, resolve_run, run_folder
+from generator.text import JsonObject, printable, quote_text
+
+_KINDS = (TargetKind.CLASS, TargetKind.LABELS, TargetKind.NUMBER)
+_OF_MEMBERS = ("pretrained", "inference_backend", "several_hosts")
+
+
+class BlendError(RunError):
+    """Pairs that cannot be blended."""
+
+
+@dataclass(frozen=True)
+class MemberOutput:
+    """A member before it is blended.
+
+    Attributes:
+        member: As `pair.toml` will have it.
+        spec: Its pair.
+        notebook: Its inference notebook.
+        handover: What its training left.
+        seconds: The time of its inference; None where it was not measured.
+        can_infer: Whether its weights are on this machine.
+    """
+
+    member: Member
+    spec: PairSpec
+    notebook: Path
+    handover: HandOver
+    seconds: float | None
+    can_infer: bool
+
+    @property
+    def score(self) -> Score | None:
+        """Its out-of-fold score."""
+        return self.handover.out_of_fold
+
+
+@dataclass(frozen=True)
+class BlendPlan:
+    """A blend that can be written.
+
+    Attributes:
+        folder: Where it belongs.
+        candidates: Its members.
+        files: The files of the pair.
+        code: The text of the file with the members' code.
+        warnings: Sentences for the user.
+    """
+
+    folder: PairFolder
+    candidates: Sequence[MemberOutput]
+    files: WritePlan
+    code: str
+    warnings: Sequence[str]
+
+
+def plan_blend(
+    workspace: Workspace, name: str, references: Sequence[str], *, methods: Sequence[str] = (), force: bool = False
+) -> BlendPlan:
+    """Check the members of a blend, and render its pair.
+
+    Args:
+        workspace: The workspace.
+        name: The name of the blend.
+        references: The members: `X` for what is in `output/X`, `X@7` for a run of the ledger.
+        methods: The methods to choose from; all that suit the metric if empty.
+        force: Whether edits of a blend of this name may be overwritten.
+
+    Raises:
+        BlendError: The members cannot be blended, and which of them is in the way.
+        TandemError: A member cannot be read.
+    """
+    if unknown := [method for method in methods if method not in METHODS]:
+        raise BlendError(f'There is no method "{quote_text(unknown[0])}". The methods are {", ".join(METHODS)}.')
+    folder = pair_folder(workspace, name)
+    current = read_settings(folder)
+    if current.pair and current.get("framework") != FRAMEWORK:
+        raise BlendError(f"{printable(name)} is a pair already. Choose another name for the blend.")
+    candidates = [_candidate(workspace, reference) for reference in references]
+    members = parse_members(str(candidate.member) for candidate in candidates)
+    first = candidates[0]
+    _check_task(first, first.spec)
+    for candidate in candidates[1:]:
+        _check_task(candidate, first.spec)
+        _check_alike(first, candidate)
+    for candidate in candidates:
+        _check_newest(workspace, candidate)
+    settings = _settings(complete_settings(existing_pair(workspace, first.member.pair)), name, members, methods)
+    code = code_text({candidate.member.name: candidate.notebook for candidate in candidates})
+    cells = rendered_cells(settings, user_files={folder.path / MEMBER_CODE_FILE: code.strip()})
+    files = {
+        Path(folder.settings_path.name): settings_content(folder, settings, may_leave_open=False),
+        **kernel_files(settings, cells),
+    }
+    plan = plan_write(folder, files, force=force)
+    return BlendPlan(folder, candidates, plan, code, _warnings(candidates, spec_of(settings)))
+
+
+def write_blend(plan: BlendPlan) -> None:
+    """Write a blend.
+
+    Raises:
+        FileWriteError: It cannot be written.
+    """
+    plan.folder.files.write(plan.folder.path / MEMBER_CODE_FILE, plan.code.encode())
+    write_pair(plan.folder, plan.files)
+
+
+def read_results(workspace: Workspace, name: str) -> JsonObject:
+    """Return the hand-over of a blend's training, with its `report`, `correlations`, `method` and score."""
+    return read_handover(workspace.output(name) / Role.TRAIN).fields
+
+
+def _candidate(workspace: Workspace, reference: str) -> MemberOutput:
+    pair, has_number, _ = reference.partition("@")
+    folder = existing_pair(workspace, pair)
+    spec = spec_of(complete_settings(folder))
+    records = read_runs(workspace, pair)
+    record = resolve_run(workspace, reference) if has_number else None
+    source = run_folder(workspace, pair, record.number) if record else workspace.output(pair) / Role.TRAIN
+    handover = read_handover(source)
+    if not (source / "oof.npz").is_file():
+        raise BlendError(
+            f"{reference} has no out-of-fold predictions ({printable(str(source / 'oof.npz'))}). Run it again."
+        )
+    if not handover.is_whole or not handover.is_complete or handover.fields.section("settings").flag("DEBUG"):
+        raise BlendError(f"The training of {reference} is damaged, interrupted or a smoke test. Run it again.")
+    if spec.handover_dataset:
+        raise BlendError(f"{reference} trains on Colab, and a blend attaches outputs of Kaggle kernels. Leave it out.")
+    if spec.members:
+        raise BlendError(f"{reference} is a blend itself. Name its members instead.")
+    notebook = folder.notebook(Role.INFER)
+    if record is not None and (source / notebook.name).is_file():
+        notebook = source / notebook.name
+    member = Member(
+        pair=pair,
+        number=record.number if record else None,
+        kernel=spec.train.ref,
+        family=spec.family,
+        framework=spec.inference_backend,
+        run_id=handover.run if record else "",
+        model=spec.handle if spec.handle and not spec.has_backbone else "",
+    )
+    inferences = [entry for entry in records if entry.seconds.get(Role.INFER) and record in (None, entry)]
+    seconds = inferences[-1].seconds[Role.INFER] if inferences else None
+    can_infer = record is None or str(record.weights) == "kept"
+    return MemberOutput(member, spec, notebook, handover, seconds, can_infer)
+
+
+def _check_task(candidate: MemberOutput, first: PairSpec) -> None:
+    name, spec = candidate.member.name, candidate.spec
+    if spec.competition.slug != first.competition.slug:
+        raise BlendError(
+            f"{name} is for the competition {printable(spec.competition.slug)}, and the first member for "
+            f"{printable(first.competition.slug)}: blend pairs of one competition."
+        )
+    if spec.task.target_kind not in _KINDS or spec.is_served:
+        purpose = "answers an inference server" if spec.is_served else f"predicts {spec.task.target_kind}s"
+        raise BlendError(f"{name} {purpose}: only classes, labels and numbers of a file of predictions are blended.")
+    for key in ("target_kind", "targets", "submission", "metric", "id_column"):
+        expected, actual = (getattr(task, key) for task in (first.task, spec.task))
+        if actual != expected:
+            raise BlendError(
+                f"{name} has {key} = {quote_text(str(actual))}, and the first member {quote_text(str(expected))}: "
+                "generate both with the same."
+            )
+
+
+def _check_alike(first: MemberOutput, second: MemberOutput) -> None:
+    names = f"{first.member.name} and {second.member.name}"
+    first_fields, second_fields = first.handover.fields, second.handover.fields
+    if first_fields.get("classes") != second_fields.get("classes"):
+        raise BlendError(f"{names} predict different classes, or in another order. Train both on the same data.")
+    for key in ("data_sha256", "folds_sha256"):
+        for candidate, fields in ((first, first_fields), (second, second_fields)):
+            if not fields.text(key):
+                raise BlendError(
+                    f"{candidate.member.name} was trained by an older notebook, which does not save {key}. Generate it "
+                    "again and run it."
+                )
+    is_one_family = first.spec.family == second.spec.family
+    if is_one_family and first_fields.text("data_sha256") != second_fields.text("data_sha256"):
+        raise BlendError(f"{names} were trained on different data. Run again the one that is older than the data.")
+    if first_fields.text("folds_sha256") != second_fields.text("folds_sha256"):
+        raise BlendError(f"{names} have different ids or folds. Train both on the same data with the same N_FOLDS.")
+
+
+def _check_newest(workspace: Workspace, candidate: MemberOutput) -> None:
+    """Refuse a member that was trained on other data than the newest run of its competition and family."""
+    slug, family = candidate.spec.competition.slug, candidate.spec.family
+    newest: RunRecord | None = None
+    for pair in recorded_pairs(workspace):
+        for record in read_runs(workspace, pair):
+            is_of_task = (record.competition, record.family) == (slug, family) and record.framework != FRAMEWORK
+            if is_of_task and record.data_sha256 and (newest is None or record.created > newest.created):
+                newest = record
+    data = candidate.handover.fields.text("data_sha256")
+    if newest is not None and data != newest.data_sha256:
+        raise BlendError(
+            f"{candidate.member.name} was trained on other data than {newest.name}, the newest run. Run it again on "
+            "today's data."
+        )
+
+
+def _settings(base: Settings, name: str, members: Sequence[Member], methods: Sequence[str]) -> Settings:
+    """The settings of a blend: those of its first member, without what is that model's own."""
+    values: dict[str, Value] = {"framework": FRAMEWORK, "name": name, "members": [*map(str, members)]}
+    if methods:
+        values["blend_methods"] = [*methods]
+    pair = {key: entry for key, entry in base.pair.items() if key not in ("continues", "platform")}
+    pair |= {key: SettingValue(value, Origin.FLAG) for key, value in values.items()}
+    task = {key: entry for key, entry in base.task.items() if key not in _OF_MEMBERS}
+    return replace(base, pair=pair, task=task, parameters={})
+
+
+def _warnings(candidates: Sequence[MemberOutput], spec: PairSpec) -> list[str]:
+    warnings = [
+        f"The weights of {candidate.member.name} are not on this machine: its inference runs on Kaggle only."
+        for candidate in candidates
+        if not candidate.can_infer
+    ]
+    unknown = [candidate.member.name for candidate in candidates if candidate.seconds is None]
+    total = sum(candidate.seconds or 0.0 for candidate in candidates)
+    if total > spec.inference_hours * 3600:
+        warnings.append(
+            f"The inference of all members took {total / 3600:.1f} h on this machine, and the notebook may run "
+            f"{spec.inference_hours:g} h. Leave a member out, or set SKIP_LATE to skip those of least weight."
+        )
+    if unknown:
+        warnings.append(f"The inference time of {', '.join(unknown)} is unknown: run a full `tandem run` of it first.")
+    return warnings

@@ -1,0 +1,191 @@
+"""The members of a blend: their outputs are verified, and their inference runs in processes."""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+from runtime.session import sha256
+
+# Runs the cells of a notebook, with other values for some of its parameters.
+DRIVER = """
+import json, sys
+job = json.load(open(sys.argv[1]))
+sys.path[:] = job["path"]
+names = {"__name__": "__main__", "In": [""], "display": lambda *_: None}
+parameters = job["parameters"]
+for number, cell in enumerate(job["cells"], 1):
+    names["In"].append(cell)
+    exec(compile(cell, f"<cell {number} of {job['name']}>", "exec"), names)
+    if parameters and "PAIR_ID" in names:
+        names |= {name: value for name, value in parameters.items() if name in names}
+        parameters = {}
+"""
+
+
+def member_folder(run, kernel):
+    """Return the attached output of a member's training."""
+    slug = kernel.partition("/")[2]
+    mounts = [f"notebooks/{kernel}", slug, *sorted(run.input.glob(f"notebooks/*/{slug}"))]
+    for folder in (run.input / mount for mount in mounts):
+        if (folder / "handoff.json").is_file():
+            return folder
+    problem = f"The output of {kernel}, a member of the blend, is not attached"
+    raise FileNotFoundError(f"{problem}: attach it with Add Input, and run again.")
+
+
+def read_member(run, kernel, run_id=""):
+    """Return handoff.json and the out-of-fold predictions of a member; stop if they are no good."""
+    folder = member_folder(run, kernel)
+    again = f"Run {kernel} again, or leave it out of the blend."
+    try:
+        handoff = dict(json.loads((folder / "handoff.json").read_text()))
+    except (ValueError, TypeError):
+        handoff = {}
+    expected = handoff.pop("sha256", None)
+    if sha256(json.dumps(handoff, sort_keys=True)) != expected:
+        raise ValueError(f"{folder / 'handoff.json'} is damaged. {again}")
+    if run_id and handoff["run_id"] != run_id:
+        problem = f"The output of {kernel} is of the run {handoff['run_id']}, expected {run_id}."
+        raise ValueError(f"{problem} Attach that run, or blend the newest one.")
+    if "data_sha256" not in handoff or "folds_sha256" not in handoff:
+        raise ValueError(f"{kernel} was trained by an older notebook. Generate and run it again.")
+    is_specimen = (run.competition / "SPECIMEN.json").is_file()
+    is_smoke = handoff["settings"]["DEBUG"] and not run.settings["DEBUG"]
+    if not handoff["complete"] or is_smoke or handoff["specimen"] > is_specimen:
+        problem = (
+            "was interrupted" if not handoff["complete"] else "was a smoke test or on a specimen"
+        )
+        raise ValueError(f"The training of {kernel} {problem}. {again}")
+    entry = handoff["out_of_fold"]["predictions"]
+    content = (folder / Path(entry["file"]).name).read_bytes()
+    if sha256(content) != entry["sha256"]:
+        raise ValueError(f"{folder / entry['file']} differs from its handoff.json. {again}")
+    with np.load(folder / Path(entry["file"]).name, allow_pickle=False) as saved:
+        oof = dict(saved)
+    return handoff | {"sha256": expected}, oof
+
+
+def check_members(names, families, handoffs, oofs):
+    """Stop unless all members have the classes, data, ids and folds of the first."""
+    first, oof = handoffs[0], oofs[0]
+    again = "Train both on the same data, or leave one of them out of the blend."
+    for name, family, handoff, other in zip(names, families, handoffs, oofs, strict=True):
+        both = f"{names[0]} and {name}"
+        if handoff["classes"] != first["classes"]:
+            raise ValueError(f"{both} predict different classes, or in another order. {again}")
+        is_same = handoff["data_sha256"] == first["data_sha256"] or family != families[0]
+        truths = dict(zip(other["ids"].tolist(), other["truth"].tolist(), strict=True))
+        expected = dict(zip(oof["ids"].tolist(), oof["truth"].tolist(), strict=True))
+        if truths.keys() != expected.keys():
+            raise ValueError(f"{both} were trained on different ids. {again}")
+        if not is_same or truths != expected:
+            raise ValueError(f"{both} were trained on different data. {again}")
+        if handoff["folds_sha256"] != first["folds_sha256"]:
+            raise ValueError(f"{both} have different folds. Train both with the same N_FOLDS.")
+        if set(other["ids"][other["rows"]]) != set(oof["ids"][oof["rows"]]):
+            raise ValueError(f"{both} trained different folds. Train both with the same N_FOLDS.")
+
+
+def by_id(oof, ids):
+    """Return the out-of-fold predictions of a member in the order of these ids."""
+    place = {name: row for row, name in enumerate(oof["ids"][oof["rows"]].tolist())}
+    predictions = oof["predictions"][[place[name] for name in ids.tolist()]]
+    return predictions.reshape(len(ids), -1)
+
+
+def predict_member(run, name, kernel, cells):
+    """Run a member's own inference in a process; return its ids and predictions."""
+    with tempfile.TemporaryDirectory(dir=run.output, prefix=".member-") as temporary:
+        root, working = Path(temporary, "input"), Path(temporary, "working")
+        working.mkdir()
+        for entry in run.input.iterdir():
+            if entry.name != "notebooks":
+                (root / entry.name).parent.mkdir(exist_ok=True)
+                (root / entry.name).symlink_to(entry.resolve())
+        attached = root / "notebooks" / kernel  # and no other member's output
+        attached.parent.mkdir(parents=True)
+        attached.symlink_to(member_folder(run, kernel).resolve())
+        seconds = run.seconds_left()
+        parameters = {"TRAIN_KERNEL": kernel, "HANDOFF_MOUNTS": [], "DEBUG": run.settings["DEBUG"]}
+        parameters |= {"INPUT_ROOT": str(root), "WORKING_ROOT": str(working)}
+        parameters |= {"SESSION_HOURS": seconds / 3600, "RESERVE_MINUTES": 0.0}
+        job = Path(temporary, "job.json")
+        content = {"name": name, "cells": cells, "parameters": parameters, "path": sys.path}
+        job.write_text(json.dumps(content))
+        command = [sys.executable, "-c", DRIVER, str(job)]
+        environment = os.environ | {"MPLBACKEND": "Agg", "PYTHONUNBUFFERED": "1"}
+        with open(Path(temporary, "log"), "w+") as log:
+            process = subprocess.Popen(
+                command, env=environment, cwd=working, stdout=log, stderr=subprocess.STDOUT
+            )
+            try:
+                process.wait(timeout=max(1, seconds))
+            except subprocess.TimeoutExpired:
+                problem = f"{name} did not finish its predictions before the time limit."
+                raise TimeoutError(f"{problem} {LEAVE_OUT}") from None
+            finally:
+                process.kill()
+            log.seek(0)
+            lines = log.read()[-20_000:].splitlines()
+        if process.returncode:
+            problem = f"The inference of {name} failed (exit code {process.returncode}): "
+            raise RuntimeError(problem + "\n".join(lines[-15:]))
+        print(*(f"{name}: {line}" for line in lines[-3:]), sep="\n", flush=True)
+        if not (working / "predictions.npz").is_file():
+            raise FileNotFoundError(f"{name} wrote no predictions.npz: generate it again.")
+        with np.load(working / "predictions.npz", allow_pickle=False) as saved:
+            return saved["ids"], saved["predictions"].reshape(len(saved["ids"]), -1)
+
+
+LEAVE_OUT = (
+    "Leave a member out with `tandem blend`, or set SKIP_LATE = True to skip those of least weight."
+)
+
+
+def predict_members(run, names, kernels, codes, weights):
+    """Return the ids and the predictions [members, ids, outputs], NaN for members that are skipped.
+
+    The largest weight comes first; members without weight do not run.
+    """
+    ids, found, slowest = np.array([]), {}, 0.0
+    for place in np.argsort(-np.abs(weights), kind="stable").tolist():
+        left = run.seconds_left()
+        if weights[place] == 0:
+            print(f"{names[place]}: skipped, its weight is 0")
+            continue
+        if found and left < 1.5 * slowest:
+            if not run.settings["SKIP_LATE"]:
+                problem = f"There is no time left for {names[place]} ({left:.0f} s)."
+                raise TimeoutError(f"{problem} {LEAVE_OUT}")
+            print(f"{names[place]}: skipped, out of time")
+            continue
+        keys, predictions = predict_member(run, names[place], kernels[place], codes[names[place]])
+        slowest = max(slowest, left - run.seconds_left())
+        ids = ids if len(found) else keys
+        rows = {key: row for row, key in enumerate(keys.tolist())}
+        if rows.keys() != set(ids.tolist()) or len(rows) != len(keys):
+            raise ValueError(f"{names[place]} predicted other ids than the members before it.")
+        found[place] = predictions[[rows[key] for key in ids.tolist()]]
+    width = next(iter(found.values())).shape
+    missing = np.full(width, np.nan)
+    return ids.tolist(), np.stack([found.get(place, missing) for place in range(len(names))])
+
+
+def without_skipped(blend, members):
+    """Return the blend and the members without those that were skipped, weights again a sum of 1."""
+    is_there = ~np.isnan(members).all(axis=(1, 2))
+    if is_there.all():
+        return blend, members
+    weights = np.asarray(blend["weights"])
+    lost = np.abs(weights[~is_there]).sum()
+    if lost and blend["method"] == "stacking":
+        raise ValueError(f"A stacking needs all of its members. {LEAVE_OUT}")
+    kept = weights[is_there]
+    blend = blend | {"weights": (kept / kept.sum() if lost else kept).tolist()}
+    if "quantiles" in blend:
+        blend["quantiles"] = [q for q, is_kept in zip(blend["quantiles"], is_there) if is_kept]
+    return blend, members[is_there]
