@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from miniature import Outcome
 
 from generator.cli.main import main
 from generator.pair.folder import existing_pair
@@ -78,6 +79,15 @@ def test_a_member_that_would_hurt_is_refused_in_one_sentence(
     assert sentence in error.replace("\n", " ")
     assert "tumours-lightgbm" in error
     assert not workspace.pair("both").path.exists()
+
+
+def test_a_blend_has_its_document(
+    workspace: Workspace, tandem: Callable[..., Outcome], keep_example: Callable[[str, str], None]
+) -> None:
+    outcome = tandem("blend", "both", *MEMBERS, "--dry-run", "--json", "--workspace", workspace.root)
+
+    assert [entry["member"] for entry in json.loads(outcome.out)["members"]] == list(MEMBERS)
+    keep_example("blend", outcome.out)
 
 
 @pytest.mark.parametrize(
