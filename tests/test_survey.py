@@ -221,12 +221,18 @@ def test_columns_have_names_of_their_own_as_pandas_gives_them(tmp_path: Path) ->
 
 def test_prose_and_settings_are_no_tables(tmp_path: Path) -> None:
     (tmp_path / "README.txt").write_text("The data.\n\nEach row, in train.csv, is a cat.\nUse it, and enjoy.\n")
-    (tmp_path / "names.json").write_text('{"0": "cat", "1": "dog"}')
+    (tmp_path / "names.json").write_text('{"cat": "a pet", "dog": "another"}')
 
     survey = survey_folder(tmp_path)
 
     assert survey.tables == ()
     assert survey.folders[0].names == ("README.txt", "names.json")
+
+
+def test_names_of_numbers_are_a_table(tmp_path: Path) -> None:
+    (tmp_path / "names.json").write_text('{"0": "cat", "1": "dog"}')
+
+    assert [column.values for column in survey_folder(tmp_path).tables[0].columns] == [("0", "1"), ("cat", "dog")]
 
 
 def test_rows_of_another_length_than_the_header_are_said(tmp_path: Path) -> None:

@@ -40,6 +40,7 @@ OUT_OF_WORKSPACES = {
 ALLOWED = {
     "cli/generate.py": ("archives of a dry run, in a temporary folder of the system", {"tempfile.TemporaryDirectory"}),
     "cli/main.py": ("opens the null device", {"os.open"}),
+    "cli/skill.py": ("a folder that the user names", {"mkdir"}),
     "cli/serve.py": ("the home of the local Kaggle's clients, in its own root", {"mkdir"}),
     "colab/remote.py": (
         "runs on the machine at Colab",
@@ -71,7 +72,10 @@ ALLOWED = {
         "a folder that was just checked, and is locked; an empty folder that was just made",
         {"mkdir", "open", "rename", "unlink"},
     ),
-    "pair/workspace.py": ("a folder that was just made", {"mkdir", "open"}),
+    "pair/workspace.py": (
+        "a folder that was just made, and a temporary folder of the system",
+        {"mkdir", "open", "tempfile.TemporaryDirectory", "write_text"},
+    ),
     "pair/rendering.py": ("the user's own cache", {"mkdir"}),
     "plan/__init__.py": ("a temporary folder of the system", {"mkdir", "write_text"}),
     "plan/probe.py": ("runs in a notebook, in its working folder", {"write_text"}),
@@ -87,6 +91,7 @@ ALLOWED = {
         "a temporary folder of the system; temporary folders of the system",
         {"mkdir", "open", "os.open", "tempfile.mkdtemp"},
     ),
+    "run/ledger.py": ("a folder that was just made beside the run's", {"copyfileobj", "mkdir", "open", "write_bytes"}),
     "run/output_folder.py": ("a handle of workspace_files", {"os.truncate"}),
     "run/report.py": ("a temporary folder of the system", {"tempfile.TemporaryDirectory", "write_bytes", "write_text"}),
     "run/weights_process.py": ("its standard output", {"fdopen"}),

@@ -523,9 +523,10 @@ def check_offered(*, family: str, framework: str, requirements: Mapping[str, str
             or has nothing for this kind of target; or nothing is there for the submission.
     """
     all_families = families()
-    names = {"family": (family, list(all_families)), "framework": (framework, list(frameworks()))}
+    offered_frameworks = [name for name, candidate in frameworks().items() if candidate.learner != "blend"]
+    names = {"family": (family, list(all_families)), "framework": (framework, offered_frameworks)}
     for kind, (name, options) in names.items():
-        if name not in options:
+        if name not in options and name not in frameworks():
             raise PairError(
                 f'{printable(source)}: unknown {kind} "{printable(name)}". Valid values: '
                 f"{', '.join(options) or 'none'}.{did_you_mean(name, options)}"

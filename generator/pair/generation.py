@@ -154,6 +154,8 @@ def draft(workspace: Workspace, options: GenerateOptions, *, ask: Ask | None = N
     proposal = infer(options)
 
     framework = options.values.get("framework")
+    if framework == "blend":
+        raise PairError("A blend has members. Write it with `tandem blend NAME PAIR PAIR`, not with `generate`.")
     if framework is not None and framework != current.get("framework", framework):
         current = without_foreign_backbone(current, str(framework))
     values = {"competition": options.competition, **options.values}
