@@ -62,10 +62,6 @@ ALLOWED = {
         "is copied into specimens, and runs in a session",
         {"to_csv", "to_parquet"},
     ),
-    "kaggle/chain/inputs.py": (
-        "a temporary folder of the system",
-        {"mkdir", "tempfile.TemporaryDirectory", "write_text"},
-    ),
     "kaggle/chain/journal.py": ("a handle of workspace_files", {"os.ftruncate"}),
     "kaggle/client.py": ("a handle of workspace_files", {"fdopen"}),
     "kaggle/competition_data.py": (
