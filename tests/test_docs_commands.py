@@ -169,7 +169,7 @@ def test_every_command_on_a_page_works(
         arguments += more
         if arguments[0] == "serve" and "--env" not in arguments:
             outcome = listening(arguments, workspace.root.parent / "another-kaggle")
-        elif arguments[0] in ("run", "push"):
+        elif arguments[0] in ("run", "push") and page.name != "blend.md":  # a blend needs real predictions
             with fast_notebooks(workspace):
                 outcome = tandem(*arguments, program=program)
         else:
