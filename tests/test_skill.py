@@ -37,7 +37,7 @@ def test_every_command_that_is_named_exists_with_its_options(page: Path) -> None
     unknown = []
     for command in inline_commands(page):
         words = shlex.split(command)[1:]
-        name = " ".join(words[:2]) if words[0] == "colab" else words[0]
+        name = next((two for two in (" ".join(words[:2]), f"{words[0]} list") if two in commands), words[0])
         if name == "VERB":
             continue
         known = (

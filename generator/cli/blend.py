@@ -93,7 +93,7 @@ class BlendReport(TypedDict):
     "methods",
     type=click.Choice(METHODS, case_sensitive=False),
     multiple=True,
-    help="A method for the weights. Can be repeated; the best one on folds is chosen. Default: all that suit.",
+    help="A method for the weights. Can be repeated; one is chosen by folds. Default: all that suit.",
 )
 @click.option("--force", is_flag=True, help="Overwrite edits in a blend of this name.")
 @click.option("--dry-run", is_flag=True, help="Only check the members; write and run nothing.")

@@ -172,7 +172,7 @@ def fold_scores(method, members, truth, fold_of_row, space, goodness):
 def chosen(methods, members, truth, fold_of_row, space, goodness):
     """Return a method, and the mean scores of all on folds that they were not fitted on.
 
-    A method takes the place of one before it, which is simpler, if it is better by a standard error.
+    A method takes the place of one before it, which is simpler, if it is better by two standard errors.
     """
     count = len(np.unique(fold_of_row))
     if len(methods) == 1 or count < 2:
@@ -182,7 +182,7 @@ def chosen(methods, members, truth, fold_of_row, space, goodness):
     best = methods[0]
     for method in methods[1:]:
         gains = scores[method] - scores[best]
-        best = method if gains.mean() > gains.std(ddof=1) / count**0.5 else best
+        best = method if gains.mean() > 2 * gains.std(ddof=1) / count**0.5 else best
     return best, {method: float(values.mean()) for method, values in scores.items()}
 
 
