@@ -4,6 +4,7 @@ import hashlib
 import json
 import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -135,7 +136,7 @@ def test_a_member_whose_inference_saves_no_predictions_is_refused(
 def test_a_blend_is_a_pair_with_its_members_attached_and_their_code_as_text(workspace: Workspace) -> None:
     from generator.run.blend import plan_blend, write_blend
 
-    write_blend(plan_blend(workspace, "both", MEMBERS))
+    write_blend(workspace, plan_blend(workspace, "both", MEMBERS))
 
     folder = existing_pair(workspace, "both")
     metadata = {role: json.loads(folder.metadata(role).read_text()) for role in Role}
@@ -164,7 +165,7 @@ def test_what_somebody_wrote_into_the_members_of_a_blend_is_no_code(
 ) -> None:
     from generator.run.blend import plan_blend, write_blend
 
-    write_blend(plan_blend(workspace, "both", MEMBERS, force=True))
+    write_blend(workspace, plan_blend(workspace, "both", MEMBERS, force=True))
     folder = existing_pair(workspace, "both")
     text = folder.settings_path.read_text()
     folder.settings_path.write_text(text.replace("kernel=your-kaggle-username/", "kernel=../../"))
@@ -172,3 +173,120 @@ def test_what_somebody_wrote_into_the_members_of_a_blend_is_no_code(
     assert main(["run", "both", "--workspace", str(workspace.root)]) == 1
 
     assert "is not written as `tandem blend` writes it" in capsys.readouterr().err.replace("\n", " ")
+
+
+# Members that are files.
+
+
+IDS = [f"{number:03}" for number in range(40)]
+TRUTH = [int(number % 3 == 0) for number in range(40)]
+OOF = "id,malignant\n" + "".join(f"{key},{0.3 + 0.4 * TRUTH[int(key)]}\n" for key in IDS)
+TEST = "id,malignant\n" + "".join(f"t{key},0.5\n" for key in IDS[:5])
+
+
+def write_predictions(workspace: Workspace, pair: str = MEMBERS[0]) -> None:
+    """Write the output of a pair with predictions by which rows with one class are a little more likely of it."""
+    train, infer = (workspace.output(pair) / role for role in Role)
+    infer.mkdir(parents=True, exist_ok=True)
+    second = np.random.default_rng(0).uniform(0.2, 0.7, 40) + 0.1 * np.array(TRUTH)
+    arrays: dict[str, Any] = {"ids": IDS, "fold": np.arange(40) % 4, "truth": np.array(TRUTH), "rows": np.arange(40)}
+    write_output(workspace, pair)
+    np.savez(train / "oof.npz", **arrays, predictions=np.stack([1 - second, second], axis=1))
+    np.savez(infer / "predictions.npz", ids=[f"t{key}" for key in IDS[:5]])
+    entry = {"file": "oof.npz", "sha256": hashlib.sha256((train / "oof.npz").read_bytes()).hexdigest()}
+    facts = {"specimen": False, "classes": ["benign", "malignant"], "class_names": ["benign", "malignant"]}
+    scores = {"out_of_fold": {"metric": "auc", "score": 0.7, "predictions": entry}}
+    write_output(workspace, pair, lambda handoff: handoff.update(facts | scores), has_oof=False)
+
+
+@pytest.mark.parametrize(
+    ("texts", "sentence"),
+    [
+        ((OOF.replace("000,", "999,", 1), TEST), "other ids than the out-of-fold predictions of the pairs: it lacks 1"),
+        ((OOF.replace("000,", "001,", 1), TEST), 'has the id "001" twice'),
+        ((OOF + "040,0.5\n", TEST), "it has besides 1 ids of 40, such as 040"),
+        ((OOF.replace("0.7", "1.7", 1), TEST), "outside of 0 to 1"),
+        ((OOF.replace("0.7", "nan", 1), TEST), 'has "nan" for a prediction'),
+        ((OOF.replace("0.7", "0.7,1", 1), TEST), "has 3 cells, and the header 2"),
+        ((OOF.replace("id,", "key,"), TEST), 'has no column "id" with the ids'),
+        ((OOF.replace("0.7", "1.0").replace("0.3", "0.0"), TEST), "has the targets themselves"),
+        (("id,a,b,c\n000,1,0.5,2\n", TEST), "needs benign, malignant, or one with the probability of malignant"),
+        (("id,benign,malignant\n000,0.5,0.6\n", TEST), "do not sum to 1"),
+        (("", TEST), 'has no column "id"'),
+        ((OOF, TEST.replace("t000", "u000")), "has other ids than the test predictions of the pairs"),
+        ((OOF, "id,malignant\n"), "has no rows"),
+    ],
+)
+def test_files_that_are_no_predictions_for_the_rows_of_the_pairs_are_refused_in_one_sentence(
+    workspace: Workspace, capsys: pytest.CaptureFixture[str], tmp_path: Path, texts: tuple[str, str], sentence: str
+) -> None:
+    write_predictions(workspace)
+    for name, text in zip(("oof.csv", "test.csv"), texts, strict=True):
+        (tmp_path / name).write_text(text)
+
+    files = ["--oof", f"mine={tmp_path / 'oof.csv'}", "--test", str(tmp_path / "test.csv")]
+    assert blend(workspace, MEMBERS[0], *files, "--dry-run") == 1
+
+    assert sentence in re.sub(r"\s+", " ", capsys.readouterr().err)
+
+
+@pytest.mark.parametrize(
+    ("files", "sentence"),
+    [
+        (["--oof", "oof.csv"], "There are 1 --oof and 0 --test"),
+        (["--oof", "mine=oof.csv", "--test", "absent.csv"], "oof.csv cannot be read"),
+        (["--oof", "A B=oof.csv", "--test", "test.csv"], '"A B" cannot be the name of a member'),
+        (["--oof", "tumours-torch=oof.csv", "--test", "test.csv"], "is in the blend twice. Name the files with --oof"),
+        (["--oof", "a.csv", "--oof", "b/a.csv", "--test", "x", "--test", "y"], "a is in the blend twice"),
+    ],
+)
+def test_members_that_are_files_need_names_and_both_files(
+    workspace: Workspace, capsys: pytest.CaptureFixture[str], files: list[str], sentence: str
+) -> None:
+    write_predictions(workspace)
+
+    assert blend(workspace, MEMBERS[0], *files, "--dry-run") == 1
+
+    assert sentence in re.sub(r"\s+", " ", capsys.readouterr().err)
+
+
+def test_a_code_competition_refuses_members_that_are_files(
+    workspace: Workspace, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_predictions(workspace)
+    settings = existing_pair(workspace, MEMBERS[0]).settings_path
+    text = settings.read_text()
+    try:
+        settings.write_text(re.sub(r"(code_competition = \{ value = )false", r"\1true", text))
+        assert blend(workspace, MEMBERS[0], "--oof", "a.csv", "--test", "b.csv", "--dry-run") == 1
+    finally:
+        settings.write_text(text)
+
+    assert "no predictions for the hidden test of a code competition" in re.sub(r"\s+", " ", capsys.readouterr().err)
+
+
+@pytest.mark.slow
+def test_a_model_from_elsewhere_is_blended_by_its_files(
+    workspace: Workspace, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    from generator.run.blend import read_results
+
+    write_predictions(workspace)
+    lines = OOF.splitlines()
+    (tmp_path / "My model.csv").write_text("\n".join([lines[0] + ",fold", *(f"{line},0" for line in lines[:0:-1])]))
+    (tmp_path / "test.csv").write_text(TEST)
+
+    files = ["--oof", str(tmp_path / "My model.csv"), "--test", str(tmp_path / "test.csv"), "--method", "best"]
+    assert main(["blend", "elsewhere", MEMBERS[0], *files, "--workspace", str(workspace.root)]) == 0
+
+    output = capsys.readouterr()
+    assert "that are ignored: fold." in re.sub(r"\s+", " ", output.err)
+    members = {entry.text("member"): entry for entry in read_results(workspace, "elsewhere").sections("report")}
+    assert members["my-model"].number("weight") == members["my-model"].number("out-of-fold") == 1.0
+    folder, dataset = existing_pair(workspace, "elsewhere"), "your-kaggle-username/elsewhere-members"
+    for role in Role:
+        assert json.loads(folder.metadata(role).read_text())["dataset_sources"] == [dataset]
+    files = {path.name: path.read_text() for path in (workspace.input / "datasets" / dataset).iterdir()}
+    assert files["my-model.test.csv"].splitlines()[:2] == ["id,benign,malignant", "t000,0.5,0.5"]
+    assert json.loads(files["dataset-metadata.json"])["id"] == dataset
+    assert main(["check", "elsewhere", "--workspace", str(workspace.root)]) == 0

@@ -1,5 +1,6 @@
 """The verb `blend`: the predictions of several pairs of a competition, joined by weights."""
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 import click
@@ -21,14 +22,16 @@ class MemberFields(TypedDict):
 
     Attributes:
         member: The pair, or the run of the ledger.
-        kernel: The kernel whose output is attached.
-        framework: The framework of its inference.
+        kernel: The kernel whose output is attached; empty for a member that is files.
+        dataset: The dataset with the predictions of a member that is files; empty for a pair.
+        framework: The framework of its inference; empty for a member that is files.
         out_of_fold: Its out-of-fold score; null if it has none.
         inference_seconds: The time of its inference; null if it was not measured.
     """
 
     member: str
     kernel: str
+    dataset: str
     framework: str
     out_of_fold: float | None
     inference_seconds: float | None
@@ -76,6 +79,16 @@ class BlendReport(TypedDict):
 @click.argument("name")
 @click.argument("members", nargs=-1, required=True, metavar="PAIR[@RUN]...")
 @click.option(
+    "--oof",
+    "oof_files",
+    multiple=True,
+    metavar="[NAME=]FILE",
+    help="A CSV file with the out-of-fold predictions of another model. Can be repeated, each with a --test.",
+)
+@click.option(
+    "--test", "test_files", multiple=True, metavar="FILE", help="A CSV file with its predictions for the test."
+)
+@click.option(
     "--method",
     "methods",
     type=click.Choice(METHODS, case_sensitive=False),
@@ -92,22 +105,25 @@ def blend(**options: Any) -> int:
     The blend is a pair itself, in kernels/NAME: `tandem run`, `check`, `rehearse` and `push --submit` take it like any
     other. Its training notebook fits the weights to the members' out-of-fold predictions, on a CPU session without
     quota; its inference notebook runs each member's own inference. A member is what is in output/PAIR, or a run of
-    the ledger, such as titanic@7. Members need the same data, ids and folds.
+    the ledger, such as titanic@7. Members need the same data, ids and folds. A model from elsewhere is a member by two
+    CSV files with its predictions.
 
     \b
     tandem blend both titanic titanic-lightgbm
     tandem blend both titanic@3 titanic-lightgbm@1 --method hill-climbing
+    tandem blend both titanic --oof catboost=oof.csv --test test.csv
     """  # noqa: D301 - click wants the character itself
     from generator.run.blend import plan_blend, read_results, write_blend
     from generator.run.pair_run import RunOptions, run_pair
 
     workspace, name = options["workspace"], options["name"]
-    plan = plan_blend(workspace, name, options["members"], methods=options["methods"], force=options["force"])
+    choices = {key: options[key] for key in ("oof_files", "test_files", "methods", "force")}
+    plan = plan_blend(workspace, name, options["members"], **choices)
     for sentence in plan.warnings:
         warn(sentence)
     results = JsonObject()
     if not options["dry_run"]:
-        write_blend(plan)
+        write_blend(workspace, plan)
         with progress() as listener:
             result = run_pair(RunOptions(workspace=workspace, pair=name, roles=(Role.TRAIN,)), listener)
         for sentence in result.warnings:
@@ -122,19 +138,32 @@ def blend(**options: Any) -> int:
 
 def _report(plan: "BlendPlan", results: JsonObject) -> BlendReport:
     score = results.section("out_of_fold")
+    members: list[MemberFields] = [
+        {
+            "member": candidate.member.name,
+            "kernel": candidate.member.kernel,
+            "dataset": "",
+            "framework": candidate.member.framework,
+            "out_of_fold": candidate.score.value if candidate.score else None,
+            "inference_seconds": candidate.seconds,
+        }
+        for candidate in plan.candidates
+    ]
+    members += [
+        {
+            "member": member.name,
+            "kernel": "",
+            "dataset": plan.dataset_ref,
+            "framework": "",
+            "out_of_fold": None,
+            "inference_seconds": None,
+        }
+        for member in plan.file_members
+    ]
     return {
         "schema_version": 1,
         "blend": plan.folder.name,
-        "members": [
-            {
-                "member": candidate.member.name,
-                "kernel": candidate.member.kernel,
-                "framework": candidate.member.framework,
-                "out_of_fold": candidate.score.value if candidate.score else None,
-                "inference_seconds": candidate.seconds,
-            }
-            for candidate in plan.candidates
-        ],
+        "members": members,
         "warnings": [*plan.warnings],
         "out_of_fold": {"metric": score.text("metric"), "score": score.number("score")} if score else None,
         "method": results.text("method") or None,
@@ -144,10 +173,10 @@ def _report(plan: "BlendPlan", results: JsonObject) -> BlendReport:
     }
 
 
-def _better_alone(plan: "BlendPlan", score: float | None, *, is_higher_better: bool) -> str:
+def _better_alone(scores: Mapping[str, float], score: float | None, *, is_higher_better: bool) -> str:
     """The name of the member that scores better than the blend; "" where none does."""
     sign = 1 if is_higher_better else -1
-    scores = {candidate.member.name: candidate.score.value * sign for candidate in plan.candidates if candidate.score}
+    scores = {name: value * sign for name, value in scores.items()}
     best = max(scores, key=scores.__getitem__, default="")
     return best if best and score is not None and scores[best] > score * sign else ""
 
@@ -155,10 +184,15 @@ def _better_alone(plan: "BlendPlan", score: float | None, *, is_higher_better: b
 def _as_text(plan: "BlendPlan", results: JsonObject) -> str:
     rows = []
     by_name = {entry.text("member"): entry for entry in results.sections("report")}
-    for candidate in plan.candidates:
-        entry = by_name.get(candidate.member.name, JsonObject())
-        cells = [candidate.member.name, candidate.spec.framework]
-        cells.append(f"{candidate.score.value:.4f}" if candidate.score else "")
+    scores = {candidate.member.name: candidate.score.value for candidate in plan.candidates if candidate.score}
+    frameworks = {candidate.member.name: candidate.spec.framework for candidate in plan.candidates}
+    for name in [*frameworks, *(member.name for member in plan.file_members)]:
+        entry = by_name.get(name, JsonObject())
+        value = entry.number("out-of-fold")
+        if value is not None and name not in frameworks:
+            scores[name] = value
+        cells = [name, frameworks.get(name, "files")]
+        cells.append(f"{scores[name]:.4f}" if name in scores else "")
         for key, form in (("weight", ".3f"), ("gain", "+.5f"), ("correlation", ".3f")):
             value = entry.number(key)
             cells.append("" if value is None else f"{value:{form}}")
@@ -170,9 +204,15 @@ def _as_text(plan: "BlendPlan", results: JsonObject) -> str:
         number = score.number("score")
         lines.append(f"\n{printable(score.text('metric'))} {number:.4f} of the blend, by nested folds")
         lines.append(f"method       {printable(results.text('method'))}")
-        if (alone := _better_alone(plan, number, is_higher_better=results.get("higher_is_better") is not False)) != "":
+        if (
+            alone := _better_alone(scores, number, is_higher_better=results.get("higher_is_better") is not False)
+        ) != "":
             lines.append(f"note         {alone} alone scores better: the members are too alike, or too few rows")
         lines.append(f"next         tandem run {plan.folder.name} --only infer")
+        if plan.dataset is not None:
+            lines.append(
+                f"on Kaggle    upload {printable(str(plan.dataset))} as {plan.dataset_ref} first (docs/blend.md)"
+            )
     else:
         lines.append(f"\nThe members can be blended. Write it with: tandem blend {plan.folder.name} …")
     return "\n".join(lines)

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from generator.errors import PairError
+from generator.errors import PairError, RunError
 from generator.files import read_text
 from generator.pair.notebook import has_parameters, join_lines, read_parameters
 from generator.text import JsonObject, is_slug, printable, quote_text
@@ -25,7 +25,11 @@ _WORD = re.compile(r"[a-z_]{1,40}")
 _MODEL = re.compile(r"([A-Za-z0-9_.-]+/){3,4}[A-Za-z0-9_.-]+|")
 # What papermill injected; the placeholders of Kaggle's own folders stay.
 _ROOTS = re.compile(r'^(INPUT|WORKING)_ROOT = (?!"/kaggle/).*\n?', re.MULTILINE)
-_NAMES = ("kernel", "family", "framework", "run", "model")
+_NAMES = ("kernel", "family", "framework", "run", "model", "dataset")
+
+
+class BlendError(RunError):
+    """Pairs that cannot be blended."""
 
 
 @dataclass(frozen=True)
@@ -40,15 +44,17 @@ class Member:
         framework: Its framework.
         run_id: What its training notebook calls the run; "" where any will do.
         model: The Kaggle Model that its inference attaches, or "".
+        dataset: The dataset with the predictions of a member that is files; it has no kernel. "" for a pair.
     """
 
     pair: str
-    number: int | None
-    kernel: str
-    family: str
-    framework: str
+    number: int | None = None
+    kernel: str = ""
+    family: str = ""
+    framework: str = ""
     run_id: str = ""
     model: str = ""
+    dataset: str = ""
 
     @property
     def name(self) -> str:
@@ -56,7 +62,7 @@ class Member:
         return self.pair if self.number is None else f"{self.pair}@{self.number}"
 
     def __str__(self) -> str:
-        values = (self.kernel, self.family, self.framework, self.run_id, self.model)
+        values = (self.kernel, self.family, self.framework, self.run_id, self.model, self.dataset)
         fields = [f"{name}={value}" for name, value in zip(_NAMES, values, strict=True) if value]
         return " ".join([self.name, *fields])
 
@@ -72,6 +78,9 @@ class Member:
         pair, _, number = name.partition("@")
         rules = {"kernel": _KERNEL, "family": _WORD, "framework": _WORD, "run": _RUN_ID, "model": _MODEL}
         is_valid = is_slug(pair) and (not number or (number.isdecimal() and len(number) <= _MOST_DIGITS))
+        if "dataset" in values:
+            rules = {"dataset": _KERNEL}
+            is_valid = is_valid and not number
         is_valid = is_valid and set(values) <= set(rules)
         if not is_valid or not all(rule.fullmatch(values.get(key, "")) for key, rule in rules.items()):
             raise PairError(
@@ -81,26 +90,34 @@ class Member:
         return cls(
             pair=pair,
             number=int(number) if number else None,
-            kernel=values["kernel"],
-            family=values["family"],
-            framework=values["framework"],
+            kernel=values.get("kernel", ""),
+            family=values.get("family", ""),
+            framework=values.get("framework", ""),
             run_id=values.get("run", ""),
             model=values.get("model", ""),
+            dataset=values.get("dataset", ""),
         )
 
 
 def parse_members(texts: Iterable[str]) -> tuple[Member, ...]:
-    """Read the members of a blend.
+    """Read the members of a blend, those that are files last.
 
     Raises:
-        PairError: One is no member, or two have one name or one kernel.
+        PairError: One is no member, or two have one name or one kernel, or all are files.
     """
-    members = tuple(Member.parse(text) for text in texts if text.strip())
+    members = tuple(sorted(map(Member.parse, filter(str.strip, texts)), key=lambda member: member.dataset != ""))
     if not 1 < len(members) <= MOST_MEMBERS:
         raise PairError(f"A blend needs 2 to {MOST_MEMBERS} members, and this one has {len(members)}.")
-    for names in ([member.name for member in members], [member.kernel for member in members]):
-        for name in names:
-            if names.count(name) > 1:
+    if members[0].dataset:
+        raise PairError(
+            "All members of the blend are files, and one has to be a pair: its ids and folds are the blend's."
+        )
+    names = [member.name for member in members]
+    if clash := [member.name for member in members if member.dataset and names.count(member.name) > 1]:
+        raise PairError(f"{printable(clash[0])} is in the blend twice. Name the files with --oof NAME=FILE.")
+    for keys in (names, [member.kernel for member in members if member.kernel]):
+        for name in keys:
+            if keys.count(name) > 1:
                 raise PairError(
                     f"{printable(name)} is in the blend twice: Kaggle attaches one output of a kernel. "
                     "To blend two runs of a pair, generate it a second time with --name."

@@ -85,12 +85,22 @@ def metadata_text(spec: PairSpec, role: Role, *, code_file: str | None = None) -
         "enable_internet": is_training or bool(spec.competition.internet),
         "machine_shape": accelerator.machine_shape,
         "keywords": [],
-        "dataset_sources": [] if is_training or not spec.handover_dataset else [spec.handover_dataset],
+        "dataset_sources": _dataset_sources(spec, role),
         "competition_sources": [spec.competition.slug],
-        "kernel_sources": [*([spec.train.ref] if reads_training else []), *(member.kernel for member in spec.members)],
+        "kernel_sources": [
+            *([spec.train.ref] if reads_training else []),
+            *(member.kernel for member in spec.kernel_members),
+        ],
         "model_sources": _model_sources(spec, role),
     }
     return json.dumps(fields, indent=2, ensure_ascii=False) + "\n"
+
+
+def _dataset_sources(spec: PairSpec, role: Role) -> list[str]:
+    """The datasets that a notebook reads: members of a blend that are files, or a hand-over."""
+    if spec.members:
+        return sorted(set(spec.member_datasets))
+    return [spec.handover_dataset] if spec.handover_dataset and role is Role.INFER else []
 
 
 def _model_sources(spec: PairSpec, role: Role) -> list[str]:

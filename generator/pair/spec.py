@@ -584,11 +584,21 @@ class PairSpec(TaskProperties):
     @property
     def inference_accelerator(self) -> Accelerator:
         """What the inference notebook asks Kaggle for."""
-        backends = {member.framework for member in self.members} or {self.inference_backend}
+        backends = {member.framework for member in self.kernel_members} or {self.inference_backend}
         infers_on_cpu = all(
             backend in frameworks() and frameworks()[backend].inference == AcceleratorKind.CPU for backend in backends
         )
         return catalog().accelerators[""] if infers_on_cpu else catalog().inference
+
+    @property
+    def kernel_members(self) -> list[Member]:
+        """The members of a blend that are pairs; in `members` they come first."""
+        return [member for member in self.members if not member.dataset]
+
+    @property
+    def member_datasets(self) -> list[str]:
+        """The dataset of each member of a blend that is files."""
+        return [member.dataset for member in self.members if member.dataset]
 
     @property
     def blend_methods(self) -> list[str]:

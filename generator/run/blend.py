@@ -10,8 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from generator.competition.facts import TargetKind, Value
-from generator.errors import RunError
-from generator.pair.blend import FRAMEWORK, METHODS, Member, code_text, parse_members
+from generator.pair.blend import FRAMEWORK, METHODS, BlendError, Member, code_text, parse_members
 from generator.pair.folder import (
     WritePlan,
     complete_settings,
@@ -27,16 +26,14 @@ from generator.pair.notebook import MEMBER_CODE_FILE
 from generator.pair.rendering import kernel_files, rendered_cells
 from generator.pair.settings import Origin, Settings, SettingValue
 from generator.pair.spec import PairSpec, spec_of
-from generator.pair.workspace import PairFolder, Role, Workspace
+from generator.pair.workspace import PairFolder, Role, Workspace, dataset_beside
+from generator.run.file_members import FileMember, PredictionColumns, dataset_metadata, name_files, read_file_member
 from generator.run.ledger import RunRecord, read_runs, recorded_pairs, resolve_run, run_folder
+from generator.run.run_record import OUT_OF_FOLD, PREDICTIONS
 from generator.text import JsonObject, printable, quote_text
 
 _KINDS = (TargetKind.CLASS, TargetKind.LABELS, TargetKind.NUMBER)
 _OF_MEMBERS = ("pretrained", "inference_backend", "several_hosts")
-
-
-class BlendError(RunError):
-    """Pairs that cannot be blended."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +44,7 @@ class MemberOutput:
         member: As `pair.toml` will have it.
         spec: Its pair.
         notebook: Its inference notebook.
+        folder: Where its training left that.
         handover: What its training left.
         seconds: The time of its inference; None where it was not measured.
         can_infer: Whether its weights are on this machine.
@@ -55,6 +53,7 @@ class MemberOutput:
     member: Member
     spec: PairSpec
     notebook: Path
+    folder: Path
     handover: HandOver
     seconds: float | None
     can_infer: bool
@@ -71,7 +70,9 @@ class BlendPlan:
 
     Attributes:
         folder: Where it belongs.
-        candidates: Its members.
+        candidates: Its members that are pairs.
+        file_members: Those that are files.
+        dataset: The folder of the workspace with these, as the dataset of Kaggle; None where there are none.
         files: The files of the pair.
         code: The text of the file with the members' code.
         warnings: Sentences for the user.
@@ -79,13 +80,27 @@ class BlendPlan:
 
     folder: PairFolder
     candidates: Sequence[MemberOutput]
+    file_members: Sequence[FileMember]
+    dataset: Path | None
     files: WritePlan
     code: str
     warnings: Sequence[str]
 
+    @property
+    def dataset_ref(self) -> str:
+        """The name of that dataset on Kaggle; "" where there is none."""
+        return "/".join(self.dataset.parts[-2:]) if self.dataset is not None else ""
 
-def plan_blend(
-    workspace: Workspace, name: str, references: Sequence[str], *, methods: Sequence[str] = (), force: bool = False
+
+def plan_blend(  # noqa: PLR0913 - as the command line has them
+    workspace: Workspace,
+    name: str,
+    references: Sequence[str],
+    *,
+    oof_files: Sequence[str] = (),
+    test_files: Sequence[str] = (),
+    methods: Sequence[str] = (),
+    force: bool = False,
 ) -> BlendPlan:
     """Check the members of a blend, and render its pair.
 
@@ -93,6 +108,8 @@ def plan_blend(
         workspace: The workspace.
         name: The name of the blend.
         references: The members: `X` for what is in `output/X`, `X@7` for a run of the ledger.
+        oof_files: The out-of-fold predictions of other models, each `FILE` or `NAME=FILE`.
+        test_files: Their predictions for the test, in the same order.
         methods: The methods to choose from; all that suit the metric if empty.
         force: Whether edits of a blend of this name may be overwritten.
 
@@ -107,14 +124,18 @@ def plan_blend(
     if current.pair and current.get("framework") != FRAMEWORK:
         raise BlendError(f"{printable(name)} is a pair already. Choose another name for the blend.")
     candidates = [_candidate(workspace, reference) for reference in references]
-    members = parse_members(str(candidate.member) for candidate in candidates)
     first = candidates[0]
+    ref = dataset_beside(f"{first.spec.train.owner}/{name}", "-members")
+    named_files = name_files(oof_files, test_files)
+    file_texts = [str(Member(pair=member_name, dataset=ref)) for member_name, _, _ in named_files]
+    members = parse_members([*(str(candidate.member) for candidate in candidates), *file_texts])
     _check_task(first, first.spec)
     for candidate in candidates[1:]:
         _check_task(candidate, first.spec)
         _check_alike(first, candidate)
     for candidate in candidates:
         _check_newest(workspace, candidate)
+    file_members = [_file_member(workspace, first, *files) for files in named_files]
     settings = _settings(complete_settings(existing_pair(workspace, first.member.pair)), name, members, methods)
     code = code_text({candidate.member.name: candidate.notebook for candidate in candidates})
     cells = rendered_cells(settings, user_files={folder.path / MEMBER_CODE_FILE: code.strip()})
@@ -123,15 +144,23 @@ def plan_blend(
         **kernel_files(settings, cells),
     }
     plan = plan_write(folder, files, force=force)
-    return BlendPlan(folder, candidates, plan, code, _warnings(candidates, spec_of(settings)))
+    notes = [*(note for member in file_members for note in member.notes), *_warnings(candidates, spec_of(settings))]
+    dataset = workspace.input / "datasets" / ref if file_members else None
+    return BlendPlan(folder, candidates, file_members, dataset, plan, code, notes)
 
 
-def write_blend(plan: BlendPlan) -> None:
-    """Write a blend.
+def write_blend(workspace: Workspace, plan: BlendPlan) -> None:
+    """Write a blend, and the dataset with those of its members that are files.
 
     Raises:
         FileWriteError: It cannot be written.
     """
+    if plan.dataset is not None:
+        contents = {"dataset-metadata.json": dataset_metadata(plan.dataset_ref)}
+        for member in plan.file_members:
+            contents |= member.contents
+        for file, content in contents.items():
+            workspace.files.write(plan.dataset / file, content)
     plan.folder.files.write(plan.folder.path / MEMBER_CODE_FILE, plan.code.encode())
     write_pair(plan.folder, plan.files)
 
@@ -149,9 +178,9 @@ def _candidate(workspace: Workspace, reference: str) -> MemberOutput:
     record = resolve_run(workspace, reference) if has_number else None
     source = run_folder(workspace, pair, record.number) if record else workspace.output(pair) / Role.TRAIN
     handover = read_handover(source)
-    if not (source / "oof.npz").is_file():
+    if not (source / OUT_OF_FOLD).is_file():
         raise BlendError(
-            f"{reference} has no out-of-fold predictions ({printable(str(source / 'oof.npz'))}). Run it again."
+            f"{reference} has no out-of-fold predictions ({printable(str(source / OUT_OF_FOLD))}). Run it again."
         )
     if not handover.is_whole or not handover.is_complete or handover.fields.section("settings").flag("DEBUG"):
         raise BlendError(f"The training of {reference} is damaged, interrupted or a smoke test. Run it again.")
@@ -174,7 +203,26 @@ def _candidate(workspace: Workspace, reference: str) -> MemberOutput:
     inferences = [entry for entry in records if entry.seconds.get(Role.INFER) and record in (None, entry)]
     seconds = inferences[-1].seconds[Role.INFER] if inferences else None
     can_infer = record is None or str(record.weights) == "kept"
-    return MemberOutput(member, spec, notebook, handover, seconds, can_infer)
+    return MemberOutput(member, spec, notebook, source, handover, seconds, can_infer)
+
+
+def _file_member(workspace: Workspace, first: MemberOutput, name: str, oof: Path, test: Path) -> FileMember:
+    if first.spec.competition.is_code_competition:
+        raise BlendError(
+            f"{name} is files, which have no predictions for the hidden test of a code competition: leave it out, or "
+            "make a pair of the model."
+        )
+    classes = first.handover.fields.get("classes")
+    columns = PredictionColumns(
+        task=first.spec.task,
+        id_columns=tuple(dict.fromkeys([first.spec.training_id, first.spec.task.id_column])),
+        names=tuple(map(str, classes)) if isinstance(classes, list) else (),
+    )
+    member = first.member
+    of_run = first.folder if member.number is not None else workspace.output(member.pair) / Role.INFER
+    return read_file_member(
+        name, oof, test, columns=columns, held_out=first.folder / OUT_OF_FOLD, predictions=of_run / PREDICTIONS
+    )
 
 
 def _check_task(candidate: MemberOutput, first: PairSpec) -> None:

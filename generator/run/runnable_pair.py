@@ -109,7 +109,7 @@ class RunnablePair:
             member.kernel: self.workspace.output(member.pair) / Role.TRAIN
             if member.number is None
             else run_folder(self.workspace, member.pair, member.number)
-            for member in self.spec.members
+            for member in self.spec.kernel_members
         }
 
     @property

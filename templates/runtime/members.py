@@ -1,5 +1,6 @@
 """The members of a blend: their outputs are verified, and their inference runs in processes."""
 
+import io
 import json
 import os
 import subprocess
@@ -8,6 +9,7 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 from runtime.session import sha256
 
 # Runs the cells of a notebook, with other values for some of its parameters.
@@ -97,6 +99,44 @@ def by_id(oof, ids):
     return predictions.reshape(len(ids), -1)
 
 
+def read_files(run, name, dataset):
+    """Return the out-of-fold and the test file of a member from elsewhere, and their SHA-256."""
+    mounts = [f"datasets/{dataset}", dataset.partition("/")[2]]
+    folder = run.find_folder(mounts, f"{name}.oof.csv")
+    contents = [(folder / f"{name}.{part}.csv").read_bytes() for part in ("oof", "test")]
+    return *contents, sha256(b"".join(contents))
+
+
+def predictions_in(content, name, columns):
+    """Return the ids in a file of a member from elsewhere, and the predictions [ids, columns]."""
+    options = {"header": None, "dtype": str, "keep_default_na": False}
+    header, *rows = pd.read_csv(io.BytesIO(content), **options).to_numpy().tolist()
+    if header[1:] != list(columns):
+        raise ValueError(f"The files of {name} have the columns {header[1:]}, expected {columns}.")
+    return [row[0] for row in rows], np.array([row[1:] for row in rows], dtype="float64")
+
+
+def out_of_fold_in(run, content, name, columns, ids):
+    """Return the out-of-fold predictions in a file, in the order of these ids; stop if it has others."""
+    keys, predictions = predictions_in(content, name, columns)
+    place = {key: row for row, key in enumerate(keys)}
+    is_same = place.keys() >= {*ids} if run.settings["DEBUG"] else place.keys() == {*ids}
+    if len(place) != len(keys) or not is_same:
+        problem = f"{name} has out-of-fold predictions of other ids than the other members."
+        raise ValueError(f"{problem} Write the blend again with a file for the same rows.")
+    return predictions[[place[key] for key in ids]]
+
+
+def test_in(content, name, columns, ids):
+    """Return the test predictions in a file, in the order of these ids; stop if it lacks one."""
+    keys, predictions = predictions_in(content, name, columns)
+    place = {key: row for row, key in enumerate(keys)}
+    if lacking := [key for key in ids if key not in place]:
+        problem = f"{name} is files, without predictions for {len(lacking):,} ids of this test"
+        raise ValueError(f"{problem}, such as {lacking[0]!r}: write the blend again without it.")
+    return predictions[[place[key] for key in ids]]
+
+
 def predict_member(run, name, kernel, cells):
     """Run a member's own inference in a process; return its ids and predictions."""
     with tempfile.TemporaryDirectory(dir=run.output, prefix=".member-") as temporary:
@@ -146,13 +186,14 @@ LEAVE_OUT = (
 )
 
 
-def predict_members(run, names, kernels, codes, weights):
+def predict_members(run, names, kernels, codes, weights, datasets=(), columns=()):
     """Return the ids and the predictions [members, ids, outputs], NaN for members that are skipped.
 
-    The largest weight comes first; members without weight do not run.
+    The largest weight comes first; members without weight do not run. Those with a dataset
+    come last among the names: their predictions [ids, columns] are read.
     """
     ids, found, slowest = np.array([]), {}, 0.0
-    for place in np.argsort(-np.abs(weights), kind="stable").tolist():
+    for place in np.argsort(-np.abs(weights[: len(kernels)]), kind="stable").tolist():
         left = run.seconds_left()
         if weights[place] == 0:
             print(f"{names[place]}: skipped, its weight is 0")
@@ -170,6 +211,10 @@ def predict_members(run, names, kernels, codes, weights):
         if rows.keys() != set(ids.tolist()) or len(rows) != len(keys):
             raise ValueError(f"{names[place]} predicted other ids than the members before it.")
         found[place] = predictions[[rows[key] for key in ids.tolist()]]
+    for name, dataset in zip(names[len(kernels) :], datasets, strict=True):
+        _, content, _ = read_files(run, name, dataset)
+        ids = ids if len(found) else np.array(predictions_in(content, name, columns)[0])
+        found[names.index(name)] = test_in(content, name, columns, ids.tolist())
     width = next(iter(found.values())).shape
     missing = np.full(width, np.nan)
     return ids.tolist(), np.stack([found.get(place, missing) for place in range(len(names))])

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from runtime.inference import Inference
-from runtime.members import check_members, predict_members, read_member, without_skipped
+from runtime.members import check_members, out_of_fold_in, predict_members, read_files, read_member, without_skipped
 
 IDS = np.array(["a", "b", "c", "d"])
 MEMBER = """COMPETITION = "shops"
@@ -110,6 +110,41 @@ def test_members_run_in_processes_alone_with_their_output_and_are_joined_by_id(t
     assert np.isnan(found[2]).all(), "a member without weight does not run"
     blend, members = without_skipped({"method": "mean", "weights": [0.5, 0.5, 0.0]}, found)
     assert (blend["weights"], len(members)) == ([0.5, 0.5], 2)
+
+
+def attach_files(folder: Path, oof: str, test: str) -> None:
+    dataset = folder / "input/datasets/me/blend-members"
+    dataset.mkdir(parents=True)
+    (dataset / "mine.oof.csv").write_text(oof)
+    (dataset / "mine.test.csv").write_text(test)
+
+
+@pytest.mark.parametrize("weights", [[0.3, 0.3, 0.0, 0.4], [0.0, 0.0, 0.0, 1.0]])
+def test_a_member_from_elsewhere_is_joined_by_id(tmp_path: Path, weights: list[float]) -> None:
+    names, kernels, codes = members_of(tmp_path)
+    attach_files(tmp_path, "id,x\nb,2\na,1\n", "id,x\nb,7\na,5.5\n")
+    run = session(tmp_path)
+
+    oof, _, digest = read_files(run, "mine", "me/blend-members")
+    ids, found = predict_members(run, [*names, "mine"], kernels, codes, weights, ["me/blend-members"], ["x"])
+
+    assert len(digest) == 64
+    assert out_of_fold_in(run, oof, "mine", ["x"], ["a", "b"]).tolist() == [[1], [2]]
+    assert dict(zip(ids, found[3, :, 0].tolist(), strict=True)) == {"a": 5.5, "b": 7}
+
+
+def test_a_member_from_elsewhere_stops_the_notebook_where_it_lacks_rows(tmp_path: Path) -> None:
+    names, kernels, codes = members_of(tmp_path)
+    attach_files(tmp_path, "id,x\na,1\nc,1\n", "id,x\na,5\nc,7\n")
+    run = session(tmp_path)
+    parts = [*names, "mine"], kernels, codes, [0.5, 0.0, 0.0, 0.5], ["me/blend-members"]
+
+    with pytest.raises(ValueError, match="mine is files, without predictions for 1 ids of this test, such as 'b'"):
+        predict_members(run, *parts, ["x"])
+    with pytest.raises(ValueError, match=r"have the columns .*, expected"):
+        predict_members(run, *parts, ["y"])
+    with pytest.raises(ValueError, match="mine has out-of-fold predictions of other ids"):
+        out_of_fold_in(run, read_files(run, "mine", "me/blend-members")[0], "mine", ["x"], ["a"])
 
 
 def test_a_member_that_fails_or_predicts_other_ids_stops_the_notebook(tmp_path: Path) -> None:

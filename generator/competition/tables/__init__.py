@@ -12,7 +12,7 @@ import csv
 import io
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -291,7 +291,9 @@ class _Layout:
     row_size: float
 
 
-def delimited_rows(file: IO[bytes], separator: str = "", *, encoding: str = UTF_8) -> Iterator[tuple[int, list[str]]]:
+def delimited_rows(
+    file: IO[bytes], separator: str = "", *, encoding: str = UTF_8
+) -> Generator[tuple[int, list[str]], None, None]:
     """Yields the header and then each row with the number of its last line, strictly as csv.
 
     Args:
