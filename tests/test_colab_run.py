@@ -248,7 +248,6 @@ DRIVER = """
     from generator.colab import rental
     from generator.colab import train_on_colab
     from generator.pair.workspace import Workspace
-from generator.run.ledger import read_runs
 
     def tell(line):
         print(line, flush=True)

@@ -3,6 +3,8 @@
 import json
 from collections.abc import Mapping
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -153,8 +155,10 @@ def averages(ids: list[str], cells: Mapping[str, str]) -> dict[str, list[float]]
     import pandas as pd
 
     predictions = np.array([[0.75, 0.25], [1.0, 0.0], [0.25, 0.75]])
-    names: dict[str, Any] = {"pd": pd, "ids": ids, "predictions": predictions, "ID_COLUMN": "patient"}
-    exec(cells["average-per-id"], names)  # noqa: S102 - the notebook's own cell
+    names: dict[str, Any] = {"np": np, "pd": pd, "ids": ids, "predictions": predictions, "ID_COLUMN": "patient"}
+    with TemporaryDirectory() as folder:
+        names["run"] = SimpleNamespace(output=Path(folder))
+        exec(cells["average-per-id"], names)  # noqa: S102 - the notebook's own cell
     return dict(zip(names["ids"], names["predictions"].tolist(), strict=True))
 
 

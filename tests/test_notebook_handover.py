@@ -130,7 +130,7 @@ def test_training_rows_of_another_order_are_no_other_rows(sessions: Sessions, ha
 
     sessions.finished(INFER, handed_over.parameters(INFER))
 
-    assert names_below(handed_over.working) == ["submission.csv"]
+    assert names_below(handed_over.working) == ["predictions.npz", "submission.csv"]
 
 
 def test_training_that_stopped_itself_is_refused_accepted_on_request_and_finished_by_a_next_session(

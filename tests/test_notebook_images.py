@@ -106,7 +106,8 @@ def test_bad_test_images_stop_inference_or_get_the_average_prediction_and_change
     mirror = trained.mirror("tensorflow", tmp_path / "mirror")
     look = "[predictions.tolist(), examples['path'].ravel().tolist()]"
     whole = sessions.finished(INFER, mirror.parameters(INFER), look=look)
-    (mirror.working / "submission.csv").unlink()
+    for name in ("submission.csv", "predictions.npz"):
+        (mirror.working / name).unlink()
     images = sorted((mirror.competition / "test").iterdir())
     for image, (damage, _) in zip(images[2:6], BAD_IMAGES, strict=True):
         damage(image)

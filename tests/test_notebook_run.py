@@ -66,7 +66,10 @@ def test_the_defaults_reach_their_score_and_leave_only_outputs(
     assert report["out_of_fold"]["score"] >= 0.97
     written = {name for name in names_below(workspace / "output/digits") if not name.startswith(".")}
     training = {f"train/{name}" for name in [*TRAINING_OUTPUT, "train.ipynb"]}
-    assert written == training | {"infer/infer.ipynb", "infer/submission.csv", "report.html"}
+    inference = {"infer/infer.ipynb", "infer/predictions.npz", "infer/submission.csv"}
+    ledger = {name for name in written if name.startswith("runs/")}
+    assert written - ledger == training | inference | {"report.html", "report.json"}
+    assert {"runs/0001/run.json", "runs/0001/oof.npz", "runs/0001/submission.csv"} <= ledger
     after = contents(workspace)
     assert {name: after[name] for name in after if not name.startswith("output/")} == before
     assert_only_caches(isolated_home)

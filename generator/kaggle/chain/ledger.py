@@ -5,7 +5,7 @@ from pathlib import Path
 from generator.errors import TandemError
 from generator.kaggle.chain.errors import ChainError
 from generator.kaggle.chain.execution import ChainExecution
-from generator.kaggle.chain.journal import ChainState, Push
+from generator.kaggle.chain.journal import ChainState, ChainStep, Push
 from generator.kaggle.chain.plan import ChainPair
 from generator.kaggle.chain.session import KernelSession, file_digest
 from generator.pair.handover import FILE_NAME, promised_files, read_handover
@@ -24,12 +24,12 @@ def record_chain(pair: ChainPair, chain: ChainExecution) -> None:
     try:
         if chain_run(workspace, name, chain.state) is None:
             recording = record_run(_outputs(pair, chain))
-            chain.tell(chain.step, f"kept as run {recording.record.name}")
+            chain.tell(ChainStep.INFER, f"kept as run {recording.record.name}")
             for sentence in (*recording.notes, *recording.warnings):
-                chain.tell(chain.step, sentence)
+                chain.tell(ChainStep.INFER, sentence)
         keep_scores(workspace, name, chain.state)
     except (TandemError, OSError) as error:
-        chain.tell(chain.step, f"This run is not kept in the ledger of runs. {error}")
+        chain.tell(ChainStep.INFER, f"This run is not kept in the ledger of runs. {error}")
 
 
 def chain_run(workspace: Workspace, pair: str, state: ChainState) -> RunRecord | None:
