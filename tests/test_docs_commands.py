@@ -17,6 +17,7 @@ from functools import cache
 from pathlib import Path
 from tempfile import mkdtemp
 
+import numpy as np
 import pytest
 from chain_pair import training_output
 from layouts import ALL_LAYOUTS
@@ -113,6 +114,27 @@ def add_birdclef(tandem: Callable[..., Outcome]) -> None:
     assert tandem("specimen", "birdclef").code == 0
 
 
+def prepare(tandem: Callable[..., Outcome], page: Path) -> None:
+    """What a page presupposes beyond the two pairs."""
+    if page.name in ("plan.md", "rehearse.md"):
+        assert tandem("specimen", "titanic").code == 0
+    if page.name == "rehearse.md":
+        add_birdclef(tandem)
+    if page.name == "update.md":  # something to undo
+        assert tandem("titanic", "-P", "EPOCHS=3", program="generate").code == 0
+
+
+def write_predictions_of_others(output: Path) -> None:
+    """The files of somebody else's model, of which the page on blends speaks: the predictions of the last run."""
+    oof, test = (dict(np.load(output / name)) for name in ("train/oof.npz", "infer/predictions.npz"))
+    for name, ids, predictions in (
+        ("their_oof.csv", oof["ids"][oof["rows"]], oof["predictions"]),
+        ("their_test.csv", test["ids"], test["predictions"]),
+    ):
+        lines = [f"{row},{values[-1]}" for row, values in zip(ids, predictions, strict=True)]
+        Path(name).write_text("\n".join(["PassengerId,Survived", *lines]) + "\n")
+
+
 @contextmanager
 def fast_notebooks(workspace: Workspace) -> Iterator[None]:
     """Cells that take a second in the place of those that train and predict, as long as the block runs."""
@@ -155,18 +177,15 @@ def test_every_command_on_a_page_works(
 ) -> None:
     if page.name == "tutorial.md":
         pytest.skip("test_tutorial.py executes it")
-    if page.name in ("plan.md", "rehearse.md"):
-        assert tandem("specimen", "titanic").code == 0
-    if page.name == "rehearse.md":
-        add_birdclef(tandem)
-    if page.name == "update.md":  # something to undo
-        assert tandem("titanic", "-P", "EPOCHS=3", program="generate").code == 0
+    prepare(tandem, page)
     for command in commands(page):
         typed = command.replace("YOUR-KAGGLE-NAME", kaggle.account).replace("~", str(Path.home()))
         typed = typed.replace("/big/birdclef", str(data_of("birdclef")))
         program, *arguments = shlex.split(typed, comments=True)
         more, _ = next((how for start, how in NOT_AS_IT_STANDS.items() if command.startswith(start)), ([], ""))
         arguments += more
+        if "--oof" in arguments:
+            write_predictions_of_others(workspace.output("titanic"))
         if arguments[0] == "serve" and "--env" not in arguments:
             outcome = listening(arguments, workspace.root.parent / "another-kaggle")
         elif arguments[0] in ("run", "push") and page.name != "blend.md":  # a blend needs real predictions
