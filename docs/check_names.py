@@ -73,7 +73,7 @@ EXTERNAL = frozenset(
         ("run/report.py", "checked"),
         ("run/report.py", "executed"),
         ("run/report.py", "run"),
-        ("run/run_record.py", "created"),
+        ("run/ledger.py", "created"),
         ("tpu_compiler/compilation.py", "what"),
     }
 )

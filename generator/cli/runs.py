@@ -15,6 +15,7 @@ from generator.files import WorkspaceFiles
 from generator.pair.workspace import Workspace
 from generator.run.ledger import (
     LedgerError,
+    RunRecord,
     change_run,
     prunable_runs,
     read_runs,
@@ -29,7 +30,6 @@ from generator.run.run_comparison import (
     diff_of_cells,
     sort_runs,
 )
-from generator.run.run_record import RunRecord
 from generator.text import duration, printable, python_literal
 
 _REFERENCES = "PAIR [NUMBER] …"

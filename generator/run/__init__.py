@@ -7,7 +7,7 @@
     input_mounts    mounts the inputs as Kaggle does
     needs           the datasets, models and weights that the pairs of a competition need
     output_folder   the outputs of a run, and the kept outputs of the previous run
-    ledger          keeps full runs: `run_record` is their record, `run_comparison` compares them
+    ledger          keeps full runs, and checks their records when they are read; `run_comparison` compares them
     runs_page       the page about runs; `sinks` exports them to MLflow and Weights & Biases
     report          the report page; `notebook_html` sanitizes untrusted HTML
 

@@ -28,8 +28,7 @@ from generator.pair.settings import Origin, Settings, SettingValue
 from generator.pair.spec import PairSpec, spec_of
 from generator.pair.workspace import PairFolder, Role, Workspace, dataset_beside
 from generator.run.file_members import FileMember, PredictionColumns, dataset_metadata, name_files, read_file_member
-from generator.run.ledger import RunRecord, read_runs, recorded_pairs, resolve_run, run_folder
-from generator.run.run_record import OUT_OF_FOLD, PREDICTIONS
+from generator.run.ledger import OUT_OF_FOLD, PREDICTIONS, RunRecord, read_runs, recorded_pairs, resolve_run, run_folder
 from generator.text import JsonObject, printable, quote_text
 
 _KINDS = (TargetKind.CLASS, TargetKind.LABELS, TargetKind.NUMBER)

@@ -11,7 +11,7 @@ from generator.errors import TandemError
 from generator.pair.handover import HandOver, Score
 from generator.pair.workspace import PairFolder, Role
 from generator.run.execution import ExecutedNotebook, NotebookParameters
-from generator.run.run_record import RunRecord
+from generator.run.ledger import RunRecord
 
 
 @dataclass

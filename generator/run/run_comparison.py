@@ -14,8 +14,7 @@ from generator.competition.facts import Value
 from generator.errors import TandemError
 from generator.files import open_below
 from generator.pair.workspace import Role, Workspace
-from generator.run.ledger import read_executed_code, run_folder
-from generator.run.run_record import NOTEBOOKS, OUT_OF_FOLD, RunRecord, goodness
+from generator.run.ledger import NOTEBOOKS, OUT_OF_FOLD, RunRecord, goodness, read_executed_code, run_folder
 from generator.text import python_literal
 
 _MOST_LINES = 5_000  # of a cell that is compared line by line

@@ -9,9 +9,8 @@ from typing import NamedTuple
 
 from generator.kit_files import PageTemplates
 from generator.pair.workspace import Role, Workspace
-from generator.run.ledger import run_folder
+from generator.run.ledger import RunRecord, run_folder
 from generator.run.run_comparison import changes_since_parent, correlations, read_predictions, sort_runs
-from generator.run.run_record import RunRecord
 from generator.text import duration
 
 _LEFT, _RIGHT, _TOP, _BOTTOM = 74.0, 486.0, 24.0, 262.0  # the edges of what the axes span

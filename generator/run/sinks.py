@@ -14,8 +14,7 @@ from generator.errors import RunError
 from generator.files import open_below
 from generator.kit_files import install_command
 from generator.pair.workspace import Role, Workspace
-from generator.run.ledger import run_folder
-from generator.run.run_record import RECORD, REPORT, RunRecord
+from generator.run.ledger import RECORD, REPORT, RunRecord, run_folder
 from generator.text import printable, quote_text
 
 _LONGEST_VALUE = 500
