@@ -21,7 +21,7 @@ MOST_MEMBERS = 100
 _MOST_DIGITS = 9
 _KERNEL = re.compile(r"[a-z0-9][a-z0-9-]{0,99}/[a-z0-9][a-z0-9-]{0,99}")
 _RUN_ID = re.compile(r"[0-9a-f]{8,64}|")
-_WORD = re.compile(r"[a-z_]{1,40}")
+_WORD = re.compile(r"[a-z0-9_-]{1,40}")
 _MODEL = re.compile(r"([A-Za-z0-9_.-]+/){3,4}[A-Za-z0-9_.-]+|")
 # What papermill injected; the placeholders of Kaggle's own folders stay.
 _ROOTS = re.compile(r'^(INPUT|WORKING)_ROOT = (?!"/kaggle/).*\n?', re.MULTILINE)

@@ -601,10 +601,14 @@ class PairSpec(TaskProperties):
         return [member.dataset for member in self.members if member.dataset]
 
     @property
+    def is_ranked(self) -> bool:
+        """True if the metric compares the order of predictions only, so that a blend may average their ranks."""
+        return self.metric.name.startswith(("auc", "gini"))
+
+    @property
     def blend_methods(self) -> list[str]:
         """The methods that a blend chooses from: those of the user, or all that suit the metric."""
-        is_ranked = self.metric.name.startswith(("auc", "gini"))
-        return list(self.methods) or [name for name in METHODS if name != "rank" or is_ranked]
+        return list(self.methods) or [name for name in METHODS if name != "rank" or self.is_ranked]
 
     @property
     def blend_space(self) -> str:

@@ -349,6 +349,11 @@ def run_folder(workspace: Workspace, pair: str, number: int) -> Path:
     return runs_folder(workspace, pair) / f"{number:04}"
 
 
+def member_output(workspace: Workspace, pair: str, number: int | None) -> Path:
+    """The folder with the training of a member of a blend: of a run, or of what the pair's output is now."""
+    return workspace.output(pair) / Role.TRAIN if number is None else run_folder(workspace, pair, number)
+
+
 def recorded_pairs(workspace: Workspace) -> list[str]:
     """The pairs of a workspace that have runs, by name."""
     folders = (path.parent for path in (workspace.root / "output").glob("*/runs"))
