@@ -47,14 +47,14 @@ RECORD = "run.json"
 OUT_OF_FOLD, PREDICTIONS, REPORT = "oof.npz", "predictions.npz", "report.html"
 NOTEBOOKS = {role: f"{role}.ipynb" for role in Role}
 
-LONGEST_TEXT = 300
-SCHEMA = 1
-DIGEST = re.compile(r"[0-9a-f]{8,64}")
+_LONGEST_TEXT = 300
+_SCHEMA = 1
+_DIGEST = re.compile(r"[0-9a-f]{8,64}")
 _LONGEST_NOTE = 1_000
 _MOST_NAMES = 2_000  # of parameters, cells, packages
 _MOST_FOLDS = 1_000
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
-CELL_NAME = re.compile(r"[A-Za-z0-9_#-]{1,64}")
+_RECORDED_CELL = re.compile(r"[A-Za-z0-9_#-]{1,64}")
 # What no weights and no submission may be called.
 _LEDGER_FILES = {RECORD, FILE_NAME, "oof.csv", OUT_OF_FOLD, PREDICTIONS, REPORT, *NOTEBOOKS.values()}
 _LARGEST_RECORD, _LARGEST_NOTEBOOK = 2**20, 2**28  # bytes
@@ -62,9 +62,9 @@ _NUMBER = re.compile(r"[0-9]{4,9}")
 _REFERENCE = re.compile(r"(?P<pair>[^@]*)@0*(?P<number>[0-9]{1,9})")
 _MEMBER = re.compile(r"(?<![\w-])([a-z0-9][a-z0-9-]*)@0*([0-9]{1,9})(?![\w-])")
 # What the kit puts in front of a notebook that it sends to Colab.
-_KIT_CELLS = {"stop-at-failure"}
+_COLAB_GUARD_CELLS = {"stop-at-failure"}
 # What differs between this machine and Kaggle for one and the same run.
-_OF_SESSIONS = {"ALLOW_CPU", *OFF_COLAB}
+_SESSION_PARAMETERS = {"ALLOW_CPU", *OFF_COLAB}
 
 
 class LedgerError(RunError):
@@ -157,7 +157,7 @@ class RunRecord:
 
     def as_json(self) -> dict[str, Any]:
         """The fields as JSON values."""
-        return {"schema_version": SCHEMA, **vars(self), "created": self.created.isoformat(timespec="seconds")}
+        return {"schema_version": _SCHEMA, **vars(self), "created": self.created.isoformat(timespec="seconds")}
 
 
 # Reading a record: it may come from anybody.
@@ -173,13 +173,13 @@ class _RecordFields:
     def __init__(self, values: JsonObject) -> None:
         self._values = values
 
-    def text(self, name: str, *, most: int = LONGEST_TEXT, pattern: re.Pattern[str] | None = None) -> str:
+    def text(self, name: str, *, most: int = _LONGEST_TEXT, pattern: re.Pattern[str] | None = None) -> str:
         value = self._values.get(name)
         is_valid = isinstance(value, str) and len(value) <= most and (pattern is None or pattern.fullmatch(value))
         return str(self._valid(name, value, is_valid=bool(is_valid)))
 
     def digest(self, name: str) -> str | None:
-        return None if self._values.get(name) is None else self.text(name, pattern=DIGEST)
+        return None if self._values.get(name) is None else self.text(name, pattern=_DIGEST)
 
     def count(self, name: str, *, least: int = 0) -> int:
         value = self._values.get(name)
@@ -231,11 +231,11 @@ class _RecordFields:
 
     def file_name(self, name: str) -> str:
         value = self.text(name)
-        return str(self._valid(name, value, is_valid=not value or is_file_name(value)))
+        return str(self._valid(name, value, is_valid=not value or _is_file_name(value)))
 
     def _valid(self, name: str, value: Any, *, is_valid: bool) -> Any:
         if not is_valid:
-            raise ValueError(f"{name} is {quote_text(repr(value)[:LONGEST_TEXT])}")
+            raise ValueError(f"{name} is {quote_text(repr(value)[:_LONGEST_TEXT])}")
         return value
 
 
@@ -249,28 +249,28 @@ def _is_value(value: object) -> bool:
 
 
 def _is_digest(value: object) -> bool:
-    return isinstance(value, str) and DIGEST.fullmatch(value) is not None
+    return isinstance(value, str) and _DIGEST.fullmatch(value) is not None
 
 
 def _is_text(value: object) -> bool:
-    return isinstance(value, str) and len(value) <= LONGEST_TEXT
+    return isinstance(value, str) and len(value) <= _LONGEST_TEXT
 
 
-def is_file_name(name: str) -> bool:
+def _is_file_name(name: str) -> bool:
     """True if a name is that of a file in the run's folder, and not one that the ledger writes itself."""
     plain = PurePosixPath(name).name == name and name.isprintable() and "\\" not in name and not name.startswith(".")
-    return bool(name) and plain and len(name.encode()) <= LONGEST_TEXT and name not in _LEDGER_FILES
+    return bool(name) and plain and len(name.encode()) <= _LONGEST_TEXT and name not in _LEDGER_FILES
 
 
-def record_of(values: JsonObject) -> RunRecord:
+def _record_of(values: JsonObject) -> RunRecord:
     """Make a record of the fields of a `run.json`.
 
     Raises:
         ValueError: A field is not what was written.
     """
     read = _RecordFields(values)
-    if values.get("schema_version") != SCHEMA:
-        raise ValueError(f"schema_version is {quote_text(repr(values.get('schema_version')))}, not {SCHEMA}")
+    if values.get("schema_version") != _SCHEMA:
+        raise ValueError(f"schema_version is {quote_text(repr(values.get('schema_version')))}, not {_SCHEMA}")
     is_better = values.get("higher_is_better")
     if is_better is not None and not isinstance(is_better, bool):
         raise ValueError("higher_is_better is neither true nor false")
@@ -301,9 +301,9 @@ def record_of(values: JsonObject) -> RunRecord:
         parameters=read.role_mapping("parameters", _NAME, _is_value),
         defaults=read.role_mapping("defaults", _NAME, _is_value),
         code=read.role_mapping(
-            "code", CELL_NAME, lambda value: isinstance(value, str) and bool(DIGEST.fullmatch(value))
+            "code", _RECORDED_CELL, lambda value: isinstance(value, str) and bool(_DIGEST.fullmatch(value))
         ),
-        code_sha256=read.text("code_sha256", pattern=DIGEST),
+        code_sha256=read.text("code_sha256", pattern=_DIGEST),
         data_sha256=read.digest("data_sha256"),
         folds_sha256=read.digest("folds_sha256"),
         versions=dict(versions),
@@ -317,7 +317,7 @@ def record_of(values: JsonObject) -> RunRecord:
     )
 
 
-def best_runs(records: Sequence[RunRecord]) -> list[RunRecord]:
+def _best_runs(records: Sequence[RunRecord]) -> list[RunRecord]:
     """The best run by each metric; all runs where it is not known whether higher is better."""
     best = []
     for metric in dict.fromkeys(record.metric for record in records):
@@ -384,7 +384,7 @@ def _read_record(files: WorkspaceFiles, path: Path, *, pair: str, number: int) -
         content = file.read(_LARGEST_RECORD + 1)
     if len(content) > _LARGEST_RECORD:
         raise ValueError("it is larger than 1 MB")
-    record = record_of(JsonObject.parse(content))
+    record = _record_of(JsonObject.parse(content))
     if (record.pair, record.number) != (pair, number):
         raise ValueError(f"it is the record of {quote_text(record.name)}")
     return record
@@ -559,7 +559,7 @@ def _facts_of(outputs: RunOutputs) -> RunRecord:
     defaults = _default_parameters(outputs.folder, values)
     submission = outputs.submission.name if outputs.submission is not None else ""
     facts = {
-        "schema_version": SCHEMA,
+        "schema_version": _SCHEMA,
         "number": 1,
         "pair": outputs.folder.name,
         "competition": spec.competition.slug,
@@ -591,23 +591,23 @@ def _facts_of(outputs: RunOutputs) -> RunRecord:
         "git_commit": outputs.commit or git_commit(outputs.folder.path),
         "parent": None,
         "note": "",
-        "submission": submission if is_file_name(submission) else "",
+        "submission": submission if _is_file_name(submission) else "",
         "rows": outputs.rows,
         "weights": str(WeightsState.KEPT if outputs.has_weights else WeightsState.REMOTE),
     }
     try:
-        return record_of(JsonObject(facts))
+        return _record_of(JsonObject(facts))
     except (ValueError, OverflowError) as error:
         raise LedgerError(f"The run of {outputs.folder.name} is not recorded: {printable(str(error))}.") from error
 
 
 def _shorten(text: str) -> str:
-    return storable(text)[:LONGEST_TEXT]
+    return storable(text)[:_LONGEST_TEXT]
 
 
 def _digest_in(handover: HandOver, name: str) -> str | None:
     digest = handover.fields.text(name)
-    return digest if DIGEST.fullmatch(digest) else None
+    return digest if _DIGEST.fullmatch(digest) else None
 
 
 def _default_parameters(
@@ -631,7 +631,7 @@ def _default_parameters(
 
 def _without_session(values: Mapping[str, Value]) -> dict[str, Value]:
     """The parameters that a user chooses, and that are the same for one run here and on Kaggle."""
-    return {name: value for name, value in values.items() if name not in _OF_SESSIONS and not is_fixed(name)}
+    return {name: value for name, value in values.items() if name not in _SESSION_PARAMETERS and not is_fixed(name)}
 
 
 @dataclass(frozen=True)
@@ -663,12 +663,12 @@ def read_executed_code(notebook: Path) -> ExecutedCode:
     code: dict[str, str] = {}
     for number, cell in enumerate(JsonObject.parse(content).sections("cells"), start=1):
         tags, name, source = cell.section("metadata").get("tags"), cell.text("id"), join_lines(cell.get("source"))
-        if cell.text("cell_type") != "code" or name in _KIT_CELLS:
+        if cell.text("cell_type") != "code" or name in _COLAB_GUARD_CELLS:
             continue
         if isinstance(tags, list) and (PARAMETERS_TAG in tags or INJECTED_TAG in tags):
             parameters |= read_parameters(source)
         else:
-            code[name if CELL_NAME.fullmatch(name) and name not in code else f"#{number}"] = source
+            code[name if _RECORDED_CELL.fullmatch(name) and name not in code else f"#{number}"] = source
     return ExecutedCode(parameters, code)
 
 
@@ -684,7 +684,7 @@ def _copy_outputs(outputs: RunOutputs, record: RunRecord, target: Path, roles: C
     """Copy what the notebooks wrote into a new folder; files that a notebook did not write are left out."""
     places = [(outputs.notebooks[role], NOTEBOOKS[role]) for role in roles if role in outputs.notebooks]
     if Role.TRAIN in roles:
-        names = [FILE_NAME, "oof.csv", OUT_OF_FOLD, *(weight_files(outputs.handover) if outputs.has_weights else [])]
+        names = [FILE_NAME, "oof.csv", OUT_OF_FOLD, *(_weight_files(outputs.handover) if outputs.has_weights else [])]
         places += [(outputs.folders[Role.TRAIN] / name, name) for name in names]
     if Role.INFER in roles and Role.INFER in outputs.folders:
         places.append((outputs.folders[Role.INFER] / PREDICTIONS, PREDICTIONS))
@@ -705,9 +705,9 @@ def _copy_outputs(outputs: RunOutputs, record: RunRecord, target: Path, roles: C
             os.fsync(copy.fileno())
 
 
-def weight_files(handover: HandOver) -> list[str]:
+def _weight_files(handover: HandOver) -> list[str]:
     """The files that a hand-over promises beside the out-of-fold predictions, as far as their names are contained."""
-    return list(dict.fromkeys(entry.file for entry in handover.files if is_file_name(entry.file)))
+    return list(dict.fromkeys(entry.file for entry in handover.files if _is_file_name(entry.file)))
 
 
 @contextmanager
@@ -739,7 +739,7 @@ def _member_numbers(workspace: Workspace, pair: str) -> set[int]:
 
 def _drop_weights(workspace: Workspace, earlier: Sequence[RunRecord], newest: RunRecord) -> list[str]:
     """Remove the weights of all runs but the newest, the best and members of blends; say so in a sentence."""
-    kept_numbers = {record.number for record in best_runs([*earlier, newest])}
+    kept_numbers = {record.number for record in _best_runs([*earlier, newest])}
     kept_numbers |= _member_numbers(workspace, newest.pair)
     numbers_without = []
     for record in earlier:
@@ -747,7 +747,7 @@ def _drop_weights(workspace: Workspace, earlier: Sequence[RunRecord], newest: Ru
             continue
         folder = run_folder(workspace, record.pair, record.number)
         with suppress(OSError, TandemError):
-            names = weight_files(read_handover(folder))
+            names = _weight_files(read_handover(folder))
             workspace.files.write(folder / RECORD, _record_bytes(replace(record, weights=WeightsState.REMOVED)))
             for name in names:
                 workspace.files.remove(folder / name)
@@ -766,7 +766,7 @@ def prunable_runs(workspace: Workspace, records: Sequence[RunRecord], *, keep: i
         records: All runs of the pair.
         keep: How many are to be left.
     """
-    kept_numbers = {record.number for record in [*best_runs(records), *records[-1:]]}
+    kept_numbers = {record.number for record in [*_best_runs(records), *records[-1:]]}
     kept_numbers |= _member_numbers(workspace, records[-1].pair) if records else set()
     candidates = [record for record in records if record.number not in kept_numbers]
     candidates.sort(key=lambda record: (goodness(record), record.number))
@@ -799,7 +799,7 @@ def change_run(workspace: Workspace, record: RunRecord, **changes: Any) -> RunRe
         try:
             current = _read_record(workspace.files, path, pair=record.pair, number=record.number)
             changed_record = replace(current, **changes)
-            record_of(JsonObject(json.loads(_record_bytes(changed_record))))
+            _record_of(JsonObject(json.loads(_record_bytes(changed_record))))
         except (OSError, ValueError) as error:
             raise LedgerError(f"{record.name} cannot be changed: {printable(str(error))}.") from error
         workspace.files.write(path, _record_bytes(changed_record))
@@ -824,7 +824,7 @@ def _folds_warnings(workspace: Workspace, record: RunRecord) -> list[str]:
     first = notes.section("folds").section(count)
     if first.text("sha256") == record.folds_sha256:
         return []
-    if DIGEST.fullmatch(first.text("sha256")):
+    if _DIGEST.fullmatch(first.text("sha256")):
         first_run = f"run {first.count('number')} of {quote_text(first.text('pair'))}"
         warning = (
             f"Run {record.number} of {record.pair} has other folds than {first_run}, although both have {count}: their "
@@ -833,7 +833,7 @@ def _folds_warnings(workspace: Workspace, record: RunRecord) -> list[str]:
         return [warning]
     entry = {"sha256": record.folds_sha256, "pair": record.pair, "number": record.number}
     folds = {**notes.section("folds"), count: entry}
-    content = {"schema_version": SCHEMA, "competition": record.competition, "folds": folds}
+    content = {"schema_version": _SCHEMA, "competition": record.competition, "folds": folds}
     with suppress(OSError, TandemError):
         workspace.files.write(path, (json.dumps(content, indent=1) + "\n").encode())
     return []
