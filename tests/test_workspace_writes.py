@@ -87,7 +87,7 @@ ALLOWED = {
         "a temporary folder of the system; temporary folders of the system",
         {"mkdir", "open", "os.open", "tempfile.mkdtemp"},
     ),
-    "run/ledger.py": ("a folder that was just made beside the run's", {"copyfileobj", "mkdir", "open", "write_bytes"}),
+    "run/ledger.py": ("a folder that was just made beside the run's", {"copyfileobj", "mkdir", "open"}),
     "run/output_folder.py": ("a handle of workspace_files", {"os.truncate"}),
     "run/report.py": ("a temporary folder of the system", {"tempfile.TemporaryDirectory", "write_bytes", "write_text"}),
     "run/weights_process.py": ("its standard output", {"fdopen"}),
