@@ -222,10 +222,21 @@ def test_a_blend_warns_of_members_that_are_stale_slow_or_without_weights(
     assert blend(own_workspace, MEMBERS[0], f"{pair}@1", "--dry-run") == 0
 
     warnings = re.sub(r"\s+", " ", capsys.readouterr().err)
-    assert f"{pair}@1, the newest run, was trained on other data than {MEMBERS[0]}, {pair}@1." in warnings
+    assert f"{pair}@1, the newest run, was trained on other data than {MEMBERS[0]} and {pair}@1." in warnings
     assert "The inference of all members took 20.0 h on this machine" in warnings
-    assert f"No inference time was measured of: {MEMBERS[0]}." in warnings
+    command = f"Run `tandem run {MEMBERS[0]}` without --smoke first to measure it."
+    assert f"The inference time is unknown for {MEMBERS[0]}. {command}" in warnings
     assert f"The weights of {pair}@1 are not on this machine" in warnings
+
+
+def test_members_without_a_measured_inference_are_named_together(
+    workspace: Workspace, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert blend(workspace, *MEMBERS, "--dry-run") == 0
+
+    names, commands = " and ".join(MEMBERS), " and ".join(f"`tandem run {name}`" for name in MEMBERS)
+    sentence = f"The inference times are unknown for {names}. Run {commands} without --smoke first to measure them."
+    assert sentence in re.sub(r"\s+", " ", capsys.readouterr().err)
 
 
 def test_a_blend_whose_cells_somebody_edited_is_not_run_before_its_conflicts_are_resolved(

@@ -289,8 +289,8 @@ def _stale_members(workspace: Workspace, candidates: Sequence[MemberOutput]) -> 
         if newest_run and newest_run.data_sha256 != candidate.handover.fields.text("data_sha256"):
             names.setdefault(newest_run.name, []).append(candidate.member.name)
     return [
-        f"{name}, the newest run, was trained on other data than {', '.join(members)}. If the competition's data have "
-        "changed, run the members again."
+        f"{name}, the newest run, was trained on other data than {_join_names(members)}. If the competition's data "
+        "have changed, run the members again."
         for name, members in names.items()
     ]
 
@@ -320,8 +320,14 @@ def _warnings(candidates: Sequence[MemberOutput], spec: PairSpec) -> list[str]:
             f"{spec.inference_hours:g} h. Leave a member out, or set SKIP_LATE to skip those of least weight."
         )
     if unknown:
+        subject, pronoun = ("time is", "it") if len(unknown) == 1 else ("times are", "them")
+        commands = _join_names([f"`tandem run {name.partition('@')[0]}`" for name in unknown])
         warnings.append(
-            f"No inference time was measured of: {', '.join(unknown)}. A `tandem run` of each, without --smoke, "
-            "measures it."
+            f"The inference {subject} unknown for {_join_names(unknown)}. Run {commands} without --smoke first to "
+            f"measure {pronoun}."
         )
     return warnings
+
+
+def _join_names(names: Sequence[str]) -> str:
+    return " and ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else names[0]
