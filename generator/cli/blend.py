@@ -216,9 +216,7 @@ def _as_text(plan: "BlendPlan", results: JsonObject) -> str:
             )
         lines.append(f"next         tandem run {plan.folder.name} --only infer")
         if plan.dataset is not None:
-            lines.append(
-                f"on Kaggle    upload {printable(str(plan.dataset))} as {plan.dataset_ref} first (docs/blend.md)"
-            )
+            lines.append(f"on Kaggle    `tandem push` uploads {printable(str(plan.dataset))} as {plan.dataset_ref}")
     else:
         lines.append(f"\nThe members can be blended. Write it with: tandem blend {plan.folder.name} …")
     return "\n".join(lines)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from generator.competition.facts import TargetKind, Value
-from generator.pair.blend import FRAMEWORK, METHODS, BlendError, Member, code_text, parse_members
+from generator.pair.blend import FRAMEWORK, METHODS, BlendError, Member, code_text, files_dataset, parse_members
 from generator.pair.folder import (
     WritePlan,
     complete_settings,
@@ -26,7 +26,7 @@ from generator.pair.notebook import MEMBER_CODE_FILE
 from generator.pair.rendering import kernel_files, rendered_cells
 from generator.pair.settings import Origin, Settings, SettingValue
 from generator.pair.spec import PairSpec, spec_of
-from generator.pair.workspace import PairFolder, Role, Workspace, dataset_beside
+from generator.pair.workspace import PairFolder, Role, Workspace
 from generator.run.file_members import FileMember, PredictionColumns, dataset_metadata, name_files, read_file_member
 from generator.run.ledger import (
     OUT_OF_FOLD,
@@ -133,7 +133,7 @@ def plan_blend(  # noqa: PLR0913 - as the command line has them
         raise BlendError(f"{printable(name)} is a pair already. Choose another name for the blend.")
     candidates = [_candidate(workspace, reference) for reference in references]
     first = candidates[0]
-    ref = dataset_beside(f"{first.spec.train.owner}/{name}", "-members")
+    ref = files_dataset(first.spec.train.owner, name)
     named_files = name_files(oof_files, test_files)
     file_texts = [str(Member(pair=member_name, dataset=ref)) for member_name, _, _ in named_files]
     members = parse_members([*(str(candidate.member) for candidate in candidates), *file_texts])

@@ -20,7 +20,7 @@ from generator.competition.baseline import read_held_out
 from generator.competition.facts import TargetKind, Task
 from generator.competition.tables import UnreadableTableError, delimited_rows
 from generator.files import open_file, reason_not_read
-from generator.pair.blend import BlendError
+from generator.pair.blend import BlendError, prediction_files
 from generator.text import is_slug, printable, quote_text, slug_of
 
 LARGEST_FILE = 1 << 28  # bytes
@@ -136,10 +136,8 @@ def read_file_member(  # noqa: PLR0913 - a member, and what it is compared with
             raise BlendError(f"{printable(str(predictions))} is damaged. Run its inference again.") from error
         _require_unique(name, pair_ids, "the pairs predict")
         _compare_ids(test, test_ids, pair_ids, "the test predictions of the pairs", may_be_more=True)
-    contents = {
-        f"{name}.oof.csv": _table(ids, values, columns),
-        f"{name}.test.csv": _table(test_ids, test_values, columns),
-    }
+    tables = _table(ids, values, columns), _table(test_ids, test_values, columns)
+    contents = dict(zip(prediction_files(name), tables, strict=True))
     return FileMember(name, contents, (*notes, *test_notes))
 
 
