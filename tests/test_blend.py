@@ -172,6 +172,13 @@ def test_a_member_of_another_kind_is_refused(
     assert f"tumours-lightgbm {sentence}" in re.sub(r"\s+", " ", capsys.readouterr().err)
 
 
+def test_the_name_of_another_pair_is_refused(workspace: Workspace, capsys: pytest.CaptureFixture[str]) -> None:
+    name = "diabetes-lightgbm"
+    assert main(["blend", name, *MEMBERS, "--dry-run", "--workspace", str(workspace.root)]) == 1
+
+    assert f"{name} is a pair already. Choose another name for the blend." in capsys.readouterr().err
+
+
 def test_a_blend_of_blends_is_refused(own_workspace: Workspace, capsys: pytest.CaptureFixture[str]) -> None:
     write_blend(own_workspace, plan_blend(own_workspace, "first", MEMBERS))
     write_output(own_workspace, "first")
@@ -354,6 +361,8 @@ def write_predictions(workspace: Workspace, pair: str = MEMBERS[0], ids: Sequenc
         ((OOF + "040,0.5\n", TEST), "it has besides 1 ids of 40, such as 040"),
         ((OOF.replace("0.7", "1.7", 1), TEST), "outside of 0 to 1"),
         ((OOF.replace("0.7", "nan", 1), TEST), 'has "nan" for a prediction'),
+        ((OOF.replace("0.7", "much", 1), TEST), 'has "much" for a prediction'),
+        (("id,malignant,malignant\n000,0.5,0.5\n", TEST), "has two columns of one name"),
         ((OOF.replace("0.7", "0.7,1", 1), TEST), "has 3 cells, and the header 2"),
         ((OOF.replace("id,", "key,"), TEST), 'has no column "id" with the ids'),
         ((OOF.replace("0.7", "1.0").replace("0.3", "0.0"), TEST), "has the targets themselves"),
@@ -388,6 +397,23 @@ def test_files_are_refused_where_rows_share_an_id(
 
     sentence = "several of the rows that the pairs were trained on share an id: leave it out"
     assert sentence in re.sub(r"\s+", " ", capsys.readouterr().err)
+
+
+@pytest.mark.parametrize(
+    ("file", "sentence"), [("train/oof.npz", "Run its training again"), ("infer/predictions.npz", "Run its inference")]
+)
+def test_damaged_predictions_of_the_pair_are_named_before_files_are_compared_with_them(
+    workspace: Workspace, capsys: pytest.CaptureFixture[str], tmp_path: Path, file: str, sentence: str
+) -> None:
+    write_predictions(workspace)
+    (workspace.output(MEMBERS[0]) / file).write_bytes(b"PK")
+    for name, text in (("oof.csv", OOF), ("test.csv", TEST)):
+        (tmp_path / name).write_text(text)
+
+    files = ["--oof", f"mine={tmp_path / 'oof.csv'}", "--test", str(tmp_path / "test.csv")]
+    assert blend(workspace, MEMBERS[0], *files, "--dry-run") == 1
+
+    assert f"{Path(file).name} is damaged. {sentence}" in re.sub(r"\s+", " ", capsys.readouterr().err)
 
 
 @pytest.mark.parametrize(

@@ -67,6 +67,8 @@ def server(tmp_path: Path) -> Iterator[str]:
                     break
                 except OSError:
                     time.sleep(0.5)
+            else:
+                pytest.fail("The server of MLflow did not start.")
             yield address
         finally:
             os.killpg(process.pid, signal.SIGKILL)

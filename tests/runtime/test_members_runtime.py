@@ -56,6 +56,7 @@ def attach(folder: Path, kernel: str, **changes: Any) -> None:
     handoff: dict[str, Any] = {"complete": True, "specimen": False, "settings": {"DEBUG": False}, "classes": ["x"]}
     handoff |= {"run_id": "ab", "data_sha256": "d", "folds_sha256": "f"}
     handoff |= {name: value for name, value in changes.items() if name in handoff}
+    handoff = {name: value for name, value in handoff.items() if value is not None}
     entry = {"file": "oof.npz", "sha256": changes.get("sha256", digest((output / "oof.npz").read_bytes()))}
     handoff["out_of_fold"] = {"predictions": entry}
     text = json.dumps(handoff, sort_keys=True)
@@ -69,6 +70,7 @@ def attach(folder: Path, kernel: str, **changes: Any) -> None:
         ({"settings": {"DEBUG": True}}, "was a smoke test"),
         ({"specimen": True}, "on a specimen"),
         ({"run_id": "cd"}, "is of the run cd, expected ab"),
+        ({"data_sha256": None}, "trained by an older notebook"),
         ({"sha256": "0"}, "differs from its handoff.json"),
         ({"classes": ["y"]}, "different classes"),
         ({"data_sha256": "e"}, "different data"),
@@ -86,6 +88,17 @@ def test_a_member_that_would_hurt_stops_the_notebook(tmp_path: Path, changes: di
     with pytest.raises(ValueError, match=problem):  # noqa: PT012 - one of the two stops it
         both = [read_member(run, f"me/{name}-train", "ab") for name in ("good", "bad")]
         check_members(["good", "bad"], ["tabular"] * 2, *zip(*both, strict=True))
+
+
+def test_a_member_that_is_not_attached_or_was_changed_stops_the_notebook(tmp_path: Path) -> None:
+    attach(tmp_path, "one-train")
+    handoff = tmp_path / "input/notebooks/me/one-train/handoff.json"
+    for text in (handoff.read_text().replace('"ab"', '"cd"'), "{"):
+        handoff.write_text(text)
+        with pytest.raises(ValueError, match=r"handoff\.json is damaged\. Run me/one-train again"):
+            read_member(session(tmp_path), "me/one-train")
+    with pytest.raises(FileNotFoundError, match="The output of me/two-train, a member of the blend, is not attached"):
+        read_member(session(tmp_path), "me/two-train")
 
 
 def test_a_member_of_another_family_may_read_the_same_rows_otherwise(tmp_path: Path) -> None:
@@ -245,6 +258,18 @@ def test_without_time_for_a_member_the_notebook_stops_or_leaves_out_that_of_leas
 
     blend, members = without_skipped({"method": "mean", "weights": [0.3, 0.7, 0.0]}, found)
     assert (blend["weights"], members[:, :, 0].tolist()) == ([1.0], [[196, 194]])
+
+
+def test_a_blend_goes_on_without_skipped_members_unless_it_is_a_stacking() -> None:
+    members = np.array([[[0.2]], [[np.nan]], [[0.6]]])
+    ranks = {"method": "rank", "weights": [0.2, 0.5, 0.3], "quantiles": [[[0.0]], [[0.5]], [[1.0]]]}
+
+    blend, rest = without_skipped(ranks, members)
+
+    assert (blend["weights"], blend["quantiles"], rest.tolist()) == ([0.4, 0.6], [[[0.0]], [[1.0]]], [[[0.2]], [[0.6]]])
+    with pytest.raises(ValueError, match="A stacking needs all of its members"):
+        without_skipped({"method": "stacking", "weights": [0.2, 0.5, 0.3]}, members)
+    assert without_skipped(ranks, members[::2])[0] is ranks
 
 
 @pytest.mark.parametrize("skips", [False, True])
