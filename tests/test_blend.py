@@ -17,7 +17,7 @@ from tasks import task_of
 
 from generator.cli.main import main
 from generator.competition.facts import Competition
-from generator.pair.folder import existing_pair
+from generator.pair.folder import complete_settings, existing_pair
 from generator.pair.generation import render_again
 from generator.pair.handover import read_handover
 from generator.pair.rendering import kernel_files, rendered_cells
@@ -25,7 +25,7 @@ from generator.pair.settings import Origin, SettingValue, propose_settings
 from generator.pair.spec import spec_of
 from generator.pair.workspace import Role, Workspace
 from generator.run.blend import plan_blend, read_results, write_blend
-from generator.run.ledger import WeightsState, change_run, run_folder
+from generator.run.ledger import WeightsState, change_run, hash_training_table, run_folder
 
 Change = Callable[[dict[str, Any]], None]
 MEMBERS = ("tumours-torch", "tumours-lightgbm")
@@ -234,6 +234,28 @@ def test_a_blend_warns_of_members_that_are_stale_slow_or_without_weights(
     command = f"Run `tandem run {MEMBERS[0]}` without --smoke first to measure it."
     assert f"The inference time is unknown for {MEMBERS[0]}. {command}" in warnings
     assert f"The weights of {pair}@1 are not on this machine" in warnings
+
+
+def test_a_member_that_was_trained_on_another_training_table_is_refused(
+    own_workspace: Workspace, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pair = MEMBERS[1]
+    table = own_workspace.competition_data("tumours") / "train.csv"
+    spec = spec_of(complete_settings(existing_pair(own_workspace, pair)))
+    recording = record(own_workspace.root, pair=pair, table_sha256=hash_training_table(own_workspace, spec))
+    write_output(own_workspace, pair)
+    folder = run_folder(own_workspace, pair, recording.record.number)
+    for name in ("handoff.json", "oof.npz"):
+        shutil.copyfile(own_workspace.output(pair) / "train" / name, folder / name)
+    (folder / "infer.ipynb").unlink()
+    members = MEMBERS[0], f"{pair}@1"
+    assert blend(own_workspace, *members, "--dry-run") == 0
+
+    table.write_text(table.read_text() + "\n")
+    assert blend(own_workspace, *members, "--dry-run") == 1
+
+    error = re.sub(r"\s+", " ", capsys.readouterr().err)
+    assert f"{pair}@1 was trained on another version of {table}. Run {pair} again" in error
 
 
 def test_members_without_a_measured_inference_are_named_together(

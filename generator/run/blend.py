@@ -33,10 +33,12 @@ from generator.run.ledger import (
     PREDICTIONS,
     RunRecord,
     WeightsState,
+    hash_training_table,
     member_output,
     read_runs,
     recorded_pairs,
     resolve_run,
+    training_key,
 )
 from generator.text import JsonObject, printable, quote_text
 
@@ -56,6 +58,7 @@ class MemberOutput:
         handover: What its training left.
         seconds: The time of its inference; None where it was not measured.
         can_infer: Whether its weights are on this machine.
+        table_sha256: The hash of the training table that it was trained on; None where it is unknown.
     """
 
     member: Member
@@ -65,6 +68,7 @@ class MemberOutput:
     handover: HandOver
     seconds: float | None
     can_infer: bool
+    table_sha256: str | None
 
     @property
     def score(self) -> Score | None:
@@ -141,6 +145,7 @@ def plan_blend(  # noqa: PLR0913 - as the command line has them
     for candidate in candidates[1:]:
         _check_task(candidate, first.spec)
         _check_alike(first, candidate)
+    _check_tables(workspace, candidates)
     if "rank" in methods and not first.spec.is_ranked:
         raise BlendError(
             f"Ranks suit areas under curves and Gini coefficients, and the metric is {first.spec.metric.title}: choose "
@@ -214,7 +219,11 @@ def _candidate(workspace: Workspace, reference: str) -> MemberOutput:
     inferences = [entry for entry in records if entry.seconds.get(Role.INFER) and record in (None, entry)]
     seconds = inferences[-1].seconds[Role.INFER] if inferences else None
     can_infer = record is None or record.weights is WeightsState.KEPT
-    return MemberOutput(member, spec, notebook, source, handover, seconds, can_infer)
+    training = record or next(
+        (entry for entry in reversed(records) if entry.keys.get(Role.TRAIN) == training_key(handover)), None
+    )
+    table_sha256 = training.table_sha256 if training else None
+    return MemberOutput(member, spec, notebook, source, handover, seconds, can_infer, table_sha256)
 
 
 def _file_member(workspace: Workspace, first: MemberOutput, name: str, oof: Path, test: Path) -> FileMember:
@@ -272,6 +281,21 @@ def _check_alike(first: MemberOutput, second: MemberOutput) -> None:
         raise BlendError(f"{names} were trained on different data. Run again the one that is older than the data.")
     if first_fields.text("folds_sha256") != second_fields.text("folds_sha256"):
         raise BlendError(f"{names} have different ids or folds. Train both on the same data with the same N_FOLDS.")
+
+
+def _check_tables(workspace: Workspace, candidates: Sequence[MemberOutput]) -> None:
+    """Refuse a member that was trained on another training table than the one in the workspace."""
+    digests: dict[str, str | None] = {}
+    for candidate in candidates:
+        table = candidate.spec.task.train_table or candidate.spec.task.labels_table
+        if candidate.table_sha256 and table not in digests:
+            digests[table] = hash_training_table(workspace, candidate.spec)
+        if candidate.table_sha256 and digests[table] not in (None, candidate.table_sha256):
+            path = workspace.competition_data(candidate.spec.competition.slug) / table
+            raise BlendError(
+                f"{candidate.member.name} was trained on another version of {printable(str(path))}. Run "
+                f"{candidate.member.pair} again, and blend the new run."
+            )
 
 
 def _stale_members(workspace: Workspace, candidates: Sequence[MemberOutput]) -> list[str]:

@@ -102,7 +102,9 @@ class RunRecord:
         parameters: The parameters of each notebook that differ from the defaults.
         defaults: Those of the template, of all its parameters.
         code: The first 16 digits of the SHA-256 of each code cell, without that of the parameters.
+        data_sha256: The hash of the examples as the training notebook read them.
         folds_sha256: The hash of which example is in which fold.
+        table_sha256: The hash of the file with the training table; None if that was not in this workspace.
         parent: The run before it, which it is compared with.
         submission: The name of the file.
     """
@@ -130,6 +132,7 @@ class RunRecord:
     code_sha256: str
     data_sha256: str | None
     folds_sha256: str | None
+    table_sha256: str | None
     versions: Mapping[str, str]
     accelerator: str
     git_commit: str
@@ -313,6 +316,7 @@ def _record_of(values: JsonObject) -> RunRecord:
         code_sha256=read.text("code_sha256", pattern=_DIGEST),
         data_sha256=read.digest("data_sha256"),
         folds_sha256=read.digest("folds_sha256"),
+        table_sha256=read.digest("table_sha256"),
         versions=dict(versions),
         accelerator=read.text("accelerator"),
         git_commit=read.text("git_commit"),
@@ -476,6 +480,7 @@ class RunOutputs:
         has_weights: Whether the weights are in the output of the training.
         hidden_test: The score of the submission on the hidden test of a built-in competition.
         commit: The commit of the pair; empty for that of now.
+        table_sha256: The hash of the training table that it read, as `hash_training_table` returns it.
     """
 
     workspace: Workspace
@@ -493,6 +498,7 @@ class RunOutputs:
     has_weights: bool = True
     hidden_test: float | None = None
     commit: str = ""
+    table_sha256: str | None = None
 
 
 @dataclass(frozen=True)
@@ -502,6 +508,16 @@ class Recording:
     record: RunRecord
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+
+
+def hash_training_table(workspace: Workspace, spec: PairSpec) -> str | None:
+    """Return the SHA-256 of the file with the training table; None if it is not in the workspace, or is a link."""
+    data = workspace.competition_data(spec.competition.slug)
+    try:
+        with open_below(data, spec.task.train_table or spec.task.labels_table) as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError:
+        return None
 
 
 def training_key(handover: HandOver) -> str:
@@ -616,6 +632,7 @@ def _facts_of(outputs: RunOutputs) -> RunRecord:
         "code_sha256": _hash_of(code),
         "data_sha256": _digest_in(handover, "data_sha256"),
         "folds_sha256": _digest_in(handover, "folds_sha256"),
+        "table_sha256": outputs.table_sha256,
         "versions": {_shorten(name): _shorten(version) for name, version in handover.versions.items()},
         "accelerator": _shorten(handover.accelerator),
         "git_commit": outputs.commit or git_commit(outputs.folder.path),
