@@ -69,7 +69,7 @@ SYNONYMS = {
     **dict.fromkeys(("server", "ui", "local"), "tandem serve"),
     **dict.fromkeys(("merge", "upgrade", "migrate", "sync"), "tandem update PAIR"),
     **dict.fromkeys(("revert", "restore", "rollback"), "tandem undo PAIR"),
-    **dict.fromkeys(("edits", "changes", "compare"), "tandem diff PAIR"),
+    **dict.fromkeys(("edits", "changes"), "tandem diff PAIR"),
     "version": "tandem --version",
 }
 

@@ -24,6 +24,7 @@ from generator.pair.blend import BlendError
 from generator.text import is_slug, printable, quote_text, slug_of
 
 LARGEST_FILE = 1 << 28  # bytes
+_MOST_NAMED = 5
 _MOST_NAMED = 3
 _NO_PREDICTIONS = {"fold", "", "Unnamed: 0"}  # an index that pandas wrote
 _TOLERANCE = 1e-3  # of a sum of probabilities
@@ -241,7 +242,8 @@ def _find_columns(location: str, header: Sequence[str], columns: PredictionColum
             return id_place, [rest[0] if single is None else single]
     if not matches and len(rest) == len(columns.names):
         return id_place, rest
-    names = ", ".join(quote_text(name) for name in columns.names[:5]) + (", …" if len(columns.names) > 5 else "")  # noqa: PLR2004
+    names = ", ".join(quote_text(name) for name in columns.names[:_MOST_NAMED])
+    names += ", …" if len(columns.names) > _MOST_NAMED else ""
     also = f", or one with the probability of {quote_text(columns.names[1])}" if columns.is_binary else ""
     raise BlendError(f"{location} lacks columns of predictions: beside the id it needs {names}{also}.")
 
