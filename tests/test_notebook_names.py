@@ -115,3 +115,23 @@ def test_what_nothing_that_runs_reaches_is_left_over() -> None:
         *("parameter LIMIT", "parameter PAIR_ID", "variable count", "variable first", "variable spare"),
     ]
     assert unused_names({"parameters": "PAIR_ID = 4", "runtime": 'print(settings["PAIR_ID"])'}) == []
+
+
+@pytest.mark.parametrize(
+    ("code", "unused"),
+    [
+        ("rows = [1, 2]\n\n\ndef total(rows):\n    return sum(rows)\n\n\ntotal([3])", ["variable rows"]),
+        ("row = 1\nprint([row for row in range(3)], {row: row for row in range(3)})", ["variable row"]),
+        ("row = 1\nprint(list(map(lambda row: row + 1, [3])))", ["variable row"]),
+        ("step = 1\n\n\ndef first():\n    step = 2\n    return step\n\n\nfirst()", ["variable step"]),
+        ("limit = 3\nrows = [row for row in range(limit) if (last := row) > 1]\nprint(rows)", ["variable last"]),
+        ("import functools\n\n\n@functools.cache\ndef load(limit=LIMIT):\n    return limit", None),
+        ("class Shape:\n    sides = 4\n\n    def area(self):\n        return sides\n\n\nsides = 3\nShape()", []),
+        ("rows = [1]\n\n\ndef total(rows=rows):\n    return rows\n\n\ntotal()", []),
+        ("total = 0\n\n\ndef add():\n    global total\n    total = total + 1\n\n\nadd()", []),
+    ],
+)
+def test_a_name_is_looked_up_where_python_looks_it_up(code: str, unused: list[str] | None) -> None:
+    found = unused_names({"parameters": "LIMIT = 3" if "LIMIT" in code else "", "cell": code})
+
+    assert found == (["function load", "import functools", "parameter LIMIT"] if unused is None else unused)
