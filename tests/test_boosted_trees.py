@@ -106,7 +106,7 @@ def test_boosted_trees_train_and_infer_in_sessions_without_an_accelerator(tandem
     assert shapes("on-gpu") == ["NvidiaTeslaT4", ""]
     assert on_tpu.code == plan.code == 1
     assert "xgboost does not train on a TPU, only on a CPU or a GPU." in on_tpu.err
-    assert "There is nothing to compare for tumours-xgboost" in plan.err
+    assert "XGBoost does not train on a TPU, so there is nothing to compare for tumours-xgboost." in plan.err
 
 
 def test_other_families_have_no_boosted_trees(tandem: Tandem, tmp_path: Path) -> None:
