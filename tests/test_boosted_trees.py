@@ -3,13 +3,15 @@
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from layout_files import table
 from miniature import Outcome
-from notebook_cells import task_in
-from notebook_session import Mirror, Notebook, Sessions
+from notebook_cells import task_in, without_frameworks
+from notebook_session import Mirror, Notebook, Sessions, rendered_cells
 
 from generator.competition.schema import frameworks
 
@@ -18,25 +20,33 @@ pytest_plugins = ("notebook_session",)
 Tandem = Callable[..., Outcome]
 
 TREES = [name for name, framework in frameworks().items() if framework.learner == "trees"]
-ROWS, HIDDEN = 240, 60
+ROWS, HIDDEN, CODES = 480, 60, 40
+WORDS = ("plain", "heavy", "old", "worn", "bright", "small", "round", "flat", "rough", "smooth", "light", "new")
 TARGETS: dict[str, tuple[str, Callable[[float, bool], dict[str, object]]]] = {
     "two classes": ("auc", lambda size, is_red: {"sold": int(size + 9 * is_red > 42)}),
     "three classes": ("log_loss", lambda size, is_red: {"kind": "abc"[(size > 42) + is_red]}),
+    "classes of equal weight": ("balanced_log_loss", lambda size, is_red: {"kind": "abc"[(size > 42) + is_red]}),
+    "a quantile": ("pinball@0.9", lambda size, is_red: {"price": size + 20 * is_red}),
     "labels": ("auc_mean_columns", lambda size, is_red: {"large": int(size > 42), "red, or so": int(is_red)}),
     "numbers": ("rmsle_mean_columns", lambda size, is_red: {"price": size + 20 * is_red, "weight": size**2}),
 }
 
 
 def write_things(folder: Path, kind: str) -> tuple[list[str], np.ndarray]:
-    """Writes the tables of a competition; returns the columns of its submission, and its hidden answers."""
+    """Writes the tables of a competition; returns the columns of its submission, and its hidden answers.
+
+    Their columns are a number, a category of few values, a code of many, and a text.
+    """
     draw, (_, answer), rows, answers = np.random.default_rng(0), TARGETS[kind], [], []
     for number in range(ROWS + HIDDEN):
         size, colour = round(float(draw.normal(42, 9)), 2), str(draw.choice(["red", "blue", "green"]))
         unseen = "mauve" if number > ROWS and number % 9 == 0 else colour
-        rows.append([f"r{number:03d}", "" if number % 7 == 0 else size, unseen])
+        code, note = f"k{number % CODES:02d}", " ".join(draw.choice(WORDS, int(draw.integers(6, 12))))
+        rows.append([f"r{number:03d}", "" if number % 7 == 0 else size, unseen, code, f"It is {note}."])
         answers.append(answer(size, colour == "red"))
-    header, (names, *_) = ["id", "size, [cm]", "colour"], [list(one) for one in answers]
-    columns = ["a", "b", "c"] if kind == "three classes" else names
+    header, (names, *_) = ["id", "size, [cm]", "colour", "code", "note"], [list(one) for one in answers]
+    has_classes = names == ["kind"]
+    columns = ["a", "b", "c"] if has_classes else names
     table(
         folder / "train.csv",
         [*header, *names],
@@ -45,8 +55,14 @@ def write_things(folder: Path, kind: str) -> tuple[list[str], np.ndarray]:
     table(folder / "test.csv", header, rows[ROWS:])
     table(folder / "sample_submission.csv", ["id", *columns], [[row[0], *[0.3] * len(columns)] for row in rows[ROWS:]])
     hidden = [list(one.values()) for one in answers[ROWS:]]
-    truth = [[label == column for column in columns] for (label,) in hidden] if kind == "three classes" else hidden
+    truth = [[label == column for column in columns] for (label,) in hidden] if has_classes else hidden
     return columns, np.array(truth, dtype=float)
+
+
+def best_round(output: Path, fold: int) -> int:
+    """The round of the lowest loss in the curves of a fold."""
+    (curves,) = output.rglob(f"fold{fold}/epoch*.csv")
+    return int(pd.read_csv(curves)["val_loss"].argmin()) + 1
 
 
 @pytest.mark.slow
@@ -56,7 +72,7 @@ def test_every_library_predicts_every_kind_of_target(
     sessions: Sessions, mirror: Mirror, framework: str, kind: str
 ) -> None:
     columns, truth = write_things(mirror.competition, kind)
-    task = task_in(mirror.competition, TARGETS[kind][0])
+    task = task_in(mirror.competition, TARGETS[kind][0], family="tabular")
 
     header, *rows = sessions.predicted(mirror, framework, task, N_FOLDS=2, ROUNDS=150, EARLY_STOPPING=20)
 
@@ -65,8 +81,11 @@ def test_every_library_predicts_every_kind_of_target(
     for predictions, answers in zip(found.T, truth.T, strict=True):
         assert np.corrcoef(predictions, answers)[0, 1] > 0.5
     handoff = json.loads((mirror.root / "train" / "handoff.json").read_text())
-    assert framework in handoff["versions"]
-    assert all(fold["arguments"]["rounds"][0] > 1 for fold in handoff["folds"])
+    assert {framework, "sklearn"} <= set(handoff["versions"])
+    rounds = [fold["arguments"]["rounds"] for fold in handoff["folds"]]
+    assert all(of_fold[0] > 1 for of_fold in rounds)
+    if len(rounds[0]) == 1:
+        assert [[best_round(mirror.root / "train", fold)] for fold in range(2)] == rounds
 
 
 @pytest.mark.slow
@@ -75,7 +94,7 @@ def test_a_session_that_is_over_stops_a_booster_and_the_next_one_trains_the_fold
     sessions: Sessions, mirror: Mirror, framework: str
 ) -> None:
     write_things(mirror.competition, "numbers")
-    train = Notebook(framework, "train", task=task_in(mirror.competition, "rmsle_mean_columns"))
+    train = Notebook(framework, "train", task=task_in(mirror.competition, "rmsle_mean_columns", family="tabular"))
     parameters = mirror.parameters(train, N_FOLDS=2, ROUNDS=3_000)
 
     over = sessions.finished(train, {**parameters, "SESSION_HOURS": 0.01})
@@ -86,7 +105,29 @@ def test_a_session_that_is_over_stops_a_booster_and_the_next_one_trains_the_fold
     handoff = json.loads((mirror.working / "handoff.json").read_text())
     assert handoff["complete"]
     first, second = (fold["arguments"]["rounds"][0] for fold in handoff["folds"])
+    assert [best_round(mirror.working, fold) for fold in range(2)] == [first, second]
     assert first < 5 < second
+
+
+@pytest.mark.parametrize("framework", TREES)
+def test_a_category_that_comes_as_text_is_no_part_of_the_texts(framework: str, tmp_path: Path) -> None:
+    write_things(tmp_path, "two classes")
+    cells = rendered_cells(framework, "train", task_in(tmp_path, "auc", family="tabular"))
+    names: dict[str, Any] = {}
+    exec(without_frameworks(cells["imports"]), names)  # noqa: S102 - the notebook's own code is what is tested
+    exec(cells["preprocessor"], names)  # noqa: S102
+    features = pd.read_csv(tmp_path / "train.csv").drop(columns="id")
+    answers = features.pop("sold").to_numpy()
+    features = features.astype({"colour": "category", "code": "category"})
+
+    preprocessor = names["Preprocessor"]()
+    preprocessor.fit_transform(features, answers)
+    inputs = preprocessor.transform(features)
+    shuffled = preprocessor.transform(features.astype({"colour": object}))
+
+    assert sum(name.startswith("text") for name in inputs) == 64
+    assert any(name.startswith("encoding") for name in inputs) == (framework != "catboost")
+    pd.testing.assert_frame_equal(inputs, shuffled)
 
 
 def test_boosted_trees_train_and_infer_in_sessions_without_an_accelerator(tandem: Tandem, tmp_path: Path) -> None:
