@@ -150,6 +150,30 @@ def test_boosted_trees_train_and_infer_in_sessions_without_an_accelerator(tandem
     assert "XGBoost does not train on a TPU, so there is nothing to compare for tumours-xgboost." in plan.err
 
 
+def test_settings_of_networks_are_neither_shown_nor_taken(tandem: Tandem, tmp_path: Path) -> None:
+    arguments = ("generate", "--competition", "tumours", "--framework", "lgb", "--workspace", tmp_path)
+
+    shown = tandem(*arguments, "--explain")
+    refused = [tandem(*arguments, *more) for more in (["-P", "EPOCHS=3"], ["--set", "ema=0.9"], ["--epochs", "3"])]
+
+    text = shown.out + (tmp_path / "kernels" / "tumours-lightgbm" / "pair.toml").read_text()
+    assert not {"epochs", "batch_size", "ema"} & set(text.split())
+    assert [outcome.code for outcome in refused] == [1, 1, 2]
+    for outcome, key in zip(refused, ("epochs", "ema", "epochs"), strict=True):
+        assert f"LightGBM does not use {key}: only notebooks that train a network do." in outcome.err
+    assert "Parameters for -P: N_FOLDS, ROUNDS, LEARNING_RATE, NUM_LEAVES." in refused[0].err
+
+
+def test_a_pair_that_changes_from_a_network_to_trees_no_longer_has_its_epochs(tandem: Tandem, tmp_path: Path) -> None:
+    arguments = ("generate", "--competition", "tumours", "--name", "mine", "--workspace", tmp_path)
+    assert tandem(*arguments, "-P", "EPOCHS=3").code == 0
+
+    changed = tandem(*arguments, "--framework", "xgboost", "--force")
+
+    assert (changed.code, "epochs" in changed.out) == (0, False), changed.err
+    assert tandem("update", "mine", "--workspace", tmp_path).code == 0
+
+
 def test_other_families_have_no_boosted_trees(tandem: Tandem, tmp_path: Path) -> None:
     refused = tandem("generate", "--competition", "digits", "--framework", "catboost", "--workspace", tmp_path)
 
