@@ -72,8 +72,8 @@ def test_every_library_predicts_every_kind_of_target(
     header, *rows = sessions.predicted(mirror, framework, task, N_FOLDS=2, ROUNDS=150, EARLY_STOPPING=20)
 
     assert header == ["id", *columns]
-    found = np.array([row[1:] for row in rows], dtype=float)
-    for predictions, answers in zip(found.T, truth.T, strict=True):
+    submission = np.array([row[1:] for row in rows], dtype=float)
+    for predictions, answers in zip(submission.T, truth.T, strict=True):
         assert np.corrcoef(predictions, answers)[0, 1] > 0.5
     handoff = json.loads((mirror.root / "train" / "handoff.json").read_text())
     assert {framework, "sklearn"} <= set(handoff["versions"])
