@@ -99,10 +99,11 @@ def test_trainings_on_colab_have_their_documents(
     keep_example("colab-stop", stop.out)
 
 
-def test_runs_have_their_documents(tandem: Tandem, workspace: Path, keep_example: Keep) -> None:
+def test_pairs_and_runs_have_their_documents(tandem: Tandem, workspace: Path, keep_example: Keep) -> None:
     record(workspace)
     record(workspace, epochs=5, score=0.8)
 
+    keep_example("list", tandem("list", "--json").out)
     keep_example("runs-list", tandem("runs", "tiny", "--json").out)
     keep_example("runs-diff", tandem("runs", "diff", "tiny", "1", "2", "--json").out)
 

@@ -30,6 +30,7 @@ VERBS = {
     "update": "Merge new templates or options into a pair that you edited.",
     "diff": "Show your edits in a pair.",
     "undo": "Restore the files from before the last update of a pair.",
+    "list": "List the pairs of the workspace: edits, last run, last push.",
     "run": "Execute a pair on this machine, and score its submission.",
     "runs": "Compare the runs of pairs: scores, and what changed between them.",
     "blend": "Join the predictions of several pairs of a competition.",
@@ -51,7 +52,8 @@ VERBS = {
 # What people call them elsewhere, and the command that does it here.
 SYNONYMS = {
     **dict.fromkeys(("new", "init", "create", "render", "build", "make", "add"), "tandem generate COMPETITION"),
-    **dict.fromkeys(("list", "ls"), "tandem generate --list"),
+    **dict.fromkeys(("ls", "pairs", "workspace"), "tandem list"),
+    **dict.fromkeys(("families", "frameworks", "builtins"), "tandem generate --list"),
     **dict.fromkeys(("download", "fetch", "get"), "tandem data COMPETITION"),
     **dict.fromkeys(("train", "fit"), "tandem run PAIR --only train"),
     **dict.fromkeys(("predict", "infer", "inference"), "tandem run PAIR --only infer"),
@@ -74,7 +76,7 @@ SYNONYMS = {
 }
 
 
-# The modules of verbs that share one.
+# The modules of verbs that share one, and the name of the command where it is not that of the verb.
 MODULES = {
     "rehearse": "run",
     "completion": "options",
@@ -82,6 +84,7 @@ MODULES = {
     "status": "receipt",
     "diff": "update",
     "undo": "update",
+    "list": "pairs:list_pairs",
     "schema": "documents",
 }
 
@@ -97,9 +100,8 @@ class LazyGroup(click.Group):
         """The command behind a verb, imported now."""
         if cmd_name not in VERBS:
             return None
-        command: click.Command = getattr(
-            importlib.import_module(f"generator.cli.{MODULES.get(cmd_name, cmd_name)}"), cmd_name
-        )
+        module, _, name = MODULES.get(cmd_name, cmd_name).partition(":")
+        command: click.Command = getattr(importlib.import_module(f"generator.cli.{module}"), name or cmd_name)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click's signature

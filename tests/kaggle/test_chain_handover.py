@@ -87,6 +87,16 @@ def test_without_pyarrow_a_submission_of_parquet_goes_unchecked_and_that_is_said
     assert any("its rows were not checked, since pyarrow is not installed" in each.text for each in table.events)
 
 
+def test_nothing_is_submitted_on_a_day_without_submissions(table: Table) -> None:
+    table.kaggle.allowed = 0
+    table.stops(errors.ChainError, match="tandem submit digits")
+    assert table.counts == (2, 0)
+
+    table.kaggle.allowed = 1
+    table.push()
+    assert table.counts == (2, 1)
+
+
 def test_a_dataset_carries_the_weights_where_that_is_asked_for(table: Table) -> None:
     table.kaggle.dataset_states = [DatasetState.PREPARING] * 3
     table.push(handoff=Handoff.DATASET)
