@@ -165,7 +165,10 @@ def commit(folder: PairFolder, files: Mapping[Path, bytes | None]) -> None:
                 if content is None:
                     staged_file = staged_file.with_name(f"{staged_file.name}{_REMOVAL}")
                 folder.files.append(staged_file, content or b"", behind=0)
-            _check_targets(folder, targets)
+            kept_copies = [folder.path / path for path, content in previous.items() if content is not None]
+            for kept_copy in kept_copies:
+                new_folders += folder.files.make_folder(kept_copy.parent)
+            _check_targets(folder, [*targets, *kept_copies])
             with deferred_interrupts():
                 folder.files.append(_stage(folder) / _MARKER, b"")
                 is_complete = True
@@ -493,16 +496,20 @@ def plan_write(
     """
     files: dict[Path, bytes] = {}
     changes: dict[Path, Sequence[Change]] = {}
+    stale: set[Path] = set()
     for path, content in rendering.items():
         existing = _content(folder.path / path)
         if existing is not None and path != Path(folder.settings_path.name) and not force:
             merge = _merge_file(folder, path, existing, content, without_base=without_base)
-            files[path], changes[path] = merge.content, merge.changes
+            files[path] = merge.content
+            if merge.changes:
+                changes[path] = merge.changes
         else:
             is_same = existing is not None and _is_current(folder, path, content)
             files[path] = existing if existing is not None and is_same else content
-    stale = frozenset(path for path, content in files.items() if _content(folder.path / path) != content)
-    return WritePlan(rendering, files, stale, {path: of_file for path, of_file in changes.items() if of_file})
+        if files[path] != existing:
+            stale.add(path)
+    return WritePlan(rendering, files, frozenset(stale), changes)
 
 
 def _merge_file(
@@ -572,8 +579,8 @@ def find_lost_edits(
         existing = _content(folder.path / path)
         if existing is None or path == Path(folder.settings_path.name) or _is_current(folder, path, content):
             continue
-        base = _content(folder.path / base_of(path))
-        changes = edits(path, existing, since=without_base().get(path, content) if base is None else base)
+        base = rendered_before(folder, path, without_base=without_base)
+        changes = edits(path, existing, since=content if base is None else base)
         if changes := _without_kept(folder, path, changes, existing, content):
             lost_edits[path] = changes
     return lost_edits
