@@ -11,7 +11,7 @@ import pytest
 
 from generator.competition.facts import Competition, SubmissionKind, TargetKind, Task
 from generator.competition.metrics import METRICS
-from generator.competition.schema import families, frameworks, keys_of
+from generator.competition.schema import families, keys_of
 from generator.pair.rendering import render_kernels
 from generator.pair.settings import Origin, Settings, SettingValue, propose_settings
 from generator.pair.workspace import Role
@@ -131,12 +131,7 @@ def combinations_of(family: str, framework: str) -> Iterator[Combination]:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("family", "framework"),
-    [
-        (family.name, framework)
-        for family in OFFERED
-        for framework in family.frameworks
-        if frameworks()[framework].learner == "network"
-    ],
+    [(family.name, framework) for family in OFFERED for framework in family.frameworks],
 )
 def test_every_combination_renders_to_notebooks_that_agree_read_well_and_that_a_linter_likes(
     tmp_path: Path, family: str, framework: str
