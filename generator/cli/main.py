@@ -29,6 +29,7 @@ VERBS = {
     "specimen": "Write a small synthetic copy of a competition's data.",
     "update": "Merge new templates or options into a pair that you edited.",
     "diff": "Show your edits in a pair.",
+    "pull": "Bring edits made on Kaggle back into a pair.",
     "undo": "Restore the files from before the last update of a pair.",
     "run": "Execute a pair on this machine, and score its submission.",
     "runs": "Compare the runs of pairs: scores, and what changed between them.",

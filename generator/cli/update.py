@@ -8,7 +8,7 @@ from generator.cli.documents import json_option, print_document
 from generator.cli.options import pair_argument, workspace_option
 from generator.cli.terminal import complain, table, warn
 from generator.pair.folder import WritePlan, base_of, existing_pair, undo_write, write_pair
-from generator.pair.merge import MergeOutcome
+from generator.pair.merge import TEMPLATE, MergeOutcome
 from generator.pair.workspace import Role
 from generator.text import printable
 
@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from generator.pair.update import Edit
+
+
+_MOST_LINES = 1_000  # of a diff of one cell
 
 
 class ChangeFields(TypedDict):
@@ -156,7 +159,7 @@ def update(context: click.Context, /, **options: Any) -> int:
         print_document({"schema_version": 1, **fields})
         return conflicts_code(plan)
     if options["dry_run"] and plan.stale:
-        _show_edits(planned_edits(plan))
+        show_edits(planned_edits(plan))
     click.echo(merge_as_text(plan) or "No cell differs.")
     state = "Would be written" if options["dry_run"] else "Written"
     paths = ", ".join(str(folder.path / path) for path in plan.files if path in plan.stale)
@@ -186,7 +189,7 @@ def diff(**options: Any) -> int:
         fields = [{**vars(edit), "path": edit.path.as_posix()} for edit in edits]
         print_document({"schema_version": 1, "pair": folder.name, "edits": fields})
     else:
-        _show_edits(edits)
+        show_edits(edits)
         if not edits:
             click.echo(f"{folder.path} has no edits.")
     return 0
@@ -214,9 +217,12 @@ def undo(**options: Any) -> int:
     return 0
 
 
-def _show_edits(edits: "Sequence[Edit]") -> None:
+def show_edits(edits: "Sequence[Edit]") -> None:
+    """Show a diff of each cell."""
     for edit in edits:
-        click.echo("\n".join([*edit.diff, ""]))
+        lines = edit.diff
+        rest = len(lines) - _MOST_LINES
+        click.echo("\n".join([*lines[:_MOST_LINES], *([f"… {rest:,} more lines"] if rest > 0 else []), ""]))
 
 
 def merge_as_text(plan: WritePlan) -> str:
@@ -242,13 +248,13 @@ def merge_fields_of(plan: WritePlan) -> MergeFields:
     }
 
 
-def conflicts_code(plan: WritePlan) -> int:
-    """Tells of conflicts, and returns the exit code."""
+def conflicts_code(plan: WritePlan, *, author: str = TEMPLATE) -> int:
+    """Tells of conflicts with the template or another author, and returns the exit code."""
     if not plan.conflicts:
         return 0
     names = ", ".join(f"{path.as_posix()}: {change.name}" for path, change in plan.conflicts)
     complain(
-        f"Conflicts between your edits and the template in {names}. Your versions are kept. Compare each cell with the "
+        f"Conflicts between your edits and {author} in {names}. Your versions are kept. Compare each cell with the "
         "folded cell below it, copy what you need, and delete the folded cell."
     )
     return 1

@@ -32,7 +32,7 @@ from generator.pair.notebook import NotebookReadError, has_code_of, read_own_cel
 from generator.pair.settings import Settings, parse_settings, settings_toml
 from generator.pair.spec import PairSpec, spec_of
 from generator.pair.workspace import PairFolder, Role, Workspace
-from generator.text import is_slug, printable
+from generator.text import JsonObject, is_slug, printable
 
 # The signals that ask for an end: Ctrl-C, the request to end, and a terminal that was closed.
 
@@ -115,14 +115,29 @@ def base_of(path: Path) -> Path:
     return PairFolder(Path()).state / "rendered" / path
 
 
+def pulled_of(path: Path) -> Path:
+    """The path of the version of a notebook on Kaggle that was merged last; both are inside of the pair's folder."""
+    return PairFolder(Path()).state / "pulled" / path
+
+
+def pulled_version(folder: PairFolder, role: Role) -> tuple[bytes, JsonObject]:
+    """Return the version on Kaggle that was merged last, and the record of it; both are empty if there is none."""
+    try:
+        content = read_bytes(folder.path / pulled_of(folder.notebook(role).relative_to(folder.path)))
+    except OSError:
+        return b"", JsonObject()
+    return content, JsonObject.parse(content).section("metadata").section("tandem")
+
+
 def _previous_of(path: Path) -> Path:
     """The path of what a file was before it was last replaced; both paths are inside of the pair's folder."""
     return PairFolder(Path()).state / "previous" / path
 
 
 def _kept_files() -> list[Path]:
-    """The files of a pair and their bases, which are replaced and brought back together."""
-    return [path for file in pair_files() for path in (file, base_of(file))]
+    """The files of a pair and what they were merged with, which are replaced and brought back together."""
+    notebooks = [PairFolder(Path()).notebook(role) for role in Role]
+    return [path for file in pair_files() for path in (file, base_of(file))] + [*map(pulled_of, notebooks)]
 
 
 def recover(folder: PairFolder) -> None:
@@ -143,8 +158,8 @@ def commit(folder: PairFolder, files: Mapping[Path, bytes | None]) -> None:
 
     Args:
         folder: The pair.
-        files: New contents by path inside of the folder, None for a file to remove; only files of a pair and their
-            bases.
+        files: New contents by path inside of the folder, None for a file to remove; only files of a pair and what they
+            were merged with.
 
     Raises:
         FileWriteError: Nothing was changed, and no folder that was not there before is left.
@@ -453,12 +468,14 @@ class WritePlan:
         files: What the files hold afterwards: what was rendered, merged with the user's edits.
         stale: Those that change.
         changes: What was done with the cells and fields of a file that was merged.
+        pulled: The versions on Kaggle that were merged, by the paths of the notebooks.
     """
 
     rendering: Mapping[Path, bytes]
     files: Mapping[Path, bytes]
     stale: frozenset[Path]
     changes: Mapping[Path, Sequence[Change]] = field(default_factory=dict)
+    pulled: Mapping[Path, bytes] = field(default_factory=dict)
 
     @property
     def conflicts(self) -> list[tuple[Path, Change]]:
@@ -618,6 +635,9 @@ def write_pair(folder: PairFolder, plan: WritePlan) -> None:
     for path, content in plan.rendering.items():
         if _content(folder.path / base_of(path)) != content:
             changes[base_of(path)] = content
+    for path, content in plan.pulled.items():
+        if _content(folder.path / pulled_of(path)) != content:
+            changes[pulled_of(path)] = content
     if changes:
         commit(folder, changes)
 
