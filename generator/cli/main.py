@@ -31,6 +31,7 @@ VERBS = {
     "diff": "Show your edits in a pair.",
     "pull": "Bring edits made on Kaggle back into a pair.",
     "undo": "Restore the files from before the last update of a pair.",
+    "adopt": "Make a pair of a fork, or of any other notebook.",
     "run": "Execute a pair on this machine, and score its submission.",
     "runs": "Compare the runs of pairs: scores, and what changed between them.",
     "blend": "Join the predictions of several pairs of a competition.",

@@ -89,12 +89,14 @@ def pull(**options: Any) -> int:
         notebooks = {role or require_role(notebook): notebook}
     else:
         notebooks = _newest_versions(folder, [role] if role else tuple(Role), to=options["to"])
-    plan = joint_plan([plan_pull(folder, of, other, _merge_base(folder, of, other)) for of, other in notebooks.items()])
-    author = next(other.author for other in notebooks.values())
+    plan = joint_plan(
+        [plan_pull(folder, of, notebook, _merge_base(folder, of, notebook)) for of, notebook in notebooks.items()]
+    )
+    author = next(notebook.author for notebook in notebooks.values())
     if not options["as_json"]:
-        for other in notebooks.values():
-            omissions = f" Left out: {', '.join(other.omissions)}." if other.omissions else ""
-            click.echo(f"From {printable(other.label)}.{omissions}", err=True)
+        for notebook in notebooks.values():
+            omissions = f" Left out: {', '.join(notebook.omissions)}." if notebook.omissions else ""
+            click.echo(f"From {printable(notebook.label)}.{omissions}", err=True)
         show_edits(planned_edits(plan))
         click.echo(merge_as_text(plan) or "No cell differs.")
     if not options["dry_run"]:
@@ -103,7 +105,7 @@ def pull(**options: Any) -> int:
             confirm("Write these edits", reason=reason, is_confirmed=options["yes"])
         write_pair(folder, plan)
     if options["as_json"]:
-        sources = [_source_fields(of, other) for of, other in notebooks.items()]
+        sources = [_source_fields(of, notebook) for of, notebook in notebooks.items()]
         fields = {"pair": folder.name, "dry_run": options["dry_run"], "sources": sources, **merge_fields_of(plan)}
         print_document({"schema_version": 1, **fields})
         return conflicts_code(plan, author=author)

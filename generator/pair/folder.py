@@ -468,14 +468,14 @@ class WritePlan:
         files: What the files hold afterwards: what was rendered, merged with the user's edits.
         stale: Those that change.
         changes: What was done with the cells and fields of a file that was merged.
-        pulled: The versions on Kaggle that were merged, by the paths of the notebooks.
+        remote_versions: The versions on Kaggle that were merged, by the paths of the notebooks.
     """
 
     rendering: Mapping[Path, bytes]
     files: Mapping[Path, bytes]
     stale: frozenset[Path]
     changes: Mapping[Path, Sequence[Change]] = field(default_factory=dict)
-    pulled: Mapping[Path, bytes] = field(default_factory=dict)
+    remote_versions: Mapping[Path, bytes] = field(default_factory=dict)
 
     @property
     def conflicts(self) -> list[tuple[Path, Change]]:
@@ -635,7 +635,7 @@ def write_pair(folder: PairFolder, plan: WritePlan) -> None:
     for path, content in plan.rendering.items():
         if _content(folder.path / base_of(path)) != content:
             changes[base_of(path)] = content
-    for path, content in plan.pulled.items():
+    for path, content in plan.remote_versions.items():
         if _content(folder.path / pulled_of(path)) != content:
             changes[pulled_of(path)] = content
     if changes:

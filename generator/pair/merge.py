@@ -526,7 +526,7 @@ def merge_notebooks(  # noqa: PLR0913 - the three versions, and what to know of 
         user: The notebook as it is.
         template: The notebook as it is rendered now.
         path: The notebook, for messages.
-        redundant: The ids of cells whose edits are in the template's version already.
+        redundant: The ids of cells version edits are in the template's version already.
         author: Whose version the template's is, in words.
 
     Raises:
@@ -698,9 +698,9 @@ def _companion(name: str, source: str, author: str) -> _Piece:
 
 
 def _companion_head(name: str, author: str) -> list[str]:
-    whose = f"{author[0].upper()}{author[1:]}'s"
+    author = f"{author[0].upper()}{author[1:]}"
     return [
-        f'# {whose} version of the cell "{name}", which you edited. Copy what you need, then delete this cell.',
+        f'# {author}\'s version of the cell "{name}", which you edited. Copy what you need, then delete this cell.',
         "#",
     ]
 

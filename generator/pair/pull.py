@@ -43,7 +43,7 @@ _LARGEST_TEXT = 8 * 2**20  # characters of all cells
 _MOST_CELLS = 2_000
 _FORMAT = 4
 _KINDS = (*CellKind, "raw")
-_FOLDED = ("_kg_hide-input", "_kg_hide-output")
+_FOLDING_FIELDS = ("_kg_hide-input", "_kg_hide-output")
 # What papermill puts into a notebook that it ran, and the kit into one that it sends to Colab.
 _RUN_TAGS = ("injected-parameters", "papermill-error-cell-tag")
 _RUN_CELLS = ("stop-at-failure",)
@@ -165,16 +165,16 @@ def _clean_cell(raw: JsonObject, position: int, path: Path) -> dict[str, Any]:
     if not isinstance(source, str) and not (isinstance(source, list) and all(isinstance(x, str) for x in source)):
         raise NotebookReadError(path=path, problem=f"the source of cell {position} is not text")
     tags = metadata.get("tags")
-    kept: dict[str, Any] = {}
+    cell_metadata: dict[str, Any] = {}
     if isinstance(tags, list):
-        kept["tags"] = [*dict.fromkeys(tag for tag in tags if isinstance(tag, str) and CELL_ID.fullmatch(tag))]
-    kept |= {key: True for key in _FOLDED if metadata.flag(key)}
+        cell_metadata["tags"] = [*dict.fromkeys(tag for tag in tags if isinstance(tag, str) and CELL_ID.fullmatch(tag))]
+    cell_metadata |= {key: True for key in _FOLDING_FIELDS if metadata.flag(key)}
     if metadata.section("jupyter").flag("source_hidden"):
-        kept["jupyter"] = {"source_hidden": True}
+        cell_metadata["jupyter"] = {"source_hidden": True}
     if CELL_ID.fullmatch(metadata.text("name")):
-        kept["name"] = metadata.text("name")
+        cell_metadata["name"] = metadata.text("name")
     name = raw.text("id") if CELL_ID.fullmatch(raw.text("id")) else f"#{position}"
-    cell = {"cell_type": kind, "id": name, "metadata": kept, "source": join_lines(source)}
+    cell = {"cell_type": kind, "id": name, "metadata": cell_metadata, "source": join_lines(source)}
     if kind == CellKind.CODE:
         return {**cell, "execution_count": None, "outputs": []}
     files = {str(name): file for name, file in raw.section("attachments").items() if _is_picture(file)}
@@ -251,7 +251,7 @@ def _with_fixed_parameters(source: str, original: JsonObject) -> str:
 
 
 # Of a cell whose text stays as it is.
-_REPORTED = (MergeOutcome.CONFLICT, MergeOutcome.REMOVED, MergeOutcome.MOVED)
+_OUTCOMES_WITHOUT_TEXT = (MergeOutcome.CONFLICT, MergeOutcome.REMOVED, MergeOutcome.MOVED)
 
 
 def nearest_base(notebook: ForeignNotebook, candidates: Sequence[bytes]) -> bytes:
@@ -291,17 +291,19 @@ def plan_pull(folder: PairFolder, role: Role, notebook: ForeignNotebook, base: b
     user_ids = _cell_ids(existing)
     if not all(CELL_ID.fullmatch(name) for name in _cell_ids(base)):
         base = align(read_foreign(base, label="what was pushed last"), existing)
-    other = align(notebook, base, taken_ids=user_ids)
-    merge = merge_notebooks(base, existing, other, path=folder.notebook(role), author=notebook.author)
-    changes = [change for change in merge.changes if change.before != change.after or change.outcome in _REPORTED]
+    aligned_content = align(notebook, base, taken_ids=user_ids)
+    merge = merge_notebooks(base, existing, aligned_content, path=folder.notebook(role), author=notebook.author)
+    changes = [
+        change for change in merge.changes if change.before != change.after or change.outcome in _OUTCOMES_WITHOUT_TEXT
+    ]
     is_new = bool(changes) and merge.content != existing
-    pulled = _notebook_bytes(json.loads(other)["cells"], {"tandem": notebook.record})
+    remote_version = _notebook_bytes(json.loads(aligned_content)["cells"], {"tandem": notebook.record})
     return WritePlan(
         rendering={},
         files={path: merge.content if is_new else existing},
         stale=frozenset({path} if is_new else ()),
         changes={path: changes} if changes else {},
-        pulled={path: pulled} if notebook.record else {},
+        remote_versions={path: remote_version} if notebook.record else {},
     )
 
 
@@ -314,7 +316,7 @@ def joint_plan(plans: Sequence[WritePlan]) -> WritePlan:
             files={**result.files, **plan.files},
             stale=result.stale | plan.stale,
             changes={**result.changes, **plan.changes},
-            pulled={**result.pulled, **plan.pulled},
+            remote_versions={**result.remote_versions, **plan.remote_versions},
         )
     return result
 
