@@ -1,13 +1,13 @@
 """The verb `pull`: edits that were made on Kaggle, or in a copy of a notebook, come back into the pair."""
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 import click
 
 from generator.cli.documents import json_option, print_document
 from generator.cli.kaggle import connect_kaggle
+from generator.cli.notebooks import read_source, require_role
 from generator.cli.options import pair_argument, to_option, workspace_option
 from generator.cli.terminal import confirm, warn
 from generator.cli.update import MergeFields, conflicts_code, merge_as_text, merge_fields_of, role_option, show_edits
@@ -116,47 +116,6 @@ def pull(**options: Any) -> int:
         tell_of_shared_cells(folder)
         click.echo(f"To restore the previous files, run: tandem undo {folder.name}")
     return conflicts_code(plan, author=author)
-
-
-def read_source(text: str, *, to: str) -> "ForeignNotebook":
-    """Read a notebook that the command line names: a file, or a version of a kernel on Kaggle.
-
-    Raises:
-        TandemError: It is neither, or it cannot be read.
-    """
-    from generator.kaggle.notebooks import fetch_notebook, parse_kernel_ref
-    from generator.pair.pull import read_foreign_file
-
-    path = Path(text).expanduser()
-    if path.suffix == ".ipynb" or path.is_file():
-        return read_foreign_file(path)
-    kernel = parse_kernel_ref(text)
-    if kernel is None:
-        raise TandemError(
-            f'"{printable(text)}" is neither a file nor a notebook on Kaggle.',
-            remedy="Write OWNER/NAME or OWNER/NAME/VERSION as in the address of its page, or name a file that ends in "
-            ".ipynb.",
-            code="source-invalid",
-        )
-    return fetch_notebook(connect_kaggle(to), kernel)
-
-
-def require_role(notebook: "ForeignNotebook") -> Role:
-    """Return which half of a pair a notebook is, by its parameters or its name.
-
-    Raises:
-        TandemError: Nothing tells.
-    """
-    from generator.pair.pull import infer_role
-
-    role = infer_role(notebook)
-    if role is None:
-        raise TandemError(
-            f"Whether {printable(notebook.label)} trains or infers cannot be told from its parameters or its name.",
-            remedy="Add --role train or --role infer.",
-            code="role-unknown",
-        )
-    return role
 
 
 def _merge_base(folder: PairFolder, role: Role, notebook: "ForeignNotebook") -> bytes:

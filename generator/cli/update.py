@@ -225,7 +225,7 @@ def diff(context: click.Context, /, **options: Any) -> int:
 
 def _edits_since(folder: PairFolder, roles: "Sequence[Role]", options: Mapping[str, Any]) -> "list[Edit]":
     """The cells by which a pair differs from the notebooks of a run, from a version on Kaggle, or from a file."""
-    from generator.cli.pull import read_source, require_role
+    from generator.cli.notebooks import read_source, require_role
     from generator.pair.pull import foreign_differences, read_foreign_file
 
     if options["source"]:

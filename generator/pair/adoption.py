@@ -19,10 +19,12 @@ from generator.errors import PairError, TandemError
 from generator.pair.folder import WritePlan, pair_folder
 from generator.pair.generation import Ask, GenerateOptions, PairDraft
 from generator.pair.generation import draft as draft_pair
+from generator.pair.handover import Requirement, lacks
 from generator.pair.merge import CELL_ID, Change, free_name, merge_notebooks
 from generator.pair.notebook import (
     PARAMETERS_TAG,
     CellKind,
+    code_sources,
     differing,
     is_fixed,
     shared_text,
@@ -53,82 +55,9 @@ def read_stamp(notebook: ForeignNotebook) -> Stamp | None:
     return Stamp(competition, match[1], pair_id) if match and match[1] in frameworks() else None
 
 
-# What a half of a pair needs, and which cells of the kit bring it.
-
-
-@dataclass(frozen=True)
-class Requirement:
-    """Something that a half of a pair needs.
-
-    Attributes:
-        name: Its name.
-        text: What it is, in words.
-        roles: The halves that need it.
-        cells: The ids of the cells that bring it.
-        pattern: What the code of a notebook has that brings it itself.
-        is_first: Whether its cells come before those of the notebook.
-    """
-
-    name: str
-    text: str
-    roles: tuple[Role, ...]
-    cells: tuple[str, ...]
-    pattern: str
-    is_first: bool = False
-
-
-_REQUIREMENTS = (
-    Requirement(
-        "parameters",
-        "one cell tagged parameters, with COMPETITION and PAIR_ID",
-        tuple(Role),
-        ("configuration", "parameters"),
-        r"^PAIR_ID = ",
-        is_first=True,
-    ),
-    Requirement(
-        "run",
-        "a run, which finds inputs, checks the accelerator and writes files",
-        tuple(Role),
-        ("imports", "runtime-text", "runtime", "accelerator", "devices"),
-        r"^run = (?:Run|Inference)\(",
-        is_first=True,
-    ),
-    Requirement(
-        "model", "build_model, the same in both notebooks", tuple(Role), ("define-model",), r"^def build_model\("
-    ),
-    Requirement(
-        "weights out",
-        "the weights and handoff.json for inference",
-        (Role.TRAIN,),
-        ("handoff", "save-artifacts"),
-        r"\bhand_over\(|\bhandoff\.json\b",
-    ),
-    Requirement(
-        "weights in",
-        "the weights that handoff.json names",
-        (Role.INFER,),
-        ("handoff", "artifacts"),
-        r"\bread_handoff\(|\bhandoff\.json\b",
-    ),
-    Requirement(
-        "submission",
-        "a submission that is compared with the sample",
-        (Role.INFER,),
-        ("submission", "submit"),
-        r"\bwrite_submission\(|\bto_csv\(|\bsubmission\.csv\b",
-    ),
-)
-
-
 def requirements_to_add(notebook: ForeignNotebook, role: Role) -> list[Requirement]:
     """Return what a notebook lacks as a half of a pair."""
-    code = "\n".join(_code(notebook.content).values())
-    return [
-        requirement
-        for requirement in _REQUIREMENTS
-        if role in requirement.roles and not re.search(requirement.pattern, code, re.MULTILINE)
-    ]
+    return lacks(code_sources(notebook.content), role)
 
 
 # The adoption.
@@ -338,11 +267,6 @@ def _with_mark(cell: dict[str, Any], requirement: Requirement) -> dict[str, Any]
     if cell["cell_type"] != CellKind.CODE or cell["id"] in _NOT_MARKED:
         return cell
     return {**cell, "source": f"{_MARK}{requirement.text}.\n{''.join(cell['source'])}"}
-
-
-def _code(content: bytes) -> dict[str, str]:
-    cells = json.loads(content)["cells"]
-    return {cell["id"]: "".join(cell["source"]) for cell in cells if cell["cell_type"] == CellKind.CODE}
 
 
 _MAGIC = re.compile(r"^[ \t]*[!%].*$", re.MULTILINE)

@@ -7,7 +7,7 @@ from typing import Any
 
 import nbformat
 import pytest
-from chain_pair import pair_in, training_output
+from chain_pair import edit_notebook, pair_in, training_output
 from fault_cells import SAMPLE, competition
 from miniature import Outcome, tree_of
 from scripted import ScriptedRunner, writing
@@ -116,6 +116,233 @@ def test_an_edit_in_the_browser_comes_back_and_is_pushed_again(
     assert not any(word in text for word in ("epoch 1", '"kaggle"', "_uuid", "31089"))
     assert "docker_image" not in pair.metadata(Role.TRAIN).read_text()
     assert "No cell differs." in tandem(*PULL).out
-    # What was pulled is no edit that a push would go over.
-    assert tandem(*PUSH, "--restart").code == 0
+    # The model is in both notebooks. What was pulled is no edit that a push would go over.
+    assert tandem("update", "cells", "--share", "define-model").code == 0
+    outcome = tandem(*PUSH, "--restart")
+    assert outcome.code == 0, outcome.err
     assert "No cell differs." in tandem(*PULL).out
+
+
+def test_undo_takes_a_pull_back_so_that_a_push_refuses_and_a_pull_brings_it_again(
+    local: Served, tandem: Tandem, pair: PairFolder
+) -> None:
+    assert tandem(*PUSH).code == 0
+    before = tree_of(pair.path / "train")
+    edit_in_browser(local, "train", lambda cells: cells[-1].update(source="print('theirs')"))
+    assert tandem(*PULL).code == 0
+    after = tree_of(pair.path / "train")
+    assert tandem("undo", "cells").code == 0
+    assert tree_of(pair.path / "train") == before
+
+    refusal = tandem(*PUSH, "--restart")
+
+    assert "cells changed: save-artifacts" in refusal.err
+    assert "tandem pull cells --to local" in refusal.err
+    assert tandem(*PULL).code == 0
+    assert tree_of(pair.path / "train") == after
+
+
+def test_both_sides_edit_one_cell(local: Served, tandem: Tandem, pair: PairFolder) -> None:
+    assert tandem(*PUSH).code == 0
+    edit_notebook(pair, "train")
+    edit_in_browser(local, "train", lambda cells: cells[-1].update(source="print('theirs')"))
+
+    outcome = tandem(*PULL)
+
+    assert outcome.code == 1
+    assert "Conflicts between your edits and Kaggle in train/train.ipynb: save-artifacts." in outcome.err
+    now = sources(pair)
+    assert now["save-artifacts"] == "# changed by hand"
+    companion = now["save-artifacts-other"].splitlines()
+    assert companion[0].startswith("# Kaggle's version of the cell")
+    assert companion[-1] == "# print('theirs')"
+    assert tandem(*PULL).code == 0  # said once
+
+
+def test_an_older_version_and_a_file_come_back_as_well(
+    local: Served, tandem: Tandem, pair: PairFolder, tmp_path: Path
+) -> None:
+    assert tandem(*PUSH).code == 0
+    edit_in_browser(local, "infer", lambda cells: cells[-1].update(source="print('second')"))
+    edit_in_browser(local, "infer", lambda cells: cells[-1].update(source="print('third')"))
+    ref = f"{local.account}/cells-infer"
+    assert "+print('third')" not in tandem("diff", "cells", "--from", f"{ref}/2", "--to", "local").out
+
+    assert tandem(*PULL, "--from", f"{ref}/2").code == 0
+    assert sources(pair, Role.INFER)["submit"] == "print('second')"
+    assert tandem("diff", "cells", "--from", f"{ref}/2", "--to", "local").out == "No cell differs.\n"
+
+    file = tmp_path / "downloads.ipynb"
+    file.write_text(pair.notebook(Role.INFER).read_text().replace("print('second')", "print('file')"))
+    assert tandem(*PULL, "--from", file).code == 0
+    assert sources(pair, Role.INFER)["submit"] == "print('file')"
+
+    for source, message in (
+        (f"{ref}/9", "There is no notebook"),
+        ("no/such/thing/at-all", "is neither a file nor a notebook on Kaggle"),
+        ("missing.ipynb", "does not exist"),
+    ):
+        outcome = tandem(*PULL, "--from", source)
+        assert outcome.code == 1
+        assert message in outcome.err
+
+
+def raw(**changes: Any) -> str:
+    cell = {"cell_type": "code", "metadata": {}, "source": "x = 1", "outputs": [], "execution_count": None}
+    return json.dumps({"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 5, **changes})
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("print('a script')", "is not a notebook"),
+        (raw(cells=[]), "it has no cells"),
+        (raw(nbformat=3), "it is not of format 4"),
+        (raw(cells=["x"]), "cell 1 is not an object"),
+        (raw(cells=[{"cell_type": "code", "source": {"a": 1}}]), "the source of cell 1 is not text"),
+        (raw(cells=[{"cell_type": "code", "source": ["a", 1]}]), "the source of cell 1 is not text"),
+        (raw(cells=[{"cell_type": ["code"], "source": "x"}]), "cell 1 is no cell of format 4"),
+        (raw(cells=[{"cell_type": "raw", "source": "x"}] * 2_001), "it has more than 2,000 cells"),
+        (raw(cells=[{"cell_type": "raw", "source": "x" * (8 << 20) + "x"}]), "more than 8 MB of text"),
+        ('{"cells": [' + "[" * 100_000, "is not a notebook"),
+        (raw(cells=[{"cell_type": "code", "source": 'COMPETITION = "cells-code"\nPAIR_ID = "other"',
+                     "metadata": {"tags": ["parameters"]}}]), "belongs to the pair other"),
+    ],
+)  # fmt: skip
+def test_what_is_no_version_of_the_notebook_is_refused_in_one_sentence(
+    tandem: Tandem, pair: PairFolder, monkeypatch: pytest.MonkeyPatch, content: str, message: str
+) -> None:
+    monkeypatch.chdir(pair.path.parents[1])
+    before = tree_of(pair.path)
+    Path("train.ipynb").write_text(content)
+
+    outcome = tandem("pull", "cells", "--from", "train.ipynb", "--yes")
+
+    assert outcome.code == 1
+    assert message in outcome.err
+    assert tree_of(pair.path) == before
+
+
+def test_a_hostile_notebook_becomes_a_valid_one_and_prints_no_control_characters(
+    tandem: Tandem, pair: PairFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    notebook = json.loads(pair.notebook(Role.TRAIN).read_text())
+    evil = {"id": "../../\x1b[31m", "metadata": {"name": "a\x1b", "tags": ["\x1b", 1, "ok"], "score": float("nan")}}
+    notebook["cells"].append({"cell_type": "code", "source": "# \x1b]0;title\x07", **evil})
+    notebook["cells"].append({"cell_type": "markdown", "source": "![a](attachment:a)", "attachments": {"a": 1}, **evil})
+    notebook["metadata"] = {"kernelspec": 7, "language_info": [], "x": float("nan")}
+    Path("train.ipynb").write_text(json.dumps(notebook))
+
+    outcome = tandem("pull", "cells", "--from", "train.ipynb", "--yes")
+
+    assert outcome.code == 0, outcome.err
+    assert "\x1b" not in outcome.out + outcome.err
+    added = list(sources(pair).items())[-2:]
+    assert [source for _, source in added] == ["# \x1b]0;title\x07", "![a](attachment:a)"]
+    assert "NaN" not in pair.notebook(Role.TRAIN).read_text()
+
+
+# Adoption
+
+
+STRANGER = [
+    {"cell_type": "markdown", "metadata": {}, "source": "# My model"},
+    {"cell_type": "code", "metadata": {"tags": ["parameters"]}, "source": "EPOCHS = 3\nRATE = 0.1"},
+    {"cell_type": "code", "metadata": {}, "source": "!pip install foo\ntruth, rows = [1, 2], [0, 1]"},
+]
+
+
+@pytest.fixture
+def digits(tandem: Tandem, local: Served) -> PairFolder:
+    """A pair of the usual templates, whose training notebook is on the local Kaggle."""
+    assert tandem("generate", "digits", "--owner", local.account).code == 0
+    folder = PairFolder(Path("kernels/digits"))
+    notebook = json.loads(folder.notebook(Role.TRAIN).read_text())
+    for cell in notebook["cells"]:
+        cell["source"] = "".join(cell["source"])
+    local.save_kernel("Digits keras train", json.dumps(notebook), kernelExecutionType="QUICK_SAVE")
+    return folder
+
+
+def test_a_fork_keeps_its_choices_and_edits_and_takes_a_newer_template(
+    tandem: Tandem, pair: PairFolder, local: Served, digits: PairFolder
+) -> None:
+    copy_as_fork(local, "digits-keras-train", change_epochs_and_model)
+
+    outcome = tandem("adopt", "local/my-fork-of-digits-train/1", "--to", "local", "--name", "fork", "--owner", "grace")
+
+    assert outcome.code == 0, outcome.err
+    fork = PairFolder(Path("kernels/fork"))
+    assert "Choices of the fork: EPOCHS=7." in outcome.out
+    assert 'epochs = { value = 7, by = "flag" }' in fork.settings_path.read_text()
+    both = [sources(fork, role)["define-model"] for role in Role]
+    assert all('"gelu"' in source for source in both)  # inference builds the same model
+    assert "grace/fork-keras-infer" in sources(fork)["title"]
+    assert '"id": "grace/fork-keras-train"' in fork.metadata(Role.TRAIN).read_text()
+    check = tandem("check", "fork", "--no-compile").out  # the fork removed a cell
+    assert "N069 warning: This train notebook lacks the weights and handoff.json for inference." in check
+
+    assert tandem("generate", "digits", "--name", "fork", "-P", "DROPOUT=0.4").code == 0
+    assert tandem("update", "fork").code == 0
+    now = sources(fork)
+    assert "DROPOUT = 0.4" in now["parameters"]
+    assert "EPOCHS = 7" in now["parameters"]
+    assert '"gelu"' in now["define-model"]
+    assert "A note from the browser." in now.values()
+    assert "save-artifacts" not in now
+
+
+def copy_as_fork(local: Served, slug: str, edit: Callable[[Cells], object]) -> None:
+    status, kernel = local.ask(GET, userName=local.account, kernelSlug=slug)
+    assert status == 200
+    notebook = json.loads(kernel["blob"]["source"])
+    edit(notebook["cells"])
+    for cell in notebook["cells"]:
+        cell.pop("id", None)
+    local.save_kernel("My fork of digits train", json.dumps(notebook), kernelExecutionType="QUICK_SAVE")
+
+
+def test_a_strangers_notebook_is_kept_between_the_cells_that_it_lacks(
+    tandem: Tandem, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("my.ipynb").write_text(raw(cells=STRANGER))
+    arguments = ("adopt", "my.ipynb", "--name", "mine", "--owner", "ada")
+
+    for more, message in (
+        ((), "Add --role train or --role infer."),
+        (("--role", "train"), "As the train half of a pair it lacks: one cell tagged parameters"),
+    ):
+        outcome = tandem(*arguments, *more)
+        assert outcome.code == 1
+        assert message in outcome.err
+        assert not Path("kernels").exists()
+
+    document = json.loads(tandem(*arguments, "--role", "train", "--competition", "digits", "--json").out)
+
+    (half,) = document["halves"]
+    assert {"fold_of_row", "out_of_fold", "oof_score"} <= {*half["connect"]}
+    assert not {"truth", "rows", "run", "np"} & {*half["connect"]}
+    assert half["repetitions"] == ["EPOCHS"]
+    mine = PairFolder(Path("kernels/mine"))
+    cells = sources(mine)
+    assert [source for source in cells.values() if source in [cell["source"] for cell in STRANGER]] == [
+        cell["source"] for cell in STRANGER
+    ]
+    assert list(cells)[-2:] == ["handoff", "save-artifacts"]
+    assert cells["save-artifacts"].startswith("# From Tandem: the weights and handoff.json for inference.\n")
+    notebook = json.loads(mine.notebook(Role.TRAIN).read_text())
+    tagged = [cell["id"] for cell in notebook["cells"] if "parameters" in cell["metadata"].get("tags", ())]
+    assert tagged == ["parameters"]
+    # What check finds is what is to be connected, and the stranger's own.
+    found = json.loads(tandem("check", "mine", "--no-compile", "--json").out)["findings"]
+    assert {finding["rule"] for finding in found if finding["severity"] == "error"} == {"N030"}
+    assert tandem("update", "mine").code == 0
+    assert sources(mine) == cells
+
+    before = tree_of(mine.path)
+    refusal = tandem(*arguments, "--role", "train", "--competition", "digits")
+    assert refusal.code == 1
+    assert "There is a pair mine in kernels. Nothing was written. Choose another name with --name" in refusal.err
+    assert tree_of(mine.path) == before
