@@ -45,6 +45,8 @@ EXTERNAL = frozenset(
         ("cli/generate.py", "written"),
         ("cli/generate_report.py", "unused"),
         ("cli/generate_report.py", "weighed"),
+        ("cli/pairs.py", "created"),
+        ("cli/pairs.py", "spread"),
         ("cli/plan.py", "compiled"),
         ("cli/plan.py", "here"),
         ("cli/plan.py", "measured"),

@@ -167,7 +167,7 @@ def test_a_metric_that_is_not_there_names_the_way_to_one_of_ones_own(tandem: Tan
         (["predict"], "tandem run PAIR --only infer"),
         (["test", "digits"], "tandem run PAIR --smoke"),
         (["download", "titanic"], "tandem data COMPETITION"),
-        (["list"], "tandem generate --list"),
+        (["ls"], "tandem list"),
         (["Lint"], "tandem check PAIR"),
     ],
 )

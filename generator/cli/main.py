@@ -32,6 +32,7 @@ VERBS = {
     "pull": "Bring edits made on Kaggle back into a pair.",
     "undo": "Restore the files from before the last update of a pair.",
     "adopt": "Make a pair of a fork, or of any other notebook.",
+    "list": "List the pairs of the workspace: edits, last run, last push.",
     "run": "Execute a pair on this machine, and score its submission.",
     "runs": "Compare the runs of pairs: scores, and what changed between them.",
     "blend": "Join the predictions of several pairs of a competition.",
@@ -53,7 +54,8 @@ VERBS = {
 # What people call them elsewhere, and the command that does it here.
 SYNONYMS = {
     **dict.fromkeys(("new", "init", "create", "render", "build", "make", "add"), "tandem generate COMPETITION"),
-    **dict.fromkeys(("list", "ls"), "tandem generate --list"),
+    **dict.fromkeys(("ls", "pairs", "workspace"), "tandem list"),
+    **dict.fromkeys(("families", "frameworks", "builtins"), "tandem generate --list"),
     **dict.fromkeys(("download", "fetch", "get"), "tandem data COMPETITION"),
     **dict.fromkeys(("train", "fit"), "tandem run PAIR --only train"),
     **dict.fromkeys(("predict", "infer", "inference"), "tandem run PAIR --only infer"),
@@ -72,11 +74,12 @@ SYNONYMS = {
     **dict.fromkeys(("merge", "upgrade", "migrate", "sync"), "tandem update PAIR"),
     **dict.fromkeys(("revert", "restore", "rollback"), "tandem undo PAIR"),
     **dict.fromkeys(("edits", "changes"), "tandem diff PAIR"),
+    **dict.fromkeys(("fork", "import", "clone"), "tandem adopt OWNER/NOTEBOOK"),
     "version": "tandem --version",
 }
 
 
-# The modules of verbs that share one.
+# The modules of verbs that share one, and the name of the command where it is not that of the verb.
 MODULES = {
     "rehearse": "run",
     "completion": "options",
@@ -84,6 +87,7 @@ MODULES = {
     "status": "receipt",
     "diff": "update",
     "undo": "update",
+    "list": "pairs:list_pairs",
     "schema": "documents",
 }
 
@@ -99,9 +103,8 @@ class LazyGroup(click.Group):
         """The command behind a verb, imported now."""
         if cmd_name not in VERBS:
             return None
-        command: click.Command = getattr(
-            importlib.import_module(f"generator.cli.{MODULES.get(cmd_name, cmd_name)}"), cmd_name
-        )
+        module, _, name = MODULES.get(cmd_name, cmd_name).partition(":")
+        command: click.Command = getattr(importlib.import_module(f"generator.cli.{module}"), name or cmd_name)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click's signature

@@ -99,6 +99,16 @@ class OtherKaggleError(KaggleError):
         )
 
 
+class ProxyAddressError(KaggleError):
+    """A variable names a proxy that Tandem cannot use. The address is not shown, since it may hold a password."""
+
+    def __init__(self, *, variable: str) -> None:
+        super().__init__(
+            f"{variable} is not the address of an HTTP proxy. Nothing was sent.",
+            remedy=f"Set {variable} to an address such as http://proxy.example.com:3128, or unset it.",
+        )
+
+
 class UnreachableError(KaggleError):
     """Kaggle did not answer.
 

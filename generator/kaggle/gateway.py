@@ -786,12 +786,13 @@ def connect(to: Target, *, environment: Mapping[str, str] = os.environ) -> "Kagg
 
     Args:
         to: The real Kaggle, or the local one that runs on this machine.
-        environment: Where credentials and the root of the local Kaggle are looked up, and for the real one
-            `KAGGLE_PROXY` and `KAGGLE_SSL_CA_CERT`: no other proxies and certificates are used, whatever is set.
+        environment: Where credentials and the root of the local Kaggle are looked up, and for the real one the proxy
+            and the certificates (`Route.from_environment`). The local one is reached without a proxy.
 
     Raises:
         OtherKaggleError: The real one is chosen where `KAGGLE_API_ENVIRONMENT` names another.
         CredentialsError: There are no credentials for the real Kaggle on this machine.
+        ProxyAddressError: The environment names a proxy that is not one of HTTP.
         KaggleError: No local Kaggle runs.
     """
     from generator.kaggle.credentials import AccessToken, find_credentials
@@ -803,8 +804,7 @@ def connect(to: Target, *, environment: Mapping[str, str] = os.environ) -> "Kagg
         value = environment.get("KAGGLE_API_ENVIRONMENT", "")
         if value not in ("", "PROD"):
             raise OtherKaggleError(value=value)
-        route = Route(environment.get("KAGGLE_PROXY", ""), environment.get("KAGGLE_SSL_CA_CERT", ""))
-        return Kaggle(REAL_ADDRESS, find_credentials(environment), route=route)
+        return Kaggle(REAL_ADDRESS, find_credentials(environment), route=Route.from_environment(environment))
     record = running_server(environment)
     return Kaggle(record.address, AccessToken(record.token, source="the local Kaggle"), is_local=True)
 

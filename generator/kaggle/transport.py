@@ -16,6 +16,7 @@ from datetime import UTC, datetime, timedelta
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import unquote, urlsplit
+from urllib.request import proxy_bypass_environment  # type: ignore[attr-defined]  # typeshed lacks it
 
 from generator import __version__
 from generator.kaggle.errors import (
@@ -24,6 +25,7 @@ from generator.kaggle.errors import (
     NotFoundError,
     NotKaggleError,
     NotVerifiedError,
+    ProxyAddressError,
     RateLimitedError,
     Redaction,
     RefusedError,
@@ -308,10 +310,51 @@ class Timeouts:
 
 @dataclass(frozen=True)
 class Route:
-    """The way to Kaggle where it is not the direct one: a proxy's address, and a file of the certificates to trust."""
+    """The way to Kaggle where it is not the direct one.
+
+    Attributes:
+        proxy: The address of a proxy; empty for none. Only requests over HTTPS use it: it sees their host alone. Plain
+            HTTP, such as to a local Kaggle, is sent without it, since it could read the token.
+        certificates: A file of the certificates to trust; empty for those of certifi.
+        direct_hosts: The hosts that are reached without the proxy, as in `NO_PROXY`: names with commas between them.
+    """
 
     proxy: str = field(default="", repr=False)
     certificates: str = ""
+    direct_hosts: str = ""
+
+    @classmethod
+    def from_environment(cls, environment: Mapping[str, str]) -> "Route":
+        """Read `KAGGLE_PROXY`, else `HTTPS_PROXY` or `ALL_PROXY` with `NO_PROXY`, and `KAGGLE_SSL_CA_CERT`.
+
+        Names in small letters count too, before those in capitals, as in curl and requests.
+
+        Raises:
+            ProxyAddressError: The address of the proxy is not one of HTTP or HTTPS.
+        """
+        certificates = environment.get("KAGGLE_SSL_CA_CERT", "")
+        for name in ("KAGGLE_PROXY", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"):
+            if address := environment.get(name, "").strip():
+                address = address if "://" in address else f"http://{address}"
+                if not _is_proxy_address(address):
+                    raise ProxyAddressError(variable=name)
+                no_proxy = environment.get("no_proxy") or environment.get("NO_PROXY", "")
+                return cls(address, certificates, "" if name == "KAGGLE_PROXY" else no_proxy)
+        return cls(certificates=certificates)
+
+    def uses_proxy(self, url: str) -> bool:
+        """True if a request to an address goes through the proxy."""
+        parts = urlsplit(url)
+        is_direct = proxy_bypass_environment(parts.hostname or "", {"no": self.direct_hosts})
+        return bool(self.proxy) and parts.scheme == "https" and not is_direct
+
+
+def _is_proxy_address(address: str) -> bool:
+    try:
+        parts = urlsplit(address)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
+    except ValueError:
+        return False
 
 
 @dataclass(frozen=True)
@@ -385,7 +428,7 @@ class Transport:
     def __init__(self, timeouts: Timeouts | None = None, *, route: Route | None = None) -> None:
         self._timeouts = timeouts or Timeouts()
         self._route = route or Route()
-        self._connections: PoolManager | None = None
+        self._connections: dict[bool, PoolManager] = {}
 
     def send(self, request: Request, *, limit: int) -> Response:
         """Sends a request and reads the whole answer.
@@ -428,7 +471,7 @@ class Transport:
         self, request: Request, read_timeout: float, *, whole: float | None = None
     ) -> Iterator[StreamedResponse]:
         """As `stream`; `whole` bounds the time from the head of the answer to the end of its body."""
-        connections = _translating(self._kept_open if request.is_repeatable else self._make_pool, request)
+        connections = _translating(lambda: self._connect(request), request)
         try:
             # A log or a file that comes slowly has a clock of its own; of an answer kept in memory nothing is seen.
             notice = None if whole is None else _SilenceNotice(request, self._timeouts.silent)
@@ -480,23 +523,26 @@ class Transport:
         _logger.debug("%s %s: %d", request.verb, request.url.partition("?")[0], response.status)
         return response
 
-    def _kept_open(self) -> "PoolManager":
-        if self._connections is None:
-            self._connections = self._make_pool()
-        return self._connections
+    def _connect(self, request: Request) -> "PoolManager":
+        """Return connections for a request: kept ones where it can be repeated, else new ones."""
+        uses_proxy = self._route.uses_proxy(request.url)
+        if not request.is_repeatable:
+            return self._make_pool(uses_proxy=uses_proxy)
+        if uses_proxy not in self._connections:
+            self._connections[uses_proxy] = self._make_pool(uses_proxy=uses_proxy)
+        return self._connections[uses_proxy]
 
-    def _make_pool(self) -> "PoolManager":
+    def _make_pool(self, *, uses_proxy: bool) -> "PoolManager":
         import certifi
         import urllib3
 
         certificates = self._route.certificates or certifi.where()
-        if not self._route.proxy:
+        if not uses_proxy:
             return _watch_connections(urllib3.PoolManager(maxsize=_KEPT_OPEN, ca_certs=certificates))
-        proxy = self._route.proxy if "://" in self._route.proxy else f"http://{self._route.proxy}"
-        account = unquote(urllib3.util.parse_url(proxy).auth or "")
+        account = unquote(urllib3.util.parse_url(self._route.proxy).auth or "")
         headers = urllib3.make_headers(proxy_basic_auth=account or None)
         return _watch_connections(
-            urllib3.ProxyManager(proxy, proxy_headers=headers, maxsize=_KEPT_OPEN, ca_certs=certificates)
+            urllib3.ProxyManager(self._route.proxy, proxy_headers=headers, maxsize=_KEPT_OPEN, ca_certs=certificates)
         )
 
 
@@ -679,6 +725,9 @@ def _translating(ask: Callable[[], _Answer], request: Request, deadline: _Deadli
     return answer
 
 
+_TUNNEL_REFUSED = "Tunnel connection failed"  # by which http.client begins its error for the answer of a proxy
+
+
 def _translate(error: Exception, request: Request) -> UnreachableError:
     """The error for what the HTTP library says; what it says after it connected leaves open what has arrived."""
     from urllib3 import exceptions
@@ -686,7 +735,6 @@ def _translate(error: Exception, request: Request) -> UnreachableError:
     # Each of urllib3's is a kind of the one after it. Of encryption, only a certificate is looked at before anything is
     # sent; the rest of it can break at any time.
     before_sending: dict[type[Exception], str] = {
-        exceptions.ProxyError: "cannot be reached through the proxy",
         ssl.SSLCertVerificationError: "has a certificate that this machine does not trust",
         FileNotFoundError: "cannot be trusted, since the file of certificates to trust is not there",
         exceptions.NameResolutionError: "cannot be found by its name",
@@ -694,8 +742,17 @@ def _translate(error: Exception, request: Request) -> UnreachableError:
         exceptions.ConnectTimeoutError: "does not answer",
         exceptions.LocationValueError: "is no address",
     }
-    # The library puts what it wraps among the arguments.
+    # The library puts what it wraps among the arguments. It raises ProxyError for whatever breaks behind a proxy, also
+    # after the request was sent.
     causes = (error, *error.args)
+    proxy_errors = (cause for cause in causes if isinstance(cause, exceptions.ProxyError))
+    for failure in [proxy_error.original_error for proxy_error in proxy_errors]:
+        if isinstance(failure, exceptions.NewConnectionError | exceptions.ConnectTimeoutError) or str(
+            failure
+        ).startswith(_TUNNEL_REFUSED):
+            reason = "cannot be reached through the proxy that KAGGLE_PROXY or HTTPS_PROXY names"
+            return _unreachable(request, reason, was_sent=False)
+        causes = (*causes, failure, *failure.args)
     for kind, reason in before_sending.items():
         if any(isinstance(cause, kind) for cause in causes):
             return _unreachable(request, reason, was_sent=False)

@@ -5,6 +5,7 @@ import ssl
 import subprocess
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -12,8 +13,8 @@ from canned import TOKEN
 from gateway_calls import PUSH
 
 from generator.kaggle.credentials import AccessToken
-from generator.kaggle.errors import UnreachableError
-from generator.kaggle.gateway import Kaggle
+from generator.kaggle.errors import ProxyAddressError, UnreachableError
+from generator.kaggle.gateway import Kaggle, Target, connect
 from generator.kaggle.transport import Route, Timeouts
 
 
@@ -87,6 +88,93 @@ def test_certificates_that_are_not_there_are_said_and_nothing_was_sent(encrypted
     assert not error.outcome_unknown
 
 
+@contextmanager
+def tunnel(answer: bytes = b"200 OK") -> Iterator[tuple[str, list[bytes]]]:
+    """Serve as a proxy that opens tunnels: its address, and what it and the servers behind it are sent."""
+    seen: list[bytes] = []
+
+    def copy(source: socket.socket, target: socket.socket, *, is_noted: bool) -> None:
+        with suppress(OSError):
+            while part := source.recv(65536):
+                if is_noted:
+                    seen.append(part)
+                target.sendall(part)
+        with suppress(OSError):
+            target.shutdown(socket.SHUT_WR)
+
+    def serve(client: socket.socket) -> None:
+        head = client.recv(65536)
+        seen.append(head)
+        if not answer.startswith(b"200"):
+            client.sendall(b"HTTP/1.1 " + answer + b"\r\n\r\n")
+            client.close()
+            return
+        host, _, port = head.split(b" ")[1].decode().rpartition(":")
+        with client, socket.create_connection((host, int(port))) as server:
+            client.sendall(b"HTTP/1.1 " + answer + b"\r\n\r\n")
+            back = threading.Thread(target=copy, args=(server, client), kwargs={"is_noted": False}, daemon=True)
+            back.start()
+            copy(client, server, is_noted=True)
+            back.join(5)
+
+    def accept() -> None:
+        with suppress(OSError):
+            while True:
+                threading.Thread(target=serve, args=(listening.accept()[0],), daemon=True).start()
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        threading.Thread(target=accept, daemon=True).start()
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}", seen
+        listening.shutdown(socket.SHUT_RDWR)
+
+
+@pytest.mark.parametrize("variable", ["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "KAGGLE_PROXY"])
+def test_a_proxy_of_the_environment_opens_a_tunnel_and_sees_no_token(
+    encrypted: str, certificate: Path, variable: str
+) -> None:
+    with tunnel() as (proxy, seen):
+        address = proxy.replace("http://", "http://ada:secret@")
+        route = Route.from_environment({variable: address, "KAGGLE_SSL_CA_CERT": str(certificate)})
+        error = push(encrypted, route)
+
+    assert "closed the connection" in str(error)
+    assert error.outcome_unknown
+    assert seen[0].startswith(f"CONNECT {encrypted.removeprefix('https://')} ".encode())
+    assert len(seen) > 1
+    assert TOKEN.encode() not in b"".join(seen)
+
+
+@pytest.mark.parametrize(
+    "environment",
+    [
+        {"NO_PROXY": "example.com,127.0.0.1"},
+        {"no_proxy": "*"},
+    ],
+)
+def test_a_host_of_no_proxy_is_reached_without_it(
+    encrypted: str, certificate: Path, environment: dict[str, str]
+) -> None:
+    with tunnel() as (proxy, seen):
+        values = {"HTTPS_PROXY": proxy, "KAGGLE_SSL_CA_CERT": str(certificate), **environment}
+        assert "closed the connection" in str(push(encrypted, Route.from_environment(values)))
+
+    assert seen == []
+
+
+def test_plain_http_never_goes_through_a_proxy() -> None:
+    with socket.socket() as taken, tunnel() as (proxy, seen):
+        taken.bind(("127.0.0.1", 0))
+        push(f"http://127.0.0.1:{taken.getsockname()[1]}", Route(proxy=proxy))
+
+    assert seen == []
+
+
+@pytest.mark.parametrize("address", ["socks5://127.0.0.1:1080", "http://", "http://proxy:port", "ftp://proxy"])
+def test_an_address_that_is_no_http_proxy_is_refused_without_its_password(address: str) -> None:
+    with pytest.raises(ProxyAddressError, match="HTTPS_PROXY is not the address of an HTTP proxy"):
+        connect(Target.KAGGLE, environment={"HTTPS_PROXY": address, "KAGGLE_API_TOKEN": "x"})
+
+
 def test_a_proxy_that_is_not_there_is_named_and_nothing_was_sent(encrypted: str) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
@@ -97,3 +185,11 @@ def test_a_proxy_that_is_not_there_is_named_and_nothing_was_sent(encrypted: str)
     assert "through the proxy" in str(error)
     assert not error.outcome_unknown
     assert "secret" not in str(error)
+
+
+def test_a_proxy_that_refuses_is_named_and_nothing_was_sent(encrypted: str) -> None:
+    with tunnel(b"407 Proxy Authentication Required") as (proxy, _):
+        error = push(encrypted, Route(proxy=proxy))
+
+    assert "through the proxy" in str(error)
+    assert not error.outcome_unknown
