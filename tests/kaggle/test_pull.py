@@ -163,6 +163,7 @@ def test_an_older_version_and_a_file_come_back_as_well(
     local: Served, tandem: Tandem, pair: PairFolder, tmp_path: Path
 ) -> None:
     assert tandem(*PUSH).code == 0
+    original = sources(pair, Role.INFER)["submit"]
     edit_in_browser(local, "infer", lambda cells: cells[-1].update(source="print('second')"))
     edit_in_browser(local, "infer", lambda cells: cells[-1].update(source="print('third')"))
     ref = f"{local.account}/cells-infer"
@@ -171,11 +172,19 @@ def test_an_older_version_and_a_file_come_back_as_well(
     assert tandem(*PULL, "--from", f"{ref}/2").code == 0
     assert sources(pair, Role.INFER)["submit"] == "print('second')"
     assert tandem("diff", "cells", "--from", f"{ref}/2", "--to", "local").out == "No cell differs.\n"
+    edit_in_browser(local, "infer", lambda cells: cells[-1].update(source=original))  # somebody reverts it there
+    assert tandem(*PULL).code == 0
+    assert sources(pair, Role.INFER)["submit"] == original
 
     file = tmp_path / "downloads.ipynb"
-    file.write_text(pair.notebook(Role.INFER).read_text().replace("print('second')", "print('file')"))
+    notebook = json.loads(pair.notebook(Role.INFER).read_text())
+    notebook["cells"][-1]["source"] = "print('file')"
+    injected = {"cell_type": "code", "metadata": {"tags": ["injected-parameters"]}, "source": "BATCH_SIZE = 8"}
+    notebook["cells"].insert(3, injected)  # papermill's
+    file.write_text(json.dumps(notebook))
     assert tandem(*PULL, "--from", file).code == 0
     assert sources(pair, Role.INFER)["submit"] == "print('file')"
+    assert "BATCH_SIZE = 8" not in sources(pair, Role.INFER).values()
 
     for source, message in (
         (f"{ref}/9", "There is no notebook"),
@@ -253,31 +262,46 @@ STRANGER = [
 ]
 
 
-@pytest.fixture
-def digits(tandem: Tandem, local: Served) -> PairFolder:
-    """A pair of the usual templates, whose training notebook is on the local Kaggle."""
-    assert tandem("generate", "digits", "--owner", local.account).code == 0
-    folder = PairFolder(Path("kernels/digits"))
-    notebook = json.loads(folder.notebook(Role.TRAIN).read_text())
-    for cell in notebook["cells"]:
+def publish(kaggle: Served, title: str, notebook: str, **fields: Any) -> None:
+    """Saves a notebook that everybody may see and copy, without running it."""
+    cells = json.loads(notebook)
+    for cell in cells["cells"]:
         cell["source"] = "".join(cell["source"])
-    local.save_kernel("Digits keras train", json.dumps(notebook), kernelExecutionType="QUICK_SAVE")
-    return folder
+    saved = {"newTitle": title, "text": json.dumps(cells), "language": "python", "kernelType": "notebook"}
+    status, answer = kaggle.ask(SAVE, isPrivate=False, kernelExecutionType="QUICK_SAVE", **saved, **fields)
+    assert (status, answer.get("error", "")) == (200, ""), answer
 
 
-def test_a_fork_keeps_its_choices_and_edits_and_takes_a_newer_template(
-    tandem: Tandem, pair: PairFolder, local: Served, digits: PairFolder
+def without_ids(notebook: str, edit: Callable[[Cells], object]) -> str:
+    fields = json.loads(notebook)
+    edit(fields["cells"])
+    for cell in fields["cells"]:
+        cell.pop("id", None)
+    return json.dumps(fields)
+
+
+def test_a_fork_under_another_account_keeps_its_choices_and_edits_and_takes_a_newer_template(
+    tandem: Tandem, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    copy_as_fork(local, "digits-keras-train", change_epochs_and_model)
+    root = tmp_path / "kaggle"
+    monkeypatch.setenv(ROOT_VARIABLE, str(root))
+    monkeypatch.chdir(tmp_path)
+    assert tandem("generate", "digits", "--owner", "ada").code == 0
+    with served(root, account="ada") as kaggle:
+        publish(kaggle, "Digits keras train", Path("kernels/digits/train/train.ipynb").read_text())
+    with served(root, account="grace") as kaggle:
+        kaggle.record(root)
+        status, original = kaggle.ask(GET, userName="ada", kernelSlug="digits-keras-train")
+        assert status == 200
+        publish(kaggle, "My digits train", without_ids(original["blob"]["source"], change_epochs_and_model))
 
-    outcome = tandem("adopt", "local/my-fork-of-digits-train/1", "--to", "local", "--name", "fork", "--owner", "grace")
+        outcome = tandem("adopt", "grace/my-digits-train/1", "--to", "local", "--name", "fork")
 
     assert outcome.code == 0, outcome.err
     fork = PairFolder(Path("kernels/fork"))
     assert "Choices of the fork: EPOCHS=7." in outcome.out
     assert 'epochs = { value = 7, by = "flag" }' in fork.settings_path.read_text()
-    both = [sources(fork, role)["define-model"] for role in Role]
-    assert all('"gelu"' in source for source in both)  # inference builds the same model
+    assert all('"gelu"' in sources(fork, role)["define-model"] for role in Role)  # inference builds the same model
     assert "grace/fork-keras-infer" in sources(fork)["title"]
     assert '"id": "grace/fork-keras-train"' in fork.metadata(Role.TRAIN).read_text()
     check = tandem("check", "fork", "--no-compile").out  # the fork removed a cell
@@ -293,14 +317,19 @@ def test_a_fork_keeps_its_choices_and_edits_and_takes_a_newer_template(
     assert "save-artifacts" not in now
 
 
-def copy_as_fork(local: Served, slug: str, edit: Callable[[Cells], object]) -> None:
-    status, kernel = local.ask(GET, userName=local.account, kernelSlug=slug)
-    assert status == 200
-    notebook = json.loads(kernel["blob"]["source"])
-    edit(notebook["cells"])
-    for cell in notebook["cells"]:
-        cell.pop("id", None)
-    local.save_kernel("My fork of digits train", json.dumps(notebook), kernelExecutionType="QUICK_SAVE")
+@pytest.mark.slow
+def test_a_pair_runs_with_what_was_pulled(local: Served, tandem: Tandem) -> None:
+    assert tandem("generate", "digits", "--owner", local.account).code == 0
+    notebook = Path("kernels/digits/train/train.ipynb").read_text()
+    assert '\\"relu\\"' in notebook
+    publish(local, "Digits keras train", without_ids(notebook.replace('\\"relu\\"', '\\"gelu\\"'), lambda _: None))
+
+    assert tandem("pull", "digits", "--to", "local", "--yes").code == 0
+    assert tandem("update", "digits", "--share", "define-model").code == 0
+    outcome = tandem("run", "digits", "--smoke")
+
+    assert outcome.code == 0, outcome.err
+    assert "gelu" in Path("output/digits/smoke/train/train.ipynb").read_text()
 
 
 def test_a_strangers_notebook_is_kept_between_the_cells_that_it_lacks(
