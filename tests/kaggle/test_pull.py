@@ -7,7 +7,7 @@ from typing import Any
 
 import nbformat
 import pytest
-from chain_pair import edit_notebook, pair_in, training_output
+from chain_pair import edit_notebook, edited, pair_in, training_output
 from fault_cells import SAMPLE, competition
 from miniature import Outcome, tree_of
 from scripted import ScriptedRunner, writing
@@ -118,6 +118,8 @@ def test_an_edit_in_the_browser_comes_back_and_is_pushed_again(
     assert "No cell differs." in tandem(*PULL).out
     # The model is in both notebooks. What was pulled is no edit that a push would go over.
     assert tandem("update", "cells", "--share", "define-model").code == 0
+    with edited(pair.notebook(Role.TRAIN)) as notebook:
+        notebook["cells"][0]["source"] = "# My own title"
     outcome = tandem(*PUSH, "--restart")
     assert outcome.code == 0, outcome.err
     assert "No cell differs." in tandem(*PULL).out
