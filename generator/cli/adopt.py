@@ -177,6 +177,12 @@ def _generate_options(notebooks: "Mapping[Role, ForeignNotebook]", options: Mapp
             remedy="Add --competition SLUG, then these cells are added.",
             code="competition-unknown",
         )
+    if stamps and options["framework"] not in (None, stamps[0].framework):
+        raise TandemError(
+            f"{printable(next(iter(notebooks.values())).label)} is in {stamps[0].framework}.",
+            remedy="Omit --framework.",
+            code="framework-differs",
+        )
     slug = competition or competitions.pop()
     framework = options["framework"] or (stamps[0].framework if stamps else DEFAULT_FRAMEWORK)
     values = {"framework": framework}
