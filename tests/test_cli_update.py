@@ -127,6 +127,19 @@ def test_diff_shows_the_edits_of_one_notebook_or_both(tandem: Tandem, pair: Pair
     ]
 
 
+def test_the_id_and_the_text_of_a_cell_send_nothing_to_the_terminal(tandem: Tandem, pair: PairFolder) -> None:
+    notebook = json.loads(pair.notebook(Role.TRAIN).read_text())
+    own = {"cell_type": "code", "id": "\x1b[2J\u202e", "metadata": {}, "outputs": [], "execution_count": None}
+    notebook["cells"].append(own | {"source": "print('\x1b]0;owned\x07')"})
+    pair.notebook(Role.TRAIN).write_text(json.dumps(notebook))
+
+    diff = tandem("diff", "digits").out
+
+    assert r"+++ train/train.ipynb: \x1b[2J\u202e" in diff
+    assert r"+print('\x1b]0;owned\x07')" in diff
+    assert not {"\x1b", "\x07", "\u202e"} & set(diff)
+
+
 @pytest.mark.parametrize("role", list(Role))
 def test_the_edit_of_a_shared_cell_is_copied_into_the_other_notebook(
     tandem: Tandem, pair: PairFolder, role: Role

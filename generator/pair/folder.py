@@ -28,7 +28,7 @@ from generator.files import (
     resolve_inside,
 )
 from generator.pair.merge import Change, Merge, MergeOutcome, match_cells, merge_metadata, merge_notebooks
-from generator.pair.notebook import NotebookReadError, has_code_of, read_own_cells, written_cells
+from generator.pair.notebook import MEMBER_CODE_FILE, NotebookReadError, has_code_of, read_own_cells, written_cells
 from generator.pair.settings import Settings, parse_settings, settings_toml
 from generator.pair.spec import PairSpec, spec_of
 from generator.pair.workspace import PairFolder, Role, Workspace
@@ -135,9 +135,10 @@ def _previous_of(path: Path) -> Path:
 
 
 def _kept_files() -> list[Path]:
-    """The files of a pair and what they were merged with, which are replaced and brought back together."""
+    """The files of a pair, what they were merged with, and a blend's code: replaced and brought back together."""
+    rendered_files = [path for file in pair_files() for path in (file, base_of(file))]
     notebooks = [PairFolder(Path()).notebook(role) for role in Role]
-    return [path for file in pair_files() for path in (file, base_of(file))] + [*map(pulled_of, notebooks)]
+    return [Path(MEMBER_CODE_FILE), *rendered_files, *map(pulled_of, notebooks)]
 
 
 def recover(folder: PairFolder) -> None:
@@ -158,8 +159,8 @@ def commit(folder: PairFolder, files: Mapping[Path, bytes | None]) -> None:
 
     Args:
         folder: The pair.
-        files: New contents by path inside of the folder, None for a file to remove; only files of a pair and what they
-            were merged with.
+        files: New contents by path inside of the folder, None for a file to remove; only files of a pair, what they
+            were merged with, and the code of a blend's members.
 
     Raises:
         FileWriteError: Nothing was changed, and no folder that was not there before is left.
@@ -620,12 +621,13 @@ def _without_kept(folder: PairFolder, path: Path, changes: Edits, existing: byte
     return replace(changes, changed_names=lost_names)
 
 
-def write_pair(folder: PairFolder, plan: WritePlan) -> None:
+def write_pair(folder: PairFolder, plan: WritePlan, *, member_code: str = "") -> None:
     """Writes a pair, with a copy of what was rendered as the base of later merges: as a whole or not at all.
 
     Args:
         folder: The pair.
         plan: What to write, as `plan_write` says.
+        member_code: The file with the code of a blend's members; "" for other pairs.
 
     Raises:
         FileWriteError: Nothing was changed.
@@ -638,6 +640,8 @@ def write_pair(folder: PairFolder, plan: WritePlan) -> None:
     for path, content in plan.remote_versions.items():
         if _content(folder.path / pulled_of(path)) != content:
             changes[pulled_of(path)] = content
+    if member_code and _content(folder.path / MEMBER_CODE_FILE) != member_code.encode():
+        changes[Path(MEMBER_CODE_FILE)] = member_code.encode()
     if changes:
         commit(folder, changes)
 
