@@ -10,6 +10,7 @@ import pytest
 from chain_pair import edit_notebook, edited, pair_in, training_output
 from fault_cells import SAMPLE, competition
 from miniature import Outcome, tree_of
+from recorded_runs import record
 from scripted import ScriptedRunner, writing
 from serving import Served, served
 
@@ -252,6 +253,23 @@ def test_a_hostile_notebook_becomes_a_valid_one_and_prints_no_control_characters
     added = list(sources(pair).items())[-2:]
     assert [source for _, source in added] == ["# \x1b]0;title\x07", "![a](attachment:a)"]
     assert "NaN" not in pair.notebook(Role.TRAIN).read_text()
+
+
+def test_a_pair_is_compared_with_a_recorded_run(
+    tandem: Tandem, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    record(tmp_path)  # trains for 3 epochs
+    record(tmp_path, epochs=5, score=0.8)
+    ran = Path("output/tiny/runs/0002/train.ipynb").read_text()
+    Path("kernels/tiny/train/train.ipynb").write_text(ran.replace("print(EPOCHS)", "print('now')"))
+
+    first, last = (tandem("diff", "tiny", "--run", *number, "--role", "train").out for number in (["1"], []))
+
+    assert all("-print(EPOCHS)\n+print('now')" in out for out in (first, last))
+    assert ("-EPOCHS = 3\n+EPOCHS = 5" in first, "EPOCHS = 5" in last) == (True, False)
+    assert "tiny has no run 7." in tandem("diff", "tiny", "--run", "7").err
+    assert tandem("diff", "tiny", "--run", "1", "--from", "train.ipynb").code == 2
 
 
 # Adoption

@@ -743,6 +743,7 @@ _CHANGES: dict[EntryKind, Callable[[ChainState, Entry], ChainState]] = {
 _LONGEST_EDITS = 600
 
 
+_MOST_VERSIONS = 20
 _DIGEST_OF_CELLS = re.compile(r"[0-9a-f]{64}")
 
 
@@ -809,10 +810,11 @@ class KernelHistory:
         return versions[max(known_versions)] if known_versions else None
 
     def versions(self, role: Role) -> list[bytes]:
-        """All notebooks that were pushed or pulled as one of the pair's, the newest first."""
+        """The last notebooks that were pushed or pulled as one of the pair's, the newest first."""
         pushes = [push for state in self._states() for push in (*state.earlier, *state.pushes.values())]
         digests = dict.fromkeys(push.sent for push in reversed(pushes) if push.role is role)
-        contents = (pulled_version(self._pair, role)[0], *map(self._sent_notebook, digests))
+        newest = list(digests)[:_MOST_VERSIONS]
+        contents = (pulled_version(self._pair, role)[0], *map(self._sent_notebook, newest))
         return [content for content in contents if content]
 
     def _sent_notebook(self, digest: str) -> bytes:
