@@ -39,7 +39,8 @@ from generator.text import JsonObject, printable
 
 
 _LARGEST = 64 * 2**20  # bytes of a file with its outputs
-_LARGEST_TEXT = 8 * 2**20  # characters of all cells
+_LARGEST_TEXT = 4 * 2**20  # characters of all cells
+_MOST_LINES = 50_000  # of all cells; what compares cells takes a minute for a million
 _MOST_CELLS = 2_000
 _FORMAT = 4
 _KINDS = (*CellKind, "raw")
@@ -149,6 +150,8 @@ def read_foreign(content: bytes, *, label: str) -> ForeignNotebook:
         cells[name] = {**cell, "id": name}
     if sum(len(cell["source"]) for cell in cells.values()) > _LARGEST_TEXT:
         raise NotebookReadError(path=path, problem=f"its cells have more than {_LARGEST_TEXT >> 20} MB of text")
+    if sum(cell["source"].count("\n") for cell in cells.values()) > _MOST_LINES:
+        raise NotebookReadError(path=path, problem=f"its cells have more than {_MOST_LINES:,} lines")
     parts = {
         "outputs": has_outputs,
         "cells that a run added": has_run_cells,
