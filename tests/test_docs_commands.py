@@ -22,6 +22,7 @@ import pytest
 from chain_pair import training_output
 from layouts import ALL_LAYOUTS
 from miniature import Outcome
+from recorded_runs import record
 from runnable_pair import notebook
 from serving import Served, served
 
@@ -45,6 +46,9 @@ NOT_AS_IT_STANDS: dict[str, tuple[list[str], str]] = {
     ),
     "tandem data titanic": (["--to", "local"], "it needs an account of the real Kaggle"),
     "tandem push titanic": (["--to", "local", "--yes"], "it needs an account of the real Kaggle"),
+    "tandem pull titanic": (["--to", "local", "--yes"], "it needs an account of the real Kaggle, and asks"),
+    "tandem diff titanic --from": (["--to", "local"], "it needs an account of the real Kaggle"),
+    "tandem adopt YOUR-KAGGLE-NAME": (["--to", "local"], "it needs an account of the real Kaggle"),
     "tandem status titanic": (["--to", "local"], "its chain ran on the local Kaggle"),
     "tandem receipt titanic": (["--to", "local"], "its chain ran on the local Kaggle"),
 }
@@ -124,6 +128,22 @@ def prepare(tandem: Callable[..., Outcome], page: Path) -> None:
         assert tandem("titanic", "-P", "EPOCHS=3", program="generate").code == 0
 
 
+def publish_edits(kaggle: Served, workspace: Workspace) -> None:
+    """The versions on Kaggle and the files of which the page on edits speaks, and a recorded run."""
+    record(workspace.root, pair="digits")
+    Path("downloads").mkdir()
+    for role in Role:
+        notebook = json.loads(workspace.pair("titanic").notebook(role).read_text())
+        for cell in notebook["cells"]:
+            cell["source"] = "".join(cell["source"])
+        notebook["cells"][0]["source"] += "\n\nAn edit."
+        text = json.dumps(notebook)
+        kaggle.save_kernel(f"Titanic keras {role}", text, kernelExecutionType="QUICK_SAVE")
+        Path("downloads", f"{role}.ipynb").write_text(text)
+    stranger = {"cell_type": "code", "metadata": {}, "source": "model = 1", "outputs": [], "execution_count": None}
+    Path("downloads/stranger.ipynb").write_text(json.dumps({"cells": [stranger], "metadata": {}, "nbformat": 4}))
+
+
 def write_predictions_of_others(output: Path) -> None:
     """The files of somebody else's model, of which the page on blends speaks: the predictions of the last run."""
     oof, test = (dict(np.load(output / name)) for name in ("train/oof.npz", "infer/predictions.npz"))
@@ -178,6 +198,8 @@ def test_every_command_on_a_page_works(
     if page.name == "tutorial.md":
         pytest.skip("test_tutorial.py executes it")
     prepare(tandem, page)
+    if page.name == "update.md":
+        publish_edits(kaggle, workspace)
     for command in commands(page):
         typed = command.replace("YOUR-KAGGLE-NAME", kaggle.account).replace("~", str(Path.home()))
         typed = typed.replace("/big/birdclef", str(data_of("birdclef")))

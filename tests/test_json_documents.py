@@ -117,6 +117,10 @@ def test_merges_have_their_documents(tandem: Tandem, workspace: Path, keep_examp
     keep_example("update", tandem("update", "digits", "--json").out)
     tandem("generate", "digits", "--force")
     keep_example("undo", tandem("undo", "digits", "--json").out)
+    fork = workspace / "train.ipynb"
+    fork.write_text(notebook.read_text().replace("EPOCHS = 20", "EPOCHS = 30").replace("Fork", "Copy"))
+    keep_example("pull", tandem("pull", "digits", "--from", "train.ipynb", "--yes", "--json").out)
+    keep_example("adopt", tandem("adopt", "train.ipynb", "--name", "fork", "--owner", "ada", "--json").out)
 
 
 def test_every_verb_that_reports_has_the_flag_and_an_example() -> None:

@@ -188,7 +188,7 @@ def _generate_from(workspace: Workspace, data: Path | None, values: dict[str, An
     may_ask = is_interactive() and not (options["as_json"] or options["dry_run"])
     draft = generation.draft(workspace, generate_options, ask=ask_about_unclear if may_ask else None)
     if not options["dry_run"]:
-        _bring_data(workspace, draft)
+        bring_data(workspace, draft)
         generation.write(draft)
     for warning in draft.proposal.warnings:
         warn(warning)
@@ -200,7 +200,7 @@ def _generate_from(workspace: Workspace, data: Path | None, values: dict[str, An
     return conflicts_code(draft.plan)
 
 
-def _bring_data(workspace: Workspace, draft: PairDraft) -> None:
+def bring_data(workspace: Workspace, draft: PairDraft) -> None:
     """Puts the competition's files where the notebooks look for them: writes or links them, if they are not there."""
     competition = draft.proposal.competition.slug
     target_folder = workspace.competition_data(competition)

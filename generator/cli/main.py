@@ -29,7 +29,9 @@ VERBS = {
     "specimen": "Write a small synthetic copy of a competition's data.",
     "update": "Merge new templates or options into a pair that you edited.",
     "diff": "Show your edits in a pair.",
+    "pull": "Bring edits made on Kaggle back into a pair.",
     "undo": "Restore the files from before the last update of a pair.",
+    "adopt": "Make a pair of a fork, or of any other notebook.",
     "list": "List the pairs of the workspace: edits, last run, last push.",
     "run": "Execute a pair on this machine, and score its submission.",
     "runs": "Compare the runs of pairs: scores, and what changed between them.",
@@ -72,6 +74,7 @@ SYNONYMS = {
     **dict.fromkeys(("merge", "upgrade", "migrate", "sync"), "tandem update PAIR"),
     **dict.fromkeys(("revert", "restore", "rollback"), "tandem undo PAIR"),
     **dict.fromkeys(("edits", "changes"), "tandem diff PAIR"),
+    **dict.fromkeys(("fork", "import", "clone"), "tandem adopt OWNER/NOTEBOOK"),
     "version": "tandem --version",
 }
 

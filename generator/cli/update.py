@@ -1,21 +1,25 @@
 """The verbs `update`, `diff` and `undo`: the edits in a pair and the changes of its templates, cell by cell."""
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 import click
 
 from generator.cli.documents import json_option, print_document
-from generator.cli.options import pair_argument, workspace_option
+from generator.cli.options import pair_argument, to_option, workspace_option
 from generator.cli.terminal import complain, table, warn
 from generator.pair.folder import WritePlan, base_of, existing_pair, undo_write, write_pair
-from generator.pair.merge import MergeOutcome
-from generator.pair.workspace import Role
+from generator.pair.merge import TEMPLATE, MergeOutcome
+from generator.pair.workspace import PairFolder, Role
 from generator.text import printable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from generator.pair.update import Edit
+
+
+_MOST_LINES = 1_000  # of a diff of one cell
 
 
 class ChangeFields(TypedDict):
@@ -156,7 +160,7 @@ def update(context: click.Context, /, **options: Any) -> int:
         print_document({"schema_version": 1, **fields})
         return conflicts_code(plan)
     if options["dry_run"] and plan.stale:
-        _show_edits(planned_edits(plan))
+        show_edits(planned_edits(plan))
     click.echo(merge_as_text(plan) or "No cell differs.")
     state = "Would be written" if options["dry_run"] else "Written"
     paths = ", ".join(str(folder.path / path) for path in plan.files if path in plan.stale)
@@ -169,27 +173,77 @@ def update(context: click.Context, /, **options: Any) -> int:
 @click.command()
 @pair_argument
 @role_option
+@click.option(
+    "--from",
+    "source",
+    metavar="SOURCE",
+    help="Compare with OWNER/NAME or OWNER/NAME/VERSION on Kaggle, or with a file (.ipynb).",
+)
+@click.option(
+    "--run",
+    "run_number",
+    metavar="[N]",
+    is_flag=False,
+    flag_value="",
+    help="Compare with the notebooks of a recorded run. Default: the last one.",
+)
+@to_option(default="kaggle", show_default=True)
 @workspace_option
 @json_option(EditsReport)
-def diff(**options: Any) -> int:
+@click.pass_context
+def diff(context: click.Context, /, **options: Any) -> int:
     """Show your edits: the cells and metadata of a pair that differ from the rendered ones.
+
+    With --run or --from: the cells that differ from those of a recorded run, of a version on Kaggle, or of a file.
 
     \b
     tandem diff digits
     tandem diff digits --role infer
+    tandem diff digits --run 3
+    tandem diff digits --from ada/digits-keras-train/2
     """  # noqa: D301 - click wants the character itself
     from generator.pair.update import find_edits
 
+    if options["source"] and options["run_number"] is not None:
+        context.fail("--from and --run do not work together.")
     folder = existing_pair(options["workspace"], options["pair"])
-    edits = find_edits(folder, [Role(options["role"])] if options["role"] else tuple(Role))
+    roles = [Role(options["role"])] if options["role"] else list(Role)
+    if options["source"] or options["run_number"] is not None:
+        edits = _edits_since(folder, roles, options)
+    else:
+        edits = find_edits(folder, roles)
     if options["as_json"]:
         fields = [{**vars(edit), "path": edit.path.as_posix()} for edit in edits]
         print_document({"schema_version": 1, "pair": folder.name, "edits": fields})
     else:
-        _show_edits(edits)
+        show_edits(edits)
         if not edits:
-            click.echo(f"{folder.path} has no edits.")
+            has_other = options["source"] or options["run_number"] is not None
+            click.echo("No cell differs." if has_other else f"{folder.path} has no edits.")
     return 0
+
+
+def _edits_since(folder: PairFolder, roles: "Sequence[Role]", options: Mapping[str, Any]) -> "list[Edit]":
+    """The cells by which a pair differs from the notebooks of a run, from a version on Kaggle, or from a file."""
+    from generator.cli.notebooks import read_source, require_role
+    from generator.pair.pull import foreign_differences, read_foreign_file
+
+    if options["source"]:
+        notebook = read_source(options["source"], to=options["to"])
+        role = Role(options["role"]) if options["role"] else require_role(notebook)
+        return foreign_differences(folder, role, notebook)
+    from generator.run.ledger import NOTEBOOKS, resolve_run, run_folder
+
+    workspace, number = options["workspace"], options["run_number"].removeprefix(f"{folder.name}@")
+    record = resolve_run(workspace, f"{folder.name}@{number}" if number else folder.name)
+    paths = {role: run_folder(workspace, folder.name, record.number) / NOTEBOOKS[role] for role in roles}
+    # A run may have no inference.
+    existing_paths = {role: path for role, path in paths.items() if options["role"] or path.is_file()}
+    return [
+        edit
+        for role, path in existing_paths.items()
+        for edit in foreign_differences(folder, role, read_foreign_file(path))
+    ]
 
 
 @click.command()
@@ -214,9 +268,12 @@ def undo(**options: Any) -> int:
     return 0
 
 
-def _show_edits(edits: "Sequence[Edit]") -> None:
+def show_edits(edits: "Sequence[Edit]") -> None:
+    """Show a diff of each cell."""
     for edit in edits:
-        click.echo("\n".join([*edit.diff, ""]))
+        lines = edit.diff
+        rest = len(lines) - _MOST_LINES
+        click.echo("\n".join([*lines[:_MOST_LINES], *([f"… {rest:,} more lines"] if rest > 0 else []), ""]))
 
 
 def merge_as_text(plan: WritePlan) -> str:
@@ -242,13 +299,13 @@ def merge_fields_of(plan: WritePlan) -> MergeFields:
     }
 
 
-def conflicts_code(plan: WritePlan) -> int:
-    """Tells of conflicts, and returns the exit code."""
+def conflicts_code(plan: WritePlan, *, author: str = TEMPLATE) -> int:
+    """Tells of conflicts with the template or another author, and returns the exit code."""
     if not plan.conflicts:
         return 0
     names = ", ".join(f"{path.as_posix()}: {change.name}" for path, change in plan.conflicts)
     complain(
-        f"Conflicts between your edits and the template in {names}. Your versions are kept. Compare each cell with the "
+        f"Conflicts between your edits and {author} in {names}. Your versions are kept. Compare each cell with the "
         "folded cell below it, copy what you need, and delete the folded cell."
     )
     return 1

@@ -6,6 +6,7 @@
     api_types          the typed messages of Kaggle's SDK, and ours
     errors             errors, and checks of names, addresses and texts
     competition_data   a competition's files, read remotely or downloaded
+    notebooks          versions of notebooks, by OWNER/NAME/VERSION
     facts              a competition's pages, and a survey of its files
     chain/, receipt    push, wait, verify, submit; and the record of these steps
 

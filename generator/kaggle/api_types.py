@@ -281,10 +281,12 @@ class SessionStatus:
 
 @dataclass(frozen=True)
 class RemoteKernel:
-    """A kernel: the number of its newest version, and that one's text."""
+    """A kernel: the number of a version, and that one's text, competitions and pinned image."""
 
     version: int
     source: str
+    competitions: tuple[str, ...] = ()
+    docker_image: str = ""
 
 
 @dataclass(frozen=True)

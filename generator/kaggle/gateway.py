@@ -4,6 +4,7 @@ import json
 import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import timedelta
 from enum import StrEnum
 from pathlib import Path, PurePosixPath
@@ -84,11 +85,11 @@ class KernelApi:
     def __init__(self, client: ApiClient) -> None:
         self._client = client
 
-    def find(self, ref: str) -> RemoteKernel | None:
-        """A kernel of this account, or None if there is none of that name."""
-        operation = Operation(f"look up the kernel {ref}")
+    def find(self, ref: str, version: int | None = None) -> RemoteKernel | None:
+        """A kernel in its newest version or another, or None if there is none of that name that this account sees."""
+        operation = Operation(f"look up {_kernel_label(ref, version) if version else f'the kernel {ref}'}")
         try:
-            answer = self._client.read(operation, KERNELS, "get_kernel", **_name_fields(ref))
+            answer = self._client.read(operation, KERNELS, "get_kernel", **_name_fields(ref, version))
         except NotFoundError:
             return None
         except ForbiddenError:
@@ -99,7 +100,8 @@ class KernelApi:
             return None
         if answer.metadata is None:
             raise self._client.unexpected_answer(operation, "has no metadata of the kernel")
-        return self._read_kernel(answer, ref, operation)
+        kernel = self._read_kernel(answer, ref, operation)
+        return kernel if version is None else replace(kernel, version=version)
 
     def push(self, kernel: KernelPush) -> PushResult:
         """Saves a version and runs it. Sent once, whatever happens; raises `SourcesRefusedError` after checking."""
@@ -194,7 +196,12 @@ class KernelApi:
         if blob and blob.slug and not is_slug(blob.slug.casefold()):
             raise self._client.unexpected_answer(operation, f"calls the notebook {blob.slug}")
         version = max(metadata.current_version_number or 0, 0)
-        return RemoteKernel(version, source=(blob.source or "") if blob else "")
+        return RemoteKernel(
+            version,
+            source=(blob.source or "") if blob else "",
+            competitions=tuple(filter(is_slug, metadata.competition_data_sources or ())),
+            docker_image=metadata.docker_image or "",
+        )
 
     def _is_listed(self, ref: str) -> bool:
         operation = Operation(f"look for {ref} among the kernels of this account")

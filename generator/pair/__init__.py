@@ -13,6 +13,8 @@ Input: a competition and the user's options. Output: two notebooks with their me
     merge        merges notebooks and metadata that the user and the templates changed
     folder       plans what is written, and writes all files or none; undo
     update       merges new templates into an existing pair; copies edits of shared cells
+    pull         merges the edits of a notebook from elsewhere: a version on Kaggle, a file, a run
+    adoption     makes a pair of a fork, or of any other notebook
     handover     the record that training writes for inference
     workspace    folders and names, and the competition's files where the notebooks read them
 

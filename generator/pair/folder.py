@@ -32,7 +32,7 @@ from generator.pair.notebook import MEMBER_CODE_FILE, NotebookReadError, has_cod
 from generator.pair.settings import Settings, parse_settings, settings_toml
 from generator.pair.spec import PairSpec, spec_of
 from generator.pair.workspace import PairFolder, Role, Workspace
-from generator.text import is_slug, printable
+from generator.text import JsonObject, is_slug, printable
 
 # The signals that ask for an end: Ctrl-C, the request to end, and a terminal that was closed.
 
@@ -115,14 +115,30 @@ def base_of(path: Path) -> Path:
     return PairFolder(Path()).state / "rendered" / path
 
 
+def pulled_of(path: Path) -> Path:
+    """The path of the version of a notebook on Kaggle that was merged last; both are inside of the pair's folder."""
+    return PairFolder(Path()).state / "pulled" / path
+
+
+def pulled_version(folder: PairFolder, role: Role) -> tuple[bytes, JsonObject]:
+    """Return the version on Kaggle that was merged last, and the record of it; both are empty if there is none."""
+    try:
+        content = read_bytes(folder.path / pulled_of(folder.notebook(role).relative_to(folder.path)))
+    except OSError:
+        return b"", JsonObject()
+    return content, JsonObject.parse(content).section("metadata").section("tandem")
+
+
 def _previous_of(path: Path) -> Path:
     """The path of what a file was before it was last replaced; both paths are inside of the pair's folder."""
     return PairFolder(Path()).state / "previous" / path
 
 
 def _kept_files() -> list[Path]:
-    """The files of a pair and their bases, and a blend's code, which are replaced and brought back together."""
-    return [Path(MEMBER_CODE_FILE), *(path for file in pair_files() for path in (file, base_of(file)))]
+    """The files of a pair, what they were merged with, and a blend's code: replaced and brought back together."""
+    rendered_files = [path for file in pair_files() for path in (file, base_of(file))]
+    notebooks = [PairFolder(Path()).notebook(role) for role in Role]
+    return [Path(MEMBER_CODE_FILE), *rendered_files, *map(pulled_of, notebooks)]
 
 
 def recover(folder: PairFolder) -> None:
@@ -143,8 +159,8 @@ def commit(folder: PairFolder, files: Mapping[Path, bytes | None]) -> None:
 
     Args:
         folder: The pair.
-        files: New contents by path inside of the folder, None for a file to remove; only files of a pair and their
-            bases, and the code of a blend's members.
+        files: New contents by path inside of the folder, None for a file to remove; only files of a pair, what they
+            were merged with, and the code of a blend's members.
 
     Raises:
         FileWriteError: Nothing was changed, and no folder that was not there before is left.
@@ -453,12 +469,14 @@ class WritePlan:
         files: What the files hold afterwards: what was rendered, merged with the user's edits.
         stale: Those that change.
         changes: What was done with the cells and fields of a file that was merged.
+        remote_versions: The versions on Kaggle that were merged, by the paths of the notebooks.
     """
 
     rendering: Mapping[Path, bytes]
     files: Mapping[Path, bytes]
     stale: frozenset[Path]
     changes: Mapping[Path, Sequence[Change]] = field(default_factory=dict)
+    remote_versions: Mapping[Path, bytes] = field(default_factory=dict)
 
     @property
     def conflicts(self) -> list[tuple[Path, Change]]:
@@ -619,6 +637,9 @@ def write_pair(folder: PairFolder, plan: WritePlan, *, member_code: str = "") ->
     for path, content in plan.rendering.items():
         if _content(folder.path / base_of(path)) != content:
             changes[base_of(path)] = content
+    for path, content in plan.remote_versions.items():
+        if _content(folder.path / pulled_of(path)) != content:
+            changes[pulled_of(path)] = content
     if member_code and _content(folder.path / MEMBER_CODE_FILE) != member_code.encode():
         changes[Path(MEMBER_CODE_FILE)] = member_code.encode()
     if changes:

@@ -2,13 +2,15 @@
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from generator.errors import RunError
 from generator.files import read_bytes
+from generator.pair.workspace import Role
 from generator.text import JsonObject, parsed_json, printable
 
 FILE_NAME = "handoff.json"
@@ -201,3 +203,84 @@ def promised_files(value: object) -> Iterator[PromisedFile]:
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
     for part in inner:
         yield from promised_files(part)
+
+
+# What a half of a pair needs, and which cells of the kit bring it.
+
+
+@dataclass(frozen=True)
+class Requirement:
+    """Something that a half of a pair needs.
+
+    Attributes:
+        name: Its name.
+        text: What it is, in words.
+        roles: The halves that need it.
+        cells: The ids of the cells that bring it.
+        pattern: What the code of a notebook has that brings it itself.
+        is_first: Whether its cells come before those of the notebook.
+    """
+
+    name: str
+    text: str
+    roles: tuple[Role, ...]
+    cells: tuple[str, ...]
+    pattern: str
+    is_first: bool = False
+
+
+_REQUIREMENTS = (
+    Requirement(
+        "parameters",
+        "one cell tagged parameters, with COMPETITION and PAIR_ID",
+        tuple(Role),
+        ("configuration", "parameters"),
+        r"^PAIR_ID = ",
+        is_first=True,
+    ),
+    Requirement(
+        "run",
+        "a run, which finds inputs, checks the accelerator and writes files",
+        tuple(Role),
+        ("imports", "runtime-text", "runtime", "accelerator", "devices"),
+        r"^run = (?:Run|Inference)\(",
+        is_first=True,
+    ),
+    Requirement(
+        "model", "build_model, the same in both notebooks", tuple(Role), ("define-model",), r"^def build_model\("
+    ),
+    Requirement(
+        "weights out",
+        "the weights and handoff.json for inference",
+        (Role.TRAIN,),
+        ("handoff", "save-artifacts"),
+        r"\bhand_over\(|\bhandoff\.json\b",
+    ),
+    Requirement(
+        "weights in",
+        "the weights that handoff.json names",
+        (Role.INFER,),
+        ("handoff", "artifacts"),
+        r"\bread_handoff\(|\bhandoff\.json\b",
+    ),
+    Requirement(
+        "submission",
+        "a submission that is compared with the sample",
+        (Role.INFER,),
+        ("submission", "submit"),
+        r"\bwrite_submission\(|\bto_csv\(|\bsubmission\.csv\b",
+    ),
+)
+
+
+_RUNTIME = r"^class (?:Run|Inference)\b"
+
+
+def lacks(cells: Iterable[str], role: Role) -> list[Requirement]:
+    """Return what the code cells of a notebook lack as a half of a pair; the kit's own definitions bring nothing."""
+    code = "\n".join(source for source in cells if not re.search(_RUNTIME, source, re.MULTILINE))
+    return [
+        requirement
+        for requirement in _REQUIREMENTS
+        if role in requirement.roles and not re.search(requirement.pattern, code, re.MULTILINE)
+    ]

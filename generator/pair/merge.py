@@ -44,6 +44,10 @@ class MergeOutcome(StrEnum):
     MOVED = "moved"
 
 
+TEMPLATE = "the template"
+"""The author of what is merged into the user's version, unless that comes from elsewhere."""
+
+
 @dataclass(frozen=True)
 class Change:
     """What a merge did with one cell of a notebook, or one field of metadata.
@@ -55,6 +59,7 @@ class Change:
         before: The user's text; None if there is none.
         after: The merged text; None if there is none.
         companion: The id of the folded cell with the template's text; empty if there is none.
+        author: Whose version the other one is, in words.
     """
 
     name: str
@@ -63,12 +68,14 @@ class Change:
     before: str | None = None
     after: str | None = None
     companion: str = ""
+    author: str = TEMPLATE
 
     @property
     def reason(self) -> str:
         """The note, with the place of the template's text."""
-        place = f'the template\'s text is in the cell "{self.companion}"' if self.companion else ""
-        return "; ".join(filter(None, (self.note, place)))
+        note = self.note.replace(TEMPLATE, self.author)
+        place = f'{self.author}\'s text is in the cell "{self.companion}"' if self.companion else ""
+        return "; ".join(filter(None, (note, place)))
 
 
 @dataclass(frozen=True)
@@ -373,7 +380,7 @@ def _read_object(content: bytes) -> dict[str, Any] | None:
 # Cells that are the same in two versions of a notebook, whatever their ids.
 
 
-_ID = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+CELL_ID = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _LEAST_LIKENESS = 0.5
 _MOST_COMPARISONS = 10_000
 
@@ -399,7 +406,9 @@ def match_cells(
     """
     ids = {name: name for name in cells if name in earlier}
     candidates = {name: cell for name, cell in earlier.items() if name not in cells}
-    nameless = {name: cell for name, cell in cells.items() if name not in ids and not (has_ids and _ID.fullmatch(name))}
+    nameless = {
+        name: cell for name, cell in cells.items() if name not in ids and not (has_ids and CELL_ID.fullmatch(name))
+    }
 
     def match(name: str, earlier_name: str) -> None:
         if name not in ids and earlier_name in candidates:
@@ -498,7 +507,15 @@ class _Version:
         return replace(self, pieces=pieces, cells={names.get(name, name): cell for name, cell in self.cells.items()})
 
 
-def merge_notebooks(base: bytes, user: bytes, template: bytes, *, path: Path, redundant: Collection[str] = ()) -> Merge:
+def merge_notebooks(  # noqa: PLR0913 - the three versions, and what to know of them
+    base: bytes,
+    user: bytes,
+    template: bytes,
+    *,
+    path: Path,
+    redundant: Collection[str] = (),
+    author: str = TEMPLATE,
+) -> Merge:
     """Merge notebooks cell by cell.
 
     A result that differs from the user's notebook has no outputs, as those belong to other code. It is valid, and each
@@ -509,7 +526,8 @@ def merge_notebooks(base: bytes, user: bytes, template: bytes, *, path: Path, re
         user: The notebook as it is.
         template: The notebook as it is rendered now.
         path: The notebook, for messages.
-        redundant: The ids of cells whose edits are in the template's version already.
+        redundant: The ids of cells version edits are in the template's version already.
+        author: Whose version the template's is, in words.
 
     Raises:
         NotebookReadError: One of the three is not a notebook.
@@ -528,23 +546,25 @@ def merge_notebooks(base: bytes, user: bytes, template: bytes, *, path: Path, re
             results[name] = result.piece
         if result.outcome is not None:
             before, after = (piece.source if piece else None for piece in (versions[1], result.piece))
-            changes[name] = Change(name, result.outcome, result.note, before, after)
+            changes[name] = Change(name, result.outcome, result.note, before, after, author=author)
         if result.companion is not None:
-            companions[name] = _companion(name, result.companion)
-    _drop_stale_companions(results, old, companions)
+            companions[name] = _companion(name, result.companion, author)
+    _drop_stale_companions(results, old, companions, author)
     pieces: dict[str, _Piece] = {}
     for name in merge_order(list(old.pieces), list(now.pieces), list(new.pieces), results):
-        is_id = _ID.fullmatch(name)
-        pieces[name if is_id else _free_name(f"cell-{len(pieces) + 1}", {*results, *pieces})] = results[name]
+        is_id = CELL_ID.fullmatch(name)
+        pieces[name if is_id else free_name(f"cell-{len(pieces) + 1}", {*results, *pieces})] = results[name]
         if name in companions:
-            label = _free_name(f"{name[: _LONGEST_ID - 12]}-template", {*results, *pieces})
+            ending = "template" if author == TEMPLATE else "other"
+            label = free_name(f"{name[: _LONGEST_ID - 12]}-{ending}", {*results, *pieces})
             pieces[label] = companions[name]
             changes[name] = replace(changes[name], companion=label)
     metadata, _ = merge_fields(old.metadata, now.metadata, new.metadata)
     metadata |= {key: new.metadata[key] for key in _SPECIFICATIONS if key in new.metadata and key not in metadata}
     is_same = pieces == original.pieces and list(pieces) == list(original.pieces) and metadata == original.metadata
     content = user if is_same else _content(pieces, metadata)
-    return Merge(content, (*changes.values(), *_moves(old, now, new)))
+    moves = [replace(change, author=author) for change in _moves(old, now, new)]
+    return Merge(content, (*changes.values(), *moves))
 
 
 def _moves(old: _Version, now: _Version, new: _Version) -> list[Change]:
@@ -569,14 +589,15 @@ def _labels(user: _Version, old: _Version, new: _Version, names_of_old: Mapping[
     for position, (name, cell) in enumerate(user.cells.items(), start=1):
         if name not in labels:
             label = additions[cell].pop(0) if additions.get(cell) else name
-            if label in used_names or not _ID.fullmatch(label):
-                label = _free_name(f"cell-{position}", {*used_names, *new.pieces})
+            if label in used_names or not CELL_ID.fullmatch(label):
+                label = free_name(f"cell-{position}", {*used_names, *new.pieces})
             labels[name] = label
             used_names.add(label)
     return labels
 
 
-def _free_name(stem: str, used_names: Collection[str]) -> str:
+def free_name(stem: str, used_names: Collection[str]) -> str:
+    """Return a name that no cell has yet, such as `model-2`."""
     number = 1
     while (name := stem if number == 1 else f"{stem}-{number}") in used_names:
         number += 1
@@ -669,30 +690,31 @@ def _is_python(source: str) -> bool:
     return True
 
 
-_COMPANION = "# The template's version of the cell"
-
-
-def _companion(name: str, source: str) -> _Piece:
+def _companion(name: str, source: str, author: str) -> _Piece:
     """Return the folded cell with the template's version, which is all comments: it never runs."""
-    lines = [*_companion_head(name), *_comments(source)]
+    lines = [*_companion_head(name, author), *_comments(source)]
     metadata = cell_fields(Cell(name, CellKind.CODE, "", (FOLDED_TAG,)))["metadata"]
     return _Piece(str(CellKind.CODE), "\n".join(lines), metadata, {})
 
 
-def _companion_head(name: str) -> list[str]:
-    return [f'{_COMPANION} "{name}", which you edited. Copy what you need, then delete this cell.', "#"]
+def _companion_head(name: str, author: str) -> list[str]:
+    author = f"{author[0].upper()}{author[1:]}"
+    return [
+        f'# {author}\'s version of the cell "{name}", which you edited. Copy what you need, then delete this cell.',
+        "#",
+    ]
 
 
 def _comments(source: str) -> list[str]:
     return [f"# {line}".rstrip() for line in source.splitlines()]
 
 
-def _drop_stale_companions(pieces: dict[str, _Piece], old: _Version, names: Iterable[str]) -> None:
+def _drop_stale_companions(pieces: dict[str, _Piece], old: _Version, names: Iterable[str], author: str) -> None:
     """Remove what an earlier conflict of the same cells left, unless the user has written into it."""
     for name in names:
         if name not in old.pieces:
             continue
-        head, comments = _companion_head(name), {*_comments(old.pieces[name].source)}
+        head, comments = _companion_head(name, author), {*_comments(old.pieces[name].source)}
         for label in [label for label in pieces if label not in old.pieces]:
             lines = pieces[label].source.strip().splitlines()
             if lines[:2] == head and comments.issuperset(lines[2:]):

@@ -276,6 +276,16 @@ def cells_of_fields(notebook: Mapping[str, Any]) -> dict[str, WrittenCell]:
     return cells
 
 
+def code_sources(content: bytes) -> list[str]:
+    """Return the text of each code cell of a notebook.
+
+    Raises:
+        NotebookReadError: It is no notebook of format 4.
+    """
+    cells = written_cells(content, path=Path("notebook")).values()
+    return [cell.source for cell in cells if cell.kind == CellKind.CODE]
+
+
 def digest_of_cells(text: str) -> str:
     """A digest of what the cells of a notebook say, whoever wrote the file; of the text itself if it is no notebook."""
     try:

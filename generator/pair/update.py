@@ -75,14 +75,14 @@ def find_edits(folder: PairFolder, roles: Sequence[Role] = tuple(Role)) -> list[
         notebook = _Notebook.read(folder, role, without_base)
         path, cells = notebook.path, {name: cell.source for name, (_, cell) in notebook.cells.items()}
         base = {name: cell.source for name, cell in notebook.base.items()}
-        edits += _differences(path, base, cells)
+        edits += cell_differences(path, base, cells)
         metadata_path = folder.metadata(role).relative_to(folder.path)
         texts = (_base_text(folder, metadata_path, without_base), read_text(folder.metadata(role)))
         before, after = (
             {key: json.dumps(value, ensure_ascii=False) for key, value in JsonObject.parse(text or "{}").items()}
             for text in texts
         )
-        edits += _differences(metadata_path, before if texts[0] is not None else after, after)
+        edits += cell_differences(metadata_path, before if texts[0] is not None else after, after)
     return edits
 
 
@@ -96,7 +96,8 @@ def planned_edits(plan: WritePlan) -> list[Edit]:
     ]
 
 
-def _differences(path: Path, before: Mapping[str, str], after: Mapping[str, str]) -> list[Edit]:
+def cell_differences(path: Path, before: Mapping[str, str], after: Mapping[str, str]) -> list[Edit]:
+    """Return the cells or fields that differ between two versions of a file, in the order of the later one."""
     names = [*after, *(name for name in before if name not in after)]
     texts = ((name, before.get(name), after.get(name)) for name in names)
     return [Edit(path, name, old, new) for name, old, new in texts if (old or "").strip() != (new or "").strip()]
@@ -134,6 +135,13 @@ _WithoutBase = Callable[[], Mapping[Path, bytes]]
 def _base_text(folder: PairFolder, path: Path, without_base: _WithoutBase) -> str | None:
     content = rendered_before(folder, path, without_base=without_base)
     return None if content is None else content.decode("utf-8", "replace")
+
+
+def rendered_notebook(folder: PairFolder, role: Role) -> list[bytes]:
+    """Return a pair's notebook as it was rendered; if nothing says so, as it is."""
+    path = folder.notebook(role).relative_to(folder.path)
+    text = _base_text(folder, path, cache(partial(current_files, folder)))
+    return [(read_text(folder.notebook(role)) if text is None else text).encode("utf-8", "replace")]
 
 
 # Shared cells: an edit in one notebook, copied into the other.

@@ -17,7 +17,9 @@ from generator.check.findings import Severity
 from generator.check.rule import RuleProblem, rule
 from generator.check.source import KernelSource, Purpose
 from generator.check.tpu import is_keras_fit, is_keras_model, is_long_keras_fit, keras_stars
-from generator.pair.notebook import differing
+from generator.pair.handover import lacks
+from generator.pair.notebook import code_sources, differing
+from generator.pair.workspace import Role
 
 _LEGACY = "TF_USE_LEGACY_KERAS"
 _WATCHES = {"ModelCheckpoint": "val_loss", "EarlyStopping": "val_loss", "ReduceLROnPlateau": "val_loss"}
@@ -805,6 +807,34 @@ def shared_cell_differs(kernel: KernelSource) -> Iterator[RuleProblem]:
         )
         remedy = f"Copy the edit into the other notebook: `tandem update PAIR --share {name}`."
         yield RuleProblem(place, message, remedy)
+
+
+_HANDOVER = ("parameters", "weights out", "weights in")
+
+
+@rule("N069", "half-without-hand-over", severity=Severity.WARNING)
+def half_without_handover(kernel: KernelSource) -> Iterator[RuleProblem]:
+    """A notebook of a pair has no parameters cell, or does not hand the weights over, or does not take them.
+
+    Training writes the weights and `handoff.json`, which inference loads and verifies, and `run` and `push` set
+    parameters of both. A notebook of somebody else, or a fork that removed a cell, may lack this.
+
+    Source (2026-11-28): our own rule: `tandem run` and `tandem push` stop at a training without `handoff.json`.
+    """
+    training = kernel.trained_by
+    if training is None or not training.notebook or not kernel.notebook:
+        return
+    halves = {Role.TRAIN: training, Role.INFER: kernel}
+    cells = {role: [*code_sources(half.text.encode("utf-8", "replace"))] for role, half in halves.items()}
+    if not any("PAIR_ID = " in source for sources in cells.values() for source in sources):
+        return
+    for role, half in halves.items():
+        missing = [part for part in lacks(cells[role], role) if part.name in _HANDOVER]
+        if missing:
+            texts = " and ".join(part.text for part in missing)
+            names = ", ".join(cell for part in missing for cell in part.cells)
+            remedy = f"Render the pair under another name with `tandem generate --name`, and copy its cells: {names}."
+            yield RuleProblem(half.in_notebook(), f"This {role} notebook lacks {texts}.", remedy)
 
 
 @lru_cache(maxsize=10_000)  # a name may be given many tables, of which each is made of the one before

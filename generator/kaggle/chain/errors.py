@@ -106,8 +106,9 @@ class EditedOnKaggleError(ChainError):
     def __init__(self, *, subject: str, edits: str, notebook: Path, page: str, command: str) -> None:
         super().__init__(
             f"{printable(subject)} on Kaggle was not pushed from this pair, and a push would replace it ({edits}).",
-            remedy=f"Look at {printable(page)}, copy the edits to keep into {printable(str(notebook))}, and push with "
-            f"`{command} --over-edits`.",
+            remedy=f"To bring the edits into {printable(str(notebook))}, run "
+            f"`{command.replace(' push ', ' pull ', 1)}`. To replace them, run `{command} --over-edits`. "
+            f"They are at {printable(page)}.",
         )
 
 

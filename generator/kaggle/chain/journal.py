@@ -6,7 +6,7 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import MISSING, dataclass, field, fields, replace
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 from generator.files import FileReadError, WorkspaceFiles, read_text, writing
 from generator.kaggle.api_types import RemoteKernel, SessionState
 from generator.kaggle.chain.errors import ChainError, JournalDamagedError, JournalError, NoChainError
-from generator.pair.folder import Edits, base_of, cell_edits, existing_pair
+from generator.pair.folder import Edits, base_of, cell_edits, existing_pair, pulled_version
 from generator.pair.notebook import digest_of_cells
 from generator.pair.workspace import PairFolder, Role, Workspace
 from generator.text import JsonObject, printable
@@ -743,6 +743,10 @@ _CHANGES: dict[EntryKind, Callable[[ChainState, Entry], ChainState]] = {
 _LONGEST_EDITS = 600
 
 
+_MOST_VERSIONS = 20
+_DIGEST_OF_CELLS = re.compile(r"[0-9a-f]{64}")
+
+
 class KernelHistory:
     """What the kernels of a pair were, as its journals and the notebooks that were kept tell of them."""
 
@@ -774,6 +778,7 @@ class KernelHistory:
         digest, path = digest_of_cells(remote.source), PairFolder(self._pair.path).notebook(role)
         rendered_text = _text(self._pair.path / base_of(path.relative_to(self._pair.path)))
         digests, last = self._collect_digests(ref)
+        digests.add(pulled_version(self._pair, role)[1].text("digest"))
         if (
             digest in digests | {digest_of_cells(sends), digest_of_cells(rendered_text)}
             or self._notebook_path(digest).is_file()
@@ -783,6 +788,44 @@ class KernelHistory:
         if not base:
             base, base_label = sends, "the notebook that is to be pushed"
         return f"compared with {base_label}, {_shorten(cell_edits(remote.source, since=base))}"
+
+    def base(self, role: Role, version: JsonObject) -> bytes | None:
+        """The newest version of a kernel up to this one that the pair pushed or pulled; None if it knows of none.
+
+        Args:
+            role: Which kernel of the pair.
+            version: The record of a version: `ref`, `version`, and the `address` of its Kaggle.
+        """
+        ref, address = version.text("ref"), version.text("address")
+        versions: dict[int, bytes] = {}
+        for state in self._states():
+            if state.setup is not None and state.setup.address == address:
+                for push in (*state.earlier, *state.pushes.values()):
+                    if push.ref == ref and (content := self._sent_notebook(push.sent)):
+                        versions[push.version] = content
+        content, record = pulled_version(self._pair, role)
+        if record.text("ref") == ref and record.text("address") == address:
+            versions[record.count("version")] = content
+        known_versions = [number for number in versions if 0 < number <= version.count("version")]
+        return versions[max(known_versions)] if known_versions else None
+
+    def versions(self, role: Role) -> list[bytes]:
+        """The last notebooks that were pushed or pulled as one of the pair's, the newest first."""
+        pushes = [push for state in self._states() for push in (*state.earlier, *state.pushes.values())]
+        digests = dict.fromkeys(push.sent for push in reversed(pushes) if push.role is role)
+        newest = list(digests)[:_MOST_VERSIONS]
+        contents = (pulled_version(self._pair, role)[0], *map(self._sent_notebook, newest))
+        return [content for content in contents if content]
+
+    def _sent_notebook(self, digest: str) -> bytes:
+        """A notebook that was kept; empty if it is not there. The digest of a journal may be anything."""
+        text = _text(self._notebook_path(digest)) if _DIGEST_OF_CELLS.fullmatch(digest) else ""
+        return text.encode("utf-8", "replace")
+
+    def _states(self) -> Iterator[ChainState]:
+        for journal in self._journals.list_all():
+            with suppress(JournalError):
+                yield state_in(journal)
 
     def _collect_digests(self, ref: str) -> tuple[set[str], str]:
         """The digests of all notebooks that were announced, and of the last one that a kernel was made of."""

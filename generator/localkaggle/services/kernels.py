@@ -433,8 +433,13 @@ class KernelQueries:
         self._site = site
         self._records = records
 
-    def kernel(self, call: ApiCall, *, owner_field: str = "userName") -> KernelRecord:
+    def kernel(self, call: ApiCall, *, owner_field: str = "userName", may_be_public: bool = False) -> KernelRecord:
         """The kernel that a call names.
+
+        Args:
+            call: The call.
+            owner_field: The field with the owner.
+            may_be_public: Whether a public kernel of somebody else will do.
 
         Raises:
             ApiError: 404 if there is none, 403 if it is somebody else's or wedged.
@@ -443,9 +448,10 @@ class KernelQueries:
         ref = f"{owner}/{slug}"
         if self._site.faults.strikes("transient-404", at=call.method, also=ref):
             raise ApiError(404, "Notebook not found")
-        if owner != call.caller or "/" in slug:
+        kernel = None if "/" in slug else self._records.kernel(owner, slug)
+        is_public = may_be_public and kernel is not None and kernel.is_visible_to(call.caller)
+        if "/" in slug or not (owner == call.caller or is_public):
             raise ApiError(403, "Permission 'kernels.get' was denied")
-        kernel = self._records.kernel(owner, slug)
         if kernel is None:
             raise ApiError(404, "Notebook not found")
         if kernel.is_wedged or self._site.faults.strikes("wedged", at=call.method, also=ref):
@@ -478,7 +484,7 @@ class KernelQueries:
 
     def get(self, call: ApiCall) -> Answer:
         """`GetKernel`."""
-        kernel = self.kernel(call)
+        kernel = self.kernel(call, may_be_public=True)
         version = self.version(call, kernel)
         source = {
             "source": self._records.source(version),
