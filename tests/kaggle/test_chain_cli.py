@@ -200,9 +200,11 @@ def test_missing_credentials_are_said_before_a_first_push_is_asked_about(tandem:
 
 @pytest.mark.slow
 def test_a_dry_run_sends_nothing(local: Served, tandem: Tandem) -> None:
-    outcome = tandem("push", "cells", "--to", "local", "--dry-run")
+    outcome = tandem("push", "cells", "--to", "local", "--dry-run", "--hours", "2")
 
     assert "TpuV5E8" in outcome.out
+    assert "TPU v5e-8, at most 2 h" in outcome.out
+    assert "train: the limit is that of --hours" in outcome.out
     assert "Nothing was sent." in outcome.out
     assert not local.local_kaggle.exchanges
 

@@ -154,12 +154,23 @@ class StepError(ChainError):
 
 
 class SessionFailedError(StepError):
-    """A session on Kaggle failed or was cancelled."""
+    """A session on Kaggle failed, was cancelled, or reached the limit that its push sent."""
 
-    def __init__(self, *, role: str, state: str, failure: str, url: str, tail: str) -> None:
+    def __init__(  # noqa: PLR0913 - a session is all of these
+        self, *, role: str, state: str, failure: str, url: str, tail: str, limit: str = "", is_timeout: bool = False
+    ) -> None:
+        note = f" Its limit was {limit}." if limit else ""
+        if is_timeout:
+            note = (
+                f" It reached its limit of {limit}: it hung, or it needs more time. --hours N of `tandem push` sets "
+                "another limit."
+            )
         reason = f" ({printable(failure)})" if failure else ""
         log = "\n" + "\n".join(f"  {printable(line)}" for line in tail.splitlines()) if tail else ""
-        super().__init__(f"The {role} session ended: {state}{reason}. Its log is at {printable(url)}{log}")
+        super().__init__(
+            f"The {role} session ended: {state}{reason}.{note} Its log is at {printable(url)}{log}",
+            code="session-timeout" if is_timeout else "",
+        )
 
 
 class WrongAcceleratorError(StepError):
