@@ -116,7 +116,7 @@ FAULTS = ("500", "200-html", "drop", "500-after", "drop-after", "stall", "401")
 # The faults that last until a command gives up; the others are told from these by the gateway alone.
 _LASTING = ("500", "drop", "401")
 # Calls of a chain that are so far from each other are of different methods, and no repair of one is another.
-_APART = 8
+_APART = 9
 
 
 def cells() -> Iterator[Cell]:

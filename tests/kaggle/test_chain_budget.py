@@ -106,7 +106,7 @@ def test_hours_that_cannot_be_are_refused_before_anything_is_asked(table: Table,
 @pytest.mark.parametrize(
     ("failure", "words", "code"),
     [
-        (TOO_LONG, "reached its limit of 1 h: .* --hours N", "session-timeout"),
+        (TOO_LONG, "reached its limit of 1 h: .*--hours N", "session-timeout"),
         ("exit code 1", r"Its limit was 1 h\.", "session-failed"),
     ],
 )

@@ -50,9 +50,8 @@ def _forecast(
     if options.hours is not None:
         _check_hours(options.hours, kernel, accelerator)
         forecast = forecast.with_limit(round(options.hours * 3600), "that of --hours")
-    else:
-        if own_hours is not None and own_hours * 3600 < min(longest, forecast.limit_seconds or math.inf):
-            forecast = forecast.with_limit(math.ceil(own_hours * 3600), "SESSION_HOURS of the notebook")
+    elif own_hours is not None and own_hours * 3600 < min(longest, forecast.limit_seconds or math.inf):
+        forecast = forecast.with_limit(math.ceil(own_hours * 3600), "SESSION_HOURS of the notebook")
     if isinstance(own_hours, int):  # a parameter that takes whole hours only
         forecast = replace(forecast, limit_seconds=3600 * math.ceil(forecast.limit_seconds / 3600))
     if forecast.limit_seconds >= longest:

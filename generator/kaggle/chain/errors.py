@@ -12,6 +12,7 @@ ChainError
 ├── SubmitByHandError          Kaggle wants this submission to be made in a browser
 └── StepError                  a step went wrong on Kaggle, which is written down
     ├── SessionFailedError     a session ended with an error, or was cancelled
+    │   └── SessionTimeoutError   it reached the limit that its push sent
     ├── WrongAcceleratorError  training did not get what it asked for
     ├── HandOverUnfitError     what training handed over cannot be used
     │   └── UnfinishedError    the session ended before training did
@@ -154,23 +155,25 @@ class StepError(ChainError):
 
 
 class SessionFailedError(StepError):
-    """A session on Kaggle failed, was cancelled, or reached the limit that its push sent."""
+    """A session on Kaggle failed or was cancelled."""
 
     def __init__(  # noqa: PLR0913 - a session is all of these
-        self, *, role: str, state: str, failure: str, url: str, tail: str, limit: str = "", is_timeout: bool = False
+        self, *, role: str, state: str, failure: str, url: str, tail: str, limit: str = ""
     ) -> None:
-        note = f" Its limit was {limit}." if limit else ""
-        if is_timeout:
-            note = (
-                f" It reached its limit of {limit}: it hung, or it needs more time. --hours N of `tandem push` sets "
-                "another limit."
-            )
         reason = f" ({printable(failure)})" if failure else ""
         log = "\n" + "\n".join(f"  {printable(line)}" for line in tail.splitlines()) if tail else ""
-        super().__init__(
-            f"The {role} session ended: {state}{reason}.{note} Its log is at {printable(url)}{log}",
-            code="session-timeout" if is_timeout else "",
-        )
+        note = self._note(limit) if limit else ""
+        super().__init__(f"The {role} session ended: {state}{reason}.{note} Its log is at {printable(url)}{log}")
+
+    def _note(self, limit: str) -> str:
+        return f" Its limit was {limit}."
+
+
+class SessionTimeoutError(SessionFailedError):
+    """A session reached the limit that its push sent, and Kaggle ended it."""
+
+    def _note(self, limit: str) -> str:
+        return f" It reached its limit of {limit}: it hung, or needs more time, which --hours N gives."
 
 
 class WrongAcceleratorError(StepError):

@@ -10,7 +10,13 @@ from typing import TypeVar
 
 from generator.errors import TandemError
 from generator.kaggle.api_types import KernelOutput, RemoteFile, SessionState, SessionStatus
-from generator.kaggle.chain.errors import OutputDamagedError, OutputMissingError, SessionFailedError, StepError
+from generator.kaggle.chain.errors import (
+    OutputDamagedError,
+    OutputMissingError,
+    SessionFailedError,
+    SessionTimeoutError,
+    StepError,
+)
 from generator.kaggle.chain.execution import ChainExecution, Poll
 from generator.kaggle.chain.inputs import hours_in_words
 from generator.kaggle.chain.journal import ChainStep, EntryKind, EventKind, Push
@@ -157,14 +163,14 @@ class KernelSession:
             tail = "\n".join(self._output().log[-_TAIL_LETTERS:].splitlines()[-_TAIL_LINES:])
         limit, ran = self.push.limit_seconds, self.push.ran
         is_late = bool(ran and ran.total_seconds() >= limit - _LATE_SECONDS)
-        return SessionFailedError(
+        is_timeout = limit and (is_late or _TIMEOUT.search(status.failure))
+        return (SessionTimeoutError if is_timeout else SessionFailedError)(
             role=self._role,
             state=str(status.state),
             failure=status.failure,
             url=self.push.url,
             tail=tail,
             limit=hours_in_words(limit) if limit else "",
-            is_timeout=bool(limit) and (is_late or _TIMEOUT.search(status.failure) is not None),
         )
 
     def _follow_log(self) -> None:
