@@ -4,6 +4,8 @@ import ast
 import re
 from pathlib import Path
 
+import pytest
+
 PACKAGE = Path(__file__).resolve().parents[1] / "generator"
 TEMPLATES = PACKAGE.parent / "templates"
 FRAMEWORKS = {"tensorflow", "tf", "keras", "keras_hub", "jax", "jnp", "flax", "nnx", "optax", "torch", "torch_xla"}
@@ -28,6 +30,18 @@ def frameworks_spoken(source: str) -> set[str]:
         elif isinstance(node, ast.Name):
             spoken.add(node.id)
     return spoken & FRAMEWORKS
+
+
+@pytest.mark.parametrize(
+    ("source", "spoken"),
+    [
+        ("import jax.numpy as jnp\n", {"jax"}),
+        ("from keras import layers\nx = jnp.zeros(3)\n", {"keras", "jnp"}),
+        ('# tf.data\nprint("keras.io")\nimport numpy\n', set()),
+    ],
+)
+def test_code_speaks_a_framework_that_it_imports_or_names(source: str, spoken: set[str]) -> None:
+    assert frameworks_spoken(source) == spoken
 
 
 def test_only_frameworks_and_models_speak_a_framework() -> None:

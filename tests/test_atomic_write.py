@@ -243,6 +243,22 @@ def test_a_folder_in_place_of_a_notebook_is_one_sentence_and_changes_nothing(tmp
     assert tree(folder.path) == {}
 
 
+@pytest.mark.parametrize("kept_copy", ["", "train", "train/train.ipynb/folder"])
+def test_a_copy_for_undo_that_cannot_be_written_changes_nothing(old_pair: PairFolder, kept_copy: str) -> None:
+    place = old_pair.state / "previous" / kept_copy
+    if place.name == "folder":  # a folder in place of the copy
+        place.mkdir(parents=True)
+    else:  # a file in place of a folder
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text("")
+
+    with pytest.raises(FileWriteError):
+        commit(old_pair, NEW)
+
+    assert not (old_pair.state / "staged").exists()
+    assert {path: (old_pair.path / path).read_bytes() for path in OLD} == OLD
+
+
 def test_a_link_in_the_pair_does_not_lead_writes_elsewhere(tmp_path: Path) -> None:
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()

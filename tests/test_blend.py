@@ -3,18 +3,29 @@
 import hashlib
 import json
 import re
-from collections.abc import Callable
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from miniature import Outcome
+from recorded_runs import record
+from tasks import task_of
 
 from generator.cli.main import main
-from generator.pair.folder import existing_pair
+from generator.competition.facts import Competition
+from generator.pair.folder import complete_settings, existing_pair
 from generator.pair.generation import render_again
+from generator.pair.handover import read_handover
+from generator.pair.rendering import kernel_files, rendered_cells
+from generator.pair.settings import Origin, SettingValue, propose_settings
+from generator.pair.spec import spec_of
 from generator.pair.workspace import Role, Workspace
+from generator.run.blend import plan_blend, read_results, write_blend
+from generator.run.ledger import WeightsState, change_run, hash_training_table, run_folder
 
 Change = Callable[[dict[str, Any]], None]
 MEMBERS = ("tumours-torch", "tumours-lightgbm")
@@ -52,6 +63,12 @@ def workspace(pairs: Workspace) -> Workspace:
     for pair in (*MEMBERS, "diabetes-lightgbm"):
         write_output(pairs, pair)
     return pairs
+
+
+@pytest.fixture
+def own_workspace(workspace: Workspace, tmp_path: Path) -> Workspace:
+    """A copy of it for a test that changes pairs or records runs."""
+    return Workspace(Path(shutil.copytree(workspace.root, tmp_path / "own")))
 
 
 def blend(workspace: Workspace, *arguments: str) -> int:
@@ -133,9 +150,137 @@ def test_a_member_whose_inference_saves_no_predictions_is_refused(
     assert "does not save predictions.npz" in capsys.readouterr().err.replace("\n", " ")
 
 
-def test_a_blend_is_a_pair_with_its_members_attached_and_their_code_as_text(workspace: Workspace) -> None:
-    from generator.run.blend import plan_blend, write_blend
+@pytest.mark.parametrize(
+    ("key", "value", "sentence"),
+    [
+        ("metric", '"accuracy"', "has metric = accuracy, and the first member auc: generate both with the same"),
+        ("id_column", '"key"', "has id_column = key, and the first member id"),
+        ("target_kind", '"mask"', "predicts masks: only classes, labels and numbers"),
+        ("platform", '"colab"', "trains on Colab, and a blend attaches outputs of Kaggle kernels"),
+    ],
+)
+def test_a_member_of_another_kind_is_refused(
+    own_workspace: Workspace, capsys: pytest.CaptureFixture[str], key: str, value: str, sentence: str
+) -> None:
+    settings = existing_pair(own_workspace, "tumours-lightgbm").settings_path
+    text = re.sub(rf"^{key} = .*\n", "", settings.read_text(), flags=re.MULTILINE)
+    section = "[pair]\n" if key == "platform" else "[task]\n"
+    settings.write_text(text.replace(section, f"{section}{key} = {value}\n"))
 
+    assert blend(own_workspace, *MEMBERS, "--dry-run") == 1
+
+    assert f"tumours-lightgbm {sentence}" in re.sub(r"\s+", " ", capsys.readouterr().err)
+
+
+def test_the_name_of_another_pair_is_refused(workspace: Workspace, capsys: pytest.CaptureFixture[str]) -> None:
+    name = "diabetes-lightgbm"
+    assert main(["blend", name, *MEMBERS, "--dry-run", "--workspace", str(workspace.root)]) == 1
+
+    assert f"{name} is a pair already. Choose another name for the blend." in capsys.readouterr().err
+
+
+def test_a_blend_of_blends_is_refused(own_workspace: Workspace, capsys: pytest.CaptureFixture[str]) -> None:
+    write_blend(own_workspace, plan_blend(own_workspace, "first", MEMBERS))
+    write_output(own_workspace, "first")
+
+    assert blend(own_workspace, "first", MEMBERS[0], "--dry-run") == 1
+
+    assert "first is a blend itself. Name its members instead." in capsys.readouterr().err
+
+
+def test_a_member_with_magics_is_refused(own_workspace: Workspace, capsys: pytest.CaptureFixture[str]) -> None:
+    notebook = existing_pair(own_workspace, MEMBERS[0]).notebook(Role.INFER)
+    notebook.write_text(notebook.read_text().replace('"import json', '"%%time\\n", "import json'))
+
+    assert blend(own_workspace, *MEMBERS, "--dry-run") == 1
+
+    assert "is not plain Python" in re.sub(r"\s+", " ", capsys.readouterr().err)
+
+
+def test_ranks_are_refused_for_a_metric_that_compares_values(
+    own_workspace: Workspace, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for pair in MEMBERS:
+        settings = existing_pair(own_workspace, pair).settings_path
+        settings.write_text(settings.read_text().replace('metric = { value = "auc"', 'metric = { value = "log_loss"'))
+
+    assert blend(own_workspace, *MEMBERS, "--method", "mean", "--method", "rank", "--dry-run") == 1
+
+    assert "Ranks suit areas under curves and Gini coefficients" in re.sub(r"\s+", " ", capsys.readouterr().err)
+
+
+def test_a_blend_warns_of_members_that_are_stale_slow_or_without_weights(
+    own_workspace: Workspace, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pair = MEMBERS[1]
+    recording = record(
+        own_workspace.root,
+        pair=pair,
+        fields={"data_sha256": "ef" * 32},
+        seconds={Role.TRAIN: 1.0, Role.INFER: 20 * 3600.0},
+    )
+    change_run(own_workspace, recording.record, weights=WeightsState.REMOVED)
+    write_output(own_workspace, pair)
+    folder = run_folder(own_workspace, pair, recording.record.number)
+    for name in ("handoff.json", "oof.npz"):
+        shutil.copyfile(own_workspace.output(pair) / "train" / name, folder / name)
+    (folder / "infer.ipynb").unlink()
+
+    assert blend(own_workspace, MEMBERS[0], f"{pair}@1", "--dry-run") == 0
+
+    warnings = re.sub(r"\s+", " ", capsys.readouterr().err)
+    assert f"{pair}@1, the newest run, was trained on other data than {MEMBERS[0]} and {pair}@1." in warnings
+    assert "The inference of all members took 20.0 h on this machine" in warnings
+    command = f"Run `tandem run {MEMBERS[0]}` without --smoke first to measure it."
+    assert f"The inference time is unknown for {MEMBERS[0]}. {command}" in warnings
+    assert f"The weights of {pair}@1 are not on this machine" in warnings
+
+
+def test_a_member_that_was_trained_on_another_training_table_is_refused(
+    own_workspace: Workspace, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pair = MEMBERS[1]
+    table = own_workspace.competition_data("tumours") / "train.csv"
+    spec = spec_of(complete_settings(existing_pair(own_workspace, pair)))
+    recording = record(own_workspace.root, pair=pair, table_sha256=hash_training_table(own_workspace, spec))
+    write_output(own_workspace, pair)
+    folder = run_folder(own_workspace, pair, recording.record.number)
+    for name in ("handoff.json", "oof.npz"):
+        shutil.copyfile(own_workspace.output(pair) / "train" / name, folder / name)
+    (folder / "infer.ipynb").unlink()
+    members = MEMBERS[0], f"{pair}@1"
+    assert blend(own_workspace, *members, "--dry-run") == 0
+
+    table.write_text(table.read_text() + "\n")
+    assert blend(own_workspace, *members, "--dry-run") == 1
+
+    error = re.sub(r"\s+", " ", capsys.readouterr().err)
+    assert f"{pair}@1 was trained on another version of {table}. Run {pair} again" in error
+
+
+def test_members_without_a_measured_inference_are_named_together(
+    workspace: Workspace, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert blend(workspace, *MEMBERS, "--dry-run") == 0
+
+    names, commands = " and ".join(MEMBERS), " and ".join(f"`tandem run {name}`" for name in MEMBERS)
+    sentence = f"The inference times are unknown for {names}. Run {commands} without --smoke first to measure them."
+    assert sentence in re.sub(r"\s+", " ", capsys.readouterr().err)
+
+
+def test_a_blend_whose_cells_somebody_edited_is_not_run_before_its_conflicts_are_resolved(
+    own_workspace: Workspace, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_blend(own_workspace, plan_blend(own_workspace, "both", MEMBERS))
+    notebook = existing_pair(own_workspace, "both").notebook(Role.TRAIN)
+    notebook.write_text(notebook.read_text().replace(r", \"stacking\"", ""))
+
+    assert blend(own_workspace, *MEMBERS, "--method", "mean", "--method", "best") == 1
+
+    assert "Conflicts between your edits and the template" in re.sub(r"\s+", " ", capsys.readouterr().err)
+
+
+def test_a_blend_is_a_pair_with_its_members_attached_and_their_code_as_text(workspace: Workspace) -> None:
     write_blend(workspace, plan_blend(workspace, "both", MEMBERS))
 
     folder = existing_pair(workspace, "both")
@@ -160,11 +305,42 @@ def test_a_blend_is_a_pair_with_its_members_attached_and_their_code_as_text(work
     assert main(["check", "both", "--workspace", str(workspace.root)]) == 0
 
 
+@pytest.mark.parametrize(
+    ("kind", "metric", "details", "decision"),
+    [
+        ("class", "accuracy", {"class_count": 2}, "argmax"),
+        ("class", "f1", {"class_count": 2}, "threshold"),
+        ("class", "quadratic_weighted_kappa", {"class_count": 5}, "grades"),
+        ("labels", "auc_mean_columns", {}, "none"),
+        ("labels", "f1_samples", {}, "thresholds"),
+        ("number", "rmse", {}, "none"),
+        ("number", "rmsle", {}, "none"),
+        ("number", "quadratic_weighted_kappa", {}, "rounding"),
+    ],
+)
+def test_a_blend_is_rendered_for_every_target_and_decision(
+    tmp_path: Path, kind: str, metric: str, details: dict[str, Any], decision: str
+) -> None:
+    facts = {"metric": metric, "test_table": "test.csv", "batch_size": 16, "epochs": 2, **details}
+    task = task_of("tabular", kind, *(["a", "b"] if kind == "labels" else ["a"]), **facts)
+    owner = SettingValue("ada", Origin.FLAG)
+    settings = propose_settings(Competition("shops", "Shops", False), task, framework="blend", owner=owner)
+    members = [f"{name} kernel=ada/{name}-train family=tabular framework=lightgbm" for name in ("one", "two")]
+    members += ["mine dataset=ada/both-members"]
+    settings = replace(settings, pair=settings.pair | {"members": SettingValue(members, Origin.FLAG)})
+
+    files = kernel_files(settings, rendered_cells(settings))
+
+    assert spec_of(settings).decision == decision
+    for path, content in files.items():
+        (tmp_path / path).parent.mkdir(exist_ok=True)
+        (tmp_path / path).write_bytes(content)
+    assert main(["check", str(tmp_path)]) == 0
+
+
 def test_what_somebody_wrote_into_the_members_of_a_blend_is_no_code(
     workspace: Workspace, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from generator.run.blend import plan_blend, write_blend
-
     write_blend(workspace, plan_blend(workspace, "both", MEMBERS, force=True))
     folder = existing_pair(workspace, "both")
     text = folder.settings_path.read_text()
@@ -184,12 +360,12 @@ OOF = "id,malignant\n" + "".join(f"{key},{0.3 + 0.4 * TRUTH[int(key)]}\n" for ke
 TEST = "id,malignant\n" + "".join(f"t{key},0.5\n" for key in IDS[:5])
 
 
-def write_predictions(workspace: Workspace, pair: str = MEMBERS[0]) -> None:
+def write_predictions(workspace: Workspace, pair: str = MEMBERS[0], ids: Sequence[str] = IDS) -> None:
     """Write the output of a pair with predictions by which rows with one class are a little more likely of it."""
     train, infer = (workspace.output(pair) / role for role in Role)
     infer.mkdir(parents=True, exist_ok=True)
     second = np.random.default_rng(0).uniform(0.2, 0.7, 40) + 0.1 * np.array(TRUTH)
-    arrays: dict[str, Any] = {"ids": IDS, "fold": np.arange(40) % 4, "truth": np.array(TRUTH), "rows": np.arange(40)}
+    arrays: dict[str, Any] = {"ids": ids, "fold": np.arange(40) % 4, "truth": np.array(TRUTH), "rows": np.arange(40)}
     write_output(workspace, pair)
     np.savez(train / "oof.npz", **arrays, predictions=np.stack([1 - second, second], axis=1))
     np.savez(infer / "predictions.npz", ids=[f"t{key}" for key in IDS[:5]])
@@ -207,6 +383,8 @@ def write_predictions(workspace: Workspace, pair: str = MEMBERS[0]) -> None:
         ((OOF + "040,0.5\n", TEST), "it has besides 1 ids of 40, such as 040"),
         ((OOF.replace("0.7", "1.7", 1), TEST), "outside of 0 to 1"),
         ((OOF.replace("0.7", "nan", 1), TEST), 'has "nan" for a prediction'),
+        ((OOF.replace("0.7", "much", 1), TEST), 'has "much" for a prediction'),
+        (("id,malignant,malignant\n000,0.5,0.5\n", TEST), "has two columns of one name"),
         ((OOF.replace("0.7", "0.7,1", 1), TEST), "has 3 cells, and the header 2"),
         ((OOF.replace("id,", "key,"), TEST), 'has no column "id" with the ids'),
         ((OOF.replace("0.7", "1.0").replace("0.3", "0.0"), TEST), "has the targets themselves"),
@@ -228,6 +406,36 @@ def test_files_that_are_no_predictions_for_the_rows_of_the_pairs_are_refused_in_
     assert blend(workspace, MEMBERS[0], *files, "--dry-run") == 1
 
     assert sentence in re.sub(r"\s+", " ", capsys.readouterr().err)
+
+
+def test_files_are_refused_where_rows_share_an_id(
+    workspace: Workspace, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    write_predictions(workspace, ids=["000", *IDS[:-1]])
+    (tmp_path / "oof.csv").write_text(OOF)
+
+    files = ["--oof", f"mine={tmp_path / 'oof.csv'}", "--test", str(tmp_path / "oof.csv")]
+    assert blend(workspace, MEMBERS[0], *files, "--dry-run") == 1
+
+    sentence = "several of the rows that the pairs were trained on share an id: leave it out"
+    assert sentence in re.sub(r"\s+", " ", capsys.readouterr().err)
+
+
+@pytest.mark.parametrize(
+    ("file", "sentence"), [("train/oof.npz", "Run its training again"), ("infer/predictions.npz", "Run its inference")]
+)
+def test_damaged_predictions_of_the_pair_are_named_before_files_are_compared_with_them(
+    workspace: Workspace, capsys: pytest.CaptureFixture[str], tmp_path: Path, file: str, sentence: str
+) -> None:
+    write_predictions(workspace)
+    (workspace.output(MEMBERS[0]) / file).write_bytes(b"PK")
+    for name, text in (("oof.csv", OOF), ("test.csv", TEST)):
+        (tmp_path / name).write_text(text)
+
+    files = ["--oof", f"mine={tmp_path / 'oof.csv'}", "--test", str(tmp_path / "test.csv")]
+    assert blend(workspace, MEMBERS[0], *files, "--dry-run") == 1
+
+    assert f"{Path(file).name} is damaged. {sentence}" in re.sub(r"\s+", " ", capsys.readouterr().err)
 
 
 @pytest.mark.parametrize(
@@ -269,15 +477,13 @@ def test_a_code_competition_refuses_members_that_are_files(
 def test_a_model_from_elsewhere_is_blended_by_its_files(
     workspace: Workspace, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    from generator.run.blend import read_results
-
     write_predictions(workspace)
     lines = OOF.splitlines()
     (tmp_path / "My model.csv").write_text("\n".join([lines[0] + ",fold", *(f"{line},0" for line in lines[:0:-1])]))
     (tmp_path / "test.csv").write_text(TEST)
 
-    files = ["--oof", str(tmp_path / "My model.csv"), "--test", str(tmp_path / "test.csv"), "--method", "best"]
-    assert main(["blend", "elsewhere", MEMBERS[0], *files, "--workspace", str(workspace.root)]) == 0
+    options = ["--oof", str(tmp_path / "My model.csv"), "--test", str(tmp_path / "test.csv"), "--method", "best"]
+    assert main(["blend", "elsewhere", MEMBERS[0], *options, "--workspace", str(workspace.root)]) == 0
 
     output = capsys.readouterr()
     assert "that are ignored: fold." in re.sub(r"\s+", " ", output.err)
@@ -290,3 +496,10 @@ def test_a_model_from_elsewhere_is_blended_by_its_files(
     assert files["my-model.test.csv"].splitlines()[:2] == ["id,benign,malignant", "t000,0.5,0.5"]
     assert json.loads(files["dataset-metadata.json"])["id"] == dataset
     assert main(["check", "elsewhere", "--workspace", str(workspace.root)]) == 0
+
+    earlier = read_handover(workspace.output("elsewhere") / Role.TRAIN)
+    (tmp_path / "My model.csv").write_text(OOF.replace("0.7", "0.71"))
+    assert main(["blend", "elsewhere", MEMBERS[0], *options, "--workspace", str(workspace.root)]) == 0
+    later = read_handover(workspace.output("elsewhere") / Role.TRAIN)
+    assert later.run != earlier.run, "weights for other predictions are another run"
+    assert later.fields.text("data_sha256") == earlier.fields.text("data_sha256")

@@ -79,7 +79,14 @@ def test_runs_of_two_pairs_are_compared(tandem: Tandem, workspace: Path) -> None
     fields = json.loads(tandem("runs", "diff", "tiny@3", "tiny-trees", "--json").out)
     assert (fields["runs"], fields["changes"]) == (["tiny@3", "tiny-trees@1"], ["EPOCHS 4 → 7", "cell model"])
     assert tandem("runs", "diff", "tiny", "1", "2", "3").code == 2
-    assert "has no run 9" in tandem("runs", "diff", "tiny", "1", "9").err
+    refused = tandem("runs", "diff", "tiny", "1", "9")
+    remedy = "Its last run is 3; `tandem runs tiny` lists all."
+    assert refused.err == f"Error: tiny has no run 9. {remedy}\n"
+    assert json.loads(tandem("runs", "diff", "tiny", "1", "9", "--json").out)["error"] == {
+        "code": "run-not-found",
+        "message": "tiny has no run 9.",
+        "remedy": remedy,
+    }
 
 
 def test_a_run_gets_a_note(tandem: Tandem, workspace: Path) -> None:
@@ -96,6 +103,16 @@ def test_pruning_asks_and_leaves_the_best_and_the_newest(tandem: Tandem, workspa
     assert tandem("runs", "prune", "tiny", "--keep", "1", "--yes").out == "Removed run 1 of tiny.\n"
     assert sorted(path.name for path in (workspace / "output/tiny/runs").glob("0*")) == ["0002", "0003"]
     assert "tiny@2" in tandem("runs", "tiny").out
+
+
+@pytest.mark.parametrize("words", [["note", "tiny", "1", "first"], ["prune", "tiny", "--keep", "1", "--yes"]])
+def test_a_ledger_that_cannot_be_locked_is_an_error(tandem: Tandem, workspace: Path, words: list[str]) -> None:
+    lock = workspace / "output/tiny/runs/.lock"
+    lock.unlink()
+    lock.mkdir()
+    refused = tandem("runs", *words)
+    assert (refused.code, "Error: Cannot write" in refused.err) == (1, True)
+    assert len(read_runs(Workspace(workspace), "tiny")) == 3
 
 
 def test_the_page_draws_what_the_runs_scored_and_escapes_what_they_say(tandem: Tandem, workspace: Path) -> None:
@@ -150,6 +167,18 @@ def test_predictions_that_no_training_writes_are_left_out(
     assert read_predictions(tmp_path) is None
     (tmp_path / "oof.npz").write_bytes(b"not an archive")
     assert read_predictions(tmp_path) is None
+
+
+def test_predictions_with_a_flipped_byte_are_read_or_left_out(tmp_path: Path) -> None:
+    arrays = {"ids": np.arange(9).astype(str), "rows": np.arange(9), "predictions": np.linspace(0, 1, 9)}
+    np.savez_compressed(tmp_path / "oof.npz", **arrays)
+    content = (tmp_path / "oof.npz").read_bytes()
+    left_out = 0
+    for place in range(0, len(content), 3):
+        flipped = bytes([content[place] ^ 0xFF])
+        (tmp_path / "oof.npz").write_bytes(content[:place] + flipped + content[place + 1 :])
+        left_out += read_predictions(tmp_path) is None
+    assert left_out > len(content) / 6
 
 
 def test_a_training_without_inference_is_compared_by_its_training_alone(tmp_path: Path) -> None:

@@ -90,8 +90,12 @@ def test_a_conflict_keeps_the_edit_says_so_and_exits_with_1(
     edit(pair, "print(COMPETITION, EPOCHS)", "print('mine')")
     change_template(miniature_templates, "print(COMPETITION, EPOCHS)", "print(EPOCHS + 1)", "train.py.j2")
 
-    outcome = tandem("update", "digits")
+    preview, outcome = tandem("update", "digits", "--dry-run", "--json"), tandem("update", "digits")
 
+    assert (preview.code, preview.err) == (1, outcome.err)
+    assert {change["reason"] for change in json.loads(preview.out)["changes"]} == {
+        'your version is kept; the template\'s text is in the cell "work-template"'
+    }
     assert outcome.code == 1
     assert "Conflicts between your edits and the template in train/train.ipynb: work." in outcome.err
     assert sources(pair)["work"] == "print('mine')"
@@ -99,7 +103,9 @@ def test_a_conflict_keeps_the_edit_says_so_and_exits_with_1(
     assert companion[-1] == "# print(EPOCHS + 1)"
     assert all(line.startswith("#") for line in companion)
     assert tandem("update", "digits").code == 0
-    assert "work-template" not in tandem("check", "digits", "--no-compile").out
+    checked = tandem("check", "digits", "--no-compile")
+    assert checked.code == 0
+    assert "work-template" not in checked.out + checked.err
 
 
 def test_diff_shows_the_edits_of_one_notebook_or_both(tandem: Tandem, pair: PairFolder) -> None:
@@ -119,6 +125,19 @@ def test_diff_shows_the_edits_of_one_notebook_or_both(tandem: Tandem, pair: Pair
         "work",
         "is_private",
     ]
+
+
+def test_the_id_and_the_text_of_a_cell_send_nothing_to_the_terminal(tandem: Tandem, pair: PairFolder) -> None:
+    notebook = json.loads(pair.notebook(Role.TRAIN).read_text())
+    own = {"cell_type": "code", "id": "\x1b[2J\u202e", "metadata": {}, "outputs": [], "execution_count": None}
+    notebook["cells"].append(own | {"source": "print('\x1b]0;owned\x07')"})
+    pair.notebook(Role.TRAIN).write_text(json.dumps(notebook))
+
+    diff = tandem("diff", "digits").out
+
+    assert r"+++ train/train.ipynb: \x1b[2J\u202e" in diff
+    assert r"+print('\x1b]0;owned\x07')" in diff
+    assert not {"\x1b", "\x07", "\u202e"} & set(diff)
 
 
 @pytest.mark.parametrize("role", list(Role))
@@ -171,3 +190,15 @@ def test_a_clone_without_the_copy_of_what_was_rendered_keeps_every_difference(
     assert outcome.code == 0
     assert "counts as your edit" in outcome.err
     assert sources(pair)["work"] == "print(COMPETITION, EPOCHS)"
+
+
+def test_generate_all_names_the_edited_cells_of_a_pair_whose_copy_of_what_was_rendered_is_damaged(
+    tandem: Tandem, pair: PairFolder, miniature_templates: Path
+) -> None:
+    edit(pair, "print(COMPETITION, EPOCHS)", "print('mine')")
+    (pair.state / "rendered" / "train" / "train.ipynb").write_text("{")
+
+    outcome = tandem("generate", "--all")
+
+    assert outcome.code == 1
+    assert "cells changed: work" in outcome.err

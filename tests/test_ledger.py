@@ -4,6 +4,8 @@ import errno
 import json
 import multiprocessing
 import shutil
+import threading
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -64,6 +66,17 @@ def test_a_training_waits_for_its_inference_and_is_recorded_once(tmp_path: Path)
     assert record(tmp_path, inference="second").record.number == 2
 
 
+def test_a_training_is_completed_by_one_inference_alone(tmp_path: Path) -> None:
+    record(tmp_path, inference=None)
+    for name in ("predictions.npz", "infer.ipynb"):
+        (run_folder(Workspace(tmp_path), "tiny", 1) / name).write_bytes(b"of an inference that was interrupted")
+    outputs = outputs_of(tmp_path)
+    (outputs.folders[Role.INFER] / "predictions.npz").unlink()
+
+    assert record_run(outputs).record.number == 1
+    assert names_in(tmp_path, 1) == sorted({*FILES} - {"predictions.npz"})
+
+
 def test_weights_are_kept_of_the_best_the_newest_and_members_of_a_blend(tmp_path: Path) -> None:
     workspace = Workspace(tmp_path)
     for score in (0.7, 0.9):
@@ -88,6 +101,41 @@ def test_weights_are_kept_of_the_best_the_newest_and_members_of_a_blend(tmp_path
     assert record(tmp_path, score=0.3).record.number == 6
 
 
+@pytest.mark.parametrize("obstacle", ["a folder", "a link", "a large file"])
+def test_no_weights_and_no_run_are_removed_while_it_is_not_known_what_blends_name(
+    tmp_path: Path, obstacle: str
+) -> None:
+    record(tmp_path, score=0.7)
+    settings = tmp_path / "kernels/joined/pair.toml"
+    settings.parent.mkdir()
+    if obstacle == "a folder":
+        settings.mkdir()
+    elif obstacle == "a link":
+        (tmp_path / "elsewhere.toml").write_text('members = ["tiny@1"]')
+        settings.symlink_to(tmp_path / "elsewhere.toml")
+    else:
+        settings.write_text(" " * 2**20 + 'members = ["tiny@1"]')
+
+    for score in (0.9, 0.8):
+        (note,) = record(tmp_path, score=score).notes
+        assert f"The pair.toml in {settings.parent} cannot be read" in note
+        assert "nothing was removed" in note
+    records = read_runs(Workspace(tmp_path), "tiny")
+    assert [entry.weights for entry in records] == ["kept"] * 3
+    with pytest.raises(LedgerError, match="cannot be read"):
+        prunable_runs(Workspace(tmp_path), records, keep=1)
+
+
+def test_runs_by_the_metric_of_fewer_runs_are_removed_before_others(tmp_path: Path) -> None:
+    for metric, score in (("a", 0.7), ("a", 0.8), ("a", 0.9), ("b", 30.0), ("b", 20.0), ("a", 0.6)):
+        score_fields = {"out_of_fold": {"metric": metric, "score": score}, "higher_is_better": True}
+        record(tmp_path, score=score, fields=score_fields)
+    workspace = Workspace(tmp_path)
+
+    removable = prunable_runs(workspace, read_runs(workspace, "tiny"), keep=1)
+    assert [entry.number for entry in removable] == [5, 1, 2]
+
+
 def test_a_lower_score_is_better_where_training_says_so(tmp_path: Path) -> None:
     fields = {"out_of_fold": {"metric": "mine.py", "score": 0.1}, "higher_is_better": False}
     record(tmp_path, fields=fields)
@@ -106,6 +154,13 @@ def test_a_full_disk_leaves_nothing_of_a_run(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setattr(shutil, "copyfileobj", fail)
     with pytest.raises(TandemError, match="the disk is full"):
         record_run(outputs)
+    assert [path.name for path in (tmp_path / "output/tiny/runs").iterdir()] == [".lock"]
+
+
+def test_a_record_that_could_not_be_read_is_not_written(tmp_path: Path) -> None:
+    versions = {f"{number:0300}": "1" * 300 for number in range(1_900)}
+    with pytest.raises(LedgerError, match=r"The record of tiny@1 would be larger than 1 MB"):
+        record(tmp_path, fields={"versions": versions})
     assert [path.name for path in (tmp_path / "output/tiny/runs").iterdir()] == [".lock"]
 
 
@@ -158,6 +213,11 @@ def ledger(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("weights", "sold"),
         ("schema_version", 2),
         ("seconds", {"train": "1"}),
+        ("seconds", {"train": True}),
+        ("seconds", {"train": -1.0}),
+        ("seconds", {"train": float("nan")}),
+        ("cv", 1e200),
+        ("fold_scores", [1.7e308, -1.7e308]),
     ],
 )
 def test_a_damaged_record_is_named_and_left_out(ledger: Path, tmp_path: Path, name: str, value: object) -> None:
@@ -200,7 +260,8 @@ def test_links_in_a_workspace_that_somebody_sent_are_not_followed(tmp_path: Path
 
 def test_weights_are_files_of_the_run_whatever_a_hand_over_calls_them(tmp_path: Path) -> None:
     outside = tmp_path / "output/tiny/keep.h5"
-    folds = [{"file": name, "sha256": "", "score": 0.5} for name in ("../keep.h5", "run.json", "/etc/passwd", "a/b")]
+    names = ("../keep.h5", "run.json", "/etc/passwd", "a/b", "submission.csv")
+    folds = [{"file": name, "sha256": "", "score": 0.5} for name in names]
     record(tmp_path, score=0.5, fields={"folds": folds})
     outside.write_bytes(WEIGHTS)
     record(tmp_path, score=0.9)
@@ -218,6 +279,23 @@ def test_a_run_with_other_folds_than_the_first_of_its_competition_says_so(tmp_pa
     assert "Run 1 of tiny-trees has other folds than run 1 of tiny, although both have 2" in warning
     fewer = {**folds[1], "folds": [{"score": 0.5}]}
     assert record(tmp_path, epochs=5, fields=fewer).warnings == ()
+
+
+def test_the_folds_of_a_competition_are_noted_by_one_run_at_a_time(tmp_path: Path) -> None:
+    fcntl = pytest.importorskip("fcntl")
+    record(tmp_path, fields={"folds_sha256": "ab" * 16})
+    other = outputs_of(tmp_path, epochs=4, fields={"folds_sha256": "cd" * 16, "folds": [{"score": 0.5}]})
+    notes = tmp_path / "output/.folds/tiny.json"
+    thread = threading.Thread(target=record_run, args=(other,))
+    with notes.with_name(".lock").open("r+") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        thread.start()
+        while len(read_runs(Workspace(tmp_path), "tiny")) == 1:
+            time.sleep(0.01)
+        thread.join(0.1)
+        assert set(json.loads(notes.read_text())["folds"]) == {"2"}
+    thread.join()
+    assert set(json.loads(notes.read_text())["folds"]) == {"1", "2"}
 
 
 def test_a_record_is_changed_as_a_whole_or_not_at_all(tmp_path: Path) -> None:

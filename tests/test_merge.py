@@ -51,9 +51,19 @@ def outcomes(merge: Merge) -> dict[str, str]:
             "import a\nimport new",
             "import a\nimport new\nimport mine",
         ),
+        ("import a", "import a\nfrom here on, mine", "import a\nfrom now on, theirs", None),
         ("a\n" * 3000, "a\n" * 2000 + "x", "a\n" * 2500 + "y", None),
     ],
-    ids=["other lines", "added and removed", "the same", "one line", "one place", "imports", "too many equal lines"],
+    ids=[
+        "other lines",
+        "added and removed",
+        "the same",
+        "one line",
+        "one place",
+        "imports",
+        "prose",
+        "too many equal lines",
+    ],
 )
 def test_lines_are_merged_as_git_merges_them(base: str, user: str, template: str, expected: str | None) -> None:
     assert merge_lines(base, user, template) == expected
@@ -109,6 +119,56 @@ def test_a_second_merge_after_a_conflict_changes_nothing() -> None:
     assert len(third.conflicts) == 1
     assert list(cells) == ["a", "a-template"], "the template's older version is not kept beside the newer one"
     assert "# a = 4" in cells["a-template"]
+
+
+def test_a_second_conflict_of_parameters_replaces_the_folded_cell_of_the_first() -> None:
+    def parameters(value: int) -> bytes:
+        return notebook(cell("parameters", f"LR = {value}  # the rate\nSIZE = 8", tags=["parameters"]))
+
+    first, _ = merged(parameters(1), parameters(2), parameters(3))
+    second, cells = merged(parameters(3), first.content, parameters(4))
+    edited = first.content.replace(b"# LR = 3", b"# LR = 3, I think")
+
+    assert [change.companion for change in second.conflicts] == ["parameters-template"]
+    assert list(cells) == ["parameters", "parameters-template"]
+    assert cells["parameters-template"].splitlines()[2:] == ["# LR = 4  # the rate"]
+    assert len(merged(parameters(3), edited, parameters(4))[1]) == 3, "what the user wrote into it stays"
+
+
+def test_a_cell_that_the_template_empties_is_a_conflict_with_an_edit() -> None:
+    merge, cells = merged(*(notebook(cell("a", source)) for source in ("x = 1", "x = 2", "")))
+
+    assert [change.name for change in merge.conflicts] == ["a"]
+    assert (cells["a"], list(cells)) == ("x = 2", ["a", "a-template"])
+
+
+@pytest.mark.parametrize(
+    ("fields", "is_kept"),
+    [
+        ({"attachments": {"plot.png": {"image/png": "AAAA"}}}, True),
+        ({"metadata": {"tags": ["mine"]}}, True),
+        ({"metadata": {"id": "Xy12", "execution": {"iopub.status.busy": "?"}}}, False),
+    ],
+    ids=["a picture", "a tag", "what Colab and a run write"],
+)
+def test_a_cell_that_the_template_drops_stays_if_the_user_added_to_it(fields: dict[str, Any], is_kept: bool) -> None:
+    text, rest = cell("a", "text", "markdown"), cell("b", "x = 1")
+
+    merge, cells = merged(notebook(text, rest), notebook({**text, **fields}, rest), notebook(rest))
+
+    assert list(cells) == (["a", "b"] if is_kept else ["b"])
+    assert outcomes(merge)["a"] == ("kept" if is_kept else "removed")
+
+
+@pytest.mark.parametrize("line", ["LR = (0.1 / 2)  # mine", "LR = (\n    0.2\n)", "LR = 0.2; print(LR)"])
+def test_parameters_in_brackets_or_with_a_second_statement_stay_python(line: str) -> None:
+    base, template = (f"LR = 0.1  # the rate\n\nSIZE = 8\n\nSEED = {seed}" for seed in (1, 2))
+    user = base.replace("LR = 0.1  # the rate", line)
+
+    merge, cells = merged(*(notebook(cell("p", text, tags=["parameters"])) for text in (base, user, template)))
+
+    assert cells["p"] == user.replace("SEED = 1", "SEED = 2")
+    assert outcomes(merge) == {"p": "merged"}
 
 
 def test_parameters_are_merged_by_their_names() -> None:

@@ -1,6 +1,6 @@
 """The edits that people make in a rendered pair, each in one or two cells: inference takes what comes of them.
 
-Edits that go together are made together, two frameworks with images and two with tables.
+Edits that go together are made together, two frameworks with images and three with tables.
 """
 
 import json
@@ -34,6 +34,11 @@ def loss(truth, logits):
     "jax": """
 def loss(truth, logits):
     return optax.sigmoid_binary_cross_entropy(logits, truth[..., 1:]).mean(axis=-1)
+""",
+    "torch": """
+def loss(truth, logits):
+    losses = functional.binary_cross_entropy_with_logits(logits, truth[..., 1:], reduction="none")
+    return losses.mean(dim=-1)
 """,
 }
 PROBABILITY_OF_ONE_LOGIT = """# The same in both notebooks.
@@ -108,7 +113,7 @@ def test_loss_metric_splitter_image_size_and_early_stopping_are_edits_of_one_cel
     assert {epoch.keys() >= {"loss", "val_loss", "score"} for fold in handoff["folds"] for epoch in fold["history"]}
 
 
-@pytest.mark.parametrize("framework", ["keras", "jax"])
+@pytest.mark.parametrize("framework", ["keras", "jax", pytest.param("torch", marks=needs_torch)])
 def test_a_feature_one_logit_and_a_time_split_are_edits_of_one_or_two_cells(
     sessions: Sessions, shops: Mirror, framework: str
 ) -> None:

@@ -29,7 +29,10 @@ NOT_OURS = {
 
 
 @pytest.mark.parametrize("role", Role)
-@pytest.mark.parametrize(("name", "framework"), [pair for pair in gallery() if pair[1] == "keras"])
+@pytest.mark.parametrize(
+    ("name", "framework"),
+    [pytest.param(*pair, marks=() if pair[1] == "keras" else pytest.mark.slow) for pair in gallery()],
+)
 def test_words_of_our_own_stay_out_of_the_notebooks(name: str, framework: str, role: Role) -> None:
     cells = gallery_notebooks(name, framework)[role]
 

@@ -19,14 +19,14 @@ from generator.pair.workspace import Workspace
 from generator.run.ledger import change_run
 
 Tandem = Callable[..., Outcome]
-NAME = "x' OR 1=1 --\x1b[31m"
+NOTE = "x' OR 1=1 --\x1b[31m"
 
 
 @pytest.fixture
 def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     record(tmp_path)
-    change_run(Workspace(tmp_path), record(tmp_path, epochs=5).record, public_score=0.8, note=NAME)
+    change_run(Workspace(tmp_path), record(tmp_path, epochs=5).record, public_score=0.8, note=NOTE)
     return tmp_path
 
 
@@ -67,6 +67,8 @@ def server(tmp_path: Path) -> Iterator[str]:
                     break
                 except OSError:
                     time.sleep(0.5)
+            else:
+                pytest.fail("The server of MLflow did not start.")
             yield address
         finally:
             os.killpg(process.pid, signal.SIGKILL)

@@ -167,5 +167,5 @@ def test_a_backbone_of_timm_takes_the_size_of_the_images_or_says_which_it_would_
     assert refused.error.startswith("ValueError: BACKBONE 'test_convnext' cannot take 50 x 50 pixels: ")
     assert refused.error.endswith("Choose an IMAGE_SIZE that is a multiple of 32, or another BACKBONE.")
     assert taken.cell == "starting-weights"
-    assert taken.error.startswith("RuntimeError: test_vit gets no weights of timm: ")
+    assert taken.error.startswith("RuntimeError: test_vit gets no weights of timm: LocalEntryNotFoundError(")
     assert taken.error.endswith("or train from scratch: WEIGHTS = False.")

@@ -4,6 +4,8 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 PACKAGE = Path(__file__).resolve().parents[1] / "generator"
 METHODS = {
     *("write_text", "write_bytes", "touch", "mkdir", "rmdir", "unlink", "rename", "symlink_to", "hardlink_to", "chmod"),
@@ -87,7 +89,7 @@ ALLOWED = {
         "a temporary folder of the system; temporary folders of the system",
         {"mkdir", "open", "os.open", "tempfile.mkdtemp"},
     ),
-    "run/ledger.py": ("a folder that was just made beside the run's", {"copyfileobj", "mkdir", "open", "write_bytes"}),
+    "run/ledger.py": ("a folder that was just made beside the run's", {"copyfileobj", "mkdir", "open"}),
     "run/output_folder.py": ("a handle of workspace_files", {"os.truncate"}),
     "run/report.py": ("a temporary folder of the system", {"tempfile.TemporaryDirectory", "write_bytes", "write_text"}),
     "run/weights_process.py": ("its standard output", {"fdopen"}),
@@ -123,6 +125,32 @@ def writes_in(opening: ast.Call) -> bool:
     modes = [keyword.value for keyword in opening.keywords if keyword.arg == "mode"]
     modes += [argument for argument in opening.args if isinstance(argument, ast.Constant)]
     return any(not isinstance(mode, ast.Constant) or WRITING & set(str(mode.value)[:3]) for mode in modes)
+
+
+@pytest.mark.parametrize(
+    ("source", "found"),
+    [
+        ('path.write_text("x")', ["write_text"]),
+        ("path.parent.mkdir(parents=True)", ["mkdir"]),
+        ('path.open("ab")', ["open"]),
+        ('path.open(mode="w", encoding="utf-8")', ["open"]),
+        ('open(path, "r+")', ["open"]),
+        ("path.open(mode=mode)", ["open"]),
+        ("path.unlink(missing_ok=True)", ["unlink"]),
+        ("path.replace(other)", ["replace"]),
+        ("path.rename(other)", ["rename"]),
+        ("shutil.rmtree(path)", ["rmtree"]),
+        ("os.open(path, os.O_WRONLY)", ["os.open"]),
+        ("os.replace(a, b)", ["os.replace"]),
+        ("tempfile.mkdtemp(dir=path)", ["tempfile.mkdtemp"]),
+        ("from tempfile import mkdtemp\nmkdtemp(dir=path)", ["tempfile.mkdtemp"]),
+        ('zipfile.ZipFile(path, "x")', ["ZipFile"]),
+        ('path.open("rb")\npath.open()\nopen(path)\nzipfile.ZipFile(path)', []),
+        ('text.replace("a", "b")\nmoment.replace(year=1)\nreplace(state, x=1)\nfiles.write(path, b"")', []),
+    ],
+)
+def test_a_call_that_may_write_is_found(source: str, found: list[str]) -> None:
+    assert list(writes(source)) == found
 
 
 def test_nothing_that_is_written_goes_around_the_safe_functions() -> None:

@@ -124,6 +124,10 @@ def blend(**options: Any) -> int:
     results = JsonObject()
     if not options["dry_run"]:
         write_blend(workspace, plan)
+        if plan.files.conflicts:
+            if options["as_json"]:
+                print_document(_report(plan, results))
+            return conflicts_code(plan.files)
         with progress() as listener:
             result = run_pair(RunOptions(workspace=workspace, pair=name, roles=(Role.TRAIN,)), listener)
         for sentence in result.warnings:
@@ -133,7 +137,7 @@ def blend(**options: Any) -> int:
         print_document(_report(plan, results))
     else:
         click.echo(_as_text(plan, results))
-    return conflicts_code(plan.files)
+    return 0
 
 
 def _report(plan: "BlendPlan", results: JsonObject) -> BlendReport:
@@ -202,17 +206,17 @@ def _as_text(plan: "BlendPlan", results: JsonObject) -> str:
     score = results.section("out_of_fold")
     if score:
         number = score.number("score")
-        lines.append(f"\n{printable(score.text('metric'))} {number:.4f} of the blend, by nested folds")
+        text = "no score" if number is None else f"{number:.4f}"
+        lines.append(f"\n{printable(score.text('metric'))} {text} of the blend, by nested folds")
         lines.append(f"method       {printable(results.text('method'))}")
-        if (
-            alone := _better_alone(scores, number, is_higher_better=results.get("higher_is_better") is not False)
-        ) != "":
-            lines.append(f"note         {alone} alone scores better: the members are too alike, or too few rows")
+        is_higher_better = results.get("higher_is_better") is not False
+        if better_member := _better_alone(scores, number, is_higher_better=is_higher_better):
+            lines.append(
+                f"note         {better_member} alone scores better: the members are too alike, or too few rows"
+            )
         lines.append(f"next         tandem run {plan.folder.name} --only infer")
         if plan.dataset is not None:
-            lines.append(
-                f"on Kaggle    upload {printable(str(plan.dataset))} as {plan.dataset_ref} first (docs/blend.md)"
-            )
+            lines.append(f"on Kaggle    `tandem push` uploads {printable(str(plan.dataset))} as {plan.dataset_ref}")
     else:
         lines.append(f"\nThe members can be blended. Write it with: tandem blend {plan.folder.name} …")
     return "\n".join(lines)

@@ -9,7 +9,7 @@ from generator.accelerators import cpu_seconds, finetune_text_seconds
 from generator.cli.terminal import table
 from generator.cli.update import MergeFields, merge_as_text, merge_fields_of
 from generator.competition.facts import Medium, Value
-from generator.competition.schema import Preset, families, keys_of, preset_of
+from generator.competition.schema import Preset, families, preset_of
 from generator.files import read_bytes
 from generator.pair.generation import PairDraft
 from generator.pair.settings import PLACEHOLDER_OWNER, Origin, SettingValue
@@ -125,7 +125,7 @@ def _preset(draft: PairDraft) -> Preset | None:
 
 def _settings(draft: PairDraft, *, explain: bool) -> str:
     """The settings, but for those among the parameters, and those that have their default."""
-    keys = keys_of(draft.settings.family)
+    keys = draft.settings.task_keys
     parameters = draft.parameters if explain else draft.main_parameters
     rows = [
         [key, value_text(entry.value), str(entry.by), entry.evidence]

@@ -1,5 +1,6 @@
 """The options that several verbs have in common, and the completion of arguments."""
 
+import itertools
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
@@ -158,6 +159,7 @@ def _knob_option(option: str, args: Sequence[str], *, has_set: bool) -> str:
     """A sentence on an unknown option that is called as a knob or as a key of a task; "" where it is none."""
     from generator.competition.schema import all_parameters, known_keys
     from generator.pair.notebook import HAVING_BACKBONES, knob_name, usual_name
+    from generator.pair.overrides import unused_key
 
     name = knob_name(option.lstrip("-"))
     if name in ("CPU", "GPU", "TPU"):
@@ -165,13 +167,22 @@ def _knob_option(option: str, args: Sequence[str], *, has_set: bool) -> str:
     place = next((place for place, word in enumerate(args) if word.partition("=")[0] == option), len(args))
     value = (args[place].partition("=")[2] if place < len(args) else "") or next(iter(args[place + 1 :]), "-")
     value = "VALUE" if value.startswith("-") else printable(value)
-    knob = usual_name(name)
+    knob, framework = usual_name(name), _framework_in(args)
+    if framework and not all(framework.uses(rule) for rule in known_keys().get(knob.lower(), ())):
+        return f"There is no option {option}. {unused_key(knob.lower(), framework.name)}"
     if knob in all_parameters():
         of = f" for {HAVING_BACKBONES}" if knob == "BACKBONE" else ""
         return f"There is no option {option}. {knob} is a parameter of the notebooks{of}: use -P {knob}={value}."
     if has_set and name.lower() in known_keys():
         return f"There is no option {option}. {name.lower()} is a key of the task: use --set {name.lower()}={value}."
     return ""
+
+
+def _framework_in(args: Sequence[str]) -> Framework | None:
+    """Return the framework that arguments name, if there is one."""
+    texts = [text for option, text in itertools.pairwise(args) if option == "--framework"]
+    texts += [word.partition("=")[2] for word in args if word.startswith("--framework=")]
+    return frameworks().get(_canonical("framework", texts[-1])) if texts else None
 
 
 workspace_option = click.option(

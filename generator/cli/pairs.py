@@ -14,8 +14,7 @@ from generator.pair.folder import read_pair_spec
 from generator.pair.notebook import differing
 from generator.pair.update import find_edits
 from generator.pair.workspace import PairFolder, Role, Workspace
-from generator.run.ledger import RunRecord, read_runs
-from generator.run.run_comparison import sort_runs
+from generator.run.ledger import RunRecord, read_runs, sort_runs
 from generator.text import printable
 
 if TYPE_CHECKING:

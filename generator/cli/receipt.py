@@ -11,7 +11,7 @@ from generator.cli.documents import json_option, print_document
 from generator.cli.options import pair_argument, to_option, workspace_option
 from generator.cli.terminal import table, warn
 from generator.errors import TandemError
-from generator.files import WorkspaceFiles
+from generator.files import WorkspaceFiles, reason_not_read
 from generator.kaggle.chain import ChainState, chain_of, chains_of, newest_chain, state_in
 from generator.kaggle.receipt import ChainReceipt, as_html, as_markdown, chain_receipt_path, receipt_of, receipts
 from generator.pair.handover import accelerator_in_words
@@ -78,6 +78,8 @@ def _keep_scores(workspace: Workspace, pair: str, state: ChainState) -> None:
         keep_scores(workspace, pair, state)
     except TandemError as error:
         warn(error.message)
+    except OSError as error:
+        warn(f"The runs of {printable(pair)} cannot be read: {reason_not_read(error)}.")
 
 
 def _rows(state: ChainState) -> list[tuple[str, str, str, str]]:
@@ -149,6 +151,8 @@ def receipt(**options: Any) -> int:
     document = {"schema_version": 1, **report.as_json(), "chains": [entry.as_json() for entry in history]}
     if options["as_json"]:
         print_document(document)
+        if options["output"] is None:
+            return 0
     if options["as_"] == "json":
         text = f"{json_text(document, indent=2)}\n"
     else:
@@ -157,8 +161,6 @@ def receipt(**options: Any) -> int:
     if options["output"] is not None:
         output_path = Path(os.path.realpath(path))
         WorkspaceFiles(output_path.parent).write(output_path, text.encode("utf-8"))
-    elif options["as_json"]:
-        return 0
     elif options["as_"] == "html":
         workspace.files.write(path, text.encode("utf-8"))
     else:

@@ -22,14 +22,9 @@ from generator.run.ledger import (
     recorded_pairs,
     remove_runs,
     resolve_run,
-)
-from generator.run.run_comparison import (
-    changed_parameters,
-    changes_between,
-    changes_since_parent,
-    diff_of_cells,
     sort_runs,
 )
+from generator.run.run_comparison import changed_parameters, changes_between, changes_since_parent, diff_of_cells
 from generator.text import duration, printable, python_literal
 
 _REFERENCES = "PAIR [NUMBER] …"
@@ -163,11 +158,9 @@ def list_runs(pairs: Sequence[str], workspace: Workspace, output: Path | None, *
     if as_html or output is not None:
         from generator.run.runs_page import runs_page
 
-        page = runs_page(workspace, sort_runs(records)).encode("utf-8", "replace")
-        path = output or workspace.root / "output" / "runs.html"
-        (WorkspaceFiles(path.absolute().parent) if output else workspace.files).write(
-            path.absolute() if output else path, page
-        )
+        path = output.absolute() if output else workspace.root / "output" / "runs.html"
+        files = WorkspaceFiles(path.parent) if output else workspace.files
+        files.write(path, runs_page(workspace, sort_runs(records)).encode("utf-8", "replace"))
         click.echo(printable(shortest(path)))
         return 0
     if not records:
@@ -183,7 +176,7 @@ def list_runs(pairs: Sequence[str], workspace: Workspace, output: Path | None, *
 def _read(workspace: Workspace, pair: str, warnings: list[str], pairs: Sequence[str]) -> tuple[RunRecord, ...]:
     records = read_runs(workspace, pair, warn=warnings.append)
     if not records and pairs and not warnings:
-        raise LedgerError(f"{pair} has no runs. Make one with `tandem run {pair}`.")
+        raise LedgerError(f"{pair} has no runs.", remedy=f"Make one with `tandem run {pair}`.", code="run-not-found")
     return records
 
 

@@ -154,7 +154,7 @@ def update(context: click.Context, /, **options: Any) -> int:
     if options["as_json"]:
         fields = {"pair": folder.name, "dry_run": options["dry_run"], **merge_fields_of(plan)}
         print_document({"schema_version": 1, **fields})
-        return 1 if plan.conflicts else 0
+        return conflicts_code(plan)
     if options["dry_run"] and plan.stale:
         _show_edits(planned_edits(plan))
     click.echo(merge_as_text(plan) or "No cell differs.")
@@ -222,7 +222,7 @@ def _show_edits(edits: "Sequence[Edit]") -> None:
 def merge_as_text(plan: WritePlan) -> str:
     """What was done with each cell that the user or the template changed; empty if there is none."""
     rows = [
-        [path.as_posix(), printable(change.name) or "all cells", str(change.outcome), printable(change.note)]
+        [path.as_posix(), printable(change.name) or "all cells", str(change.outcome), printable(change.reason)]
         for path, changes in plan.changes.items()
         for change in changes
     ]
@@ -234,7 +234,7 @@ def merge_fields_of(plan: WritePlan) -> MergeFields:
     return {
         "files": {path.as_posix(): "written" if path in plan.stale else "unchanged" for path in plan.files},
         "changes": [
-            {"file": path.as_posix(), "name": change.name, "result": change.outcome, "reason": change.note}
+            {"file": path.as_posix(), "name": change.name, "result": change.outcome, "reason": change.reason}
             for path, changes in plan.changes.items()
             for change in changes
         ],

@@ -102,6 +102,8 @@ class Setting:
         scope: "train" or "infer" where only that notebook is rendered with it, so that a change of it leaves the other
             one as it is; "" for both.
         chosen_blindly: Whether the kit chooses it without looking at the data.
+        learners: What a framework has to train for its notebooks to use a key of the task, see `Framework`; anything if
+            empty.
         flag: The option of `generate` that sets it, with its metavar: "--id-column NAME"; "" where only `--set` does.
         display_name: The words for it in messages.
         group: Of a parameter: "fixed", "main" or "data", see `parameters.toml`; "" for others.
@@ -122,6 +124,7 @@ class Setting:
     optional: bool = False
     scope: str = ""
     chosen_blindly: bool = False
+    learners: tuple[str, ...] = ()
     flag: str = ""
     called: str = ""
     group: str = ""
@@ -236,14 +239,20 @@ def families() -> Mapping[str, Family]:
     return _families(template_folder())
 
 
-def keys_of(family: str) -> dict[str, Setting]:
+def keys_of(family: str, framework: str = "") -> dict[str, Setting]:
     """Returns every key that a task of this family has, in the order of `pair.toml`; of an unknown one the common keys.
+
+    Args:
+        family: The family.
+        framework: Leaves out the keys that notebooks in this framework do not use.
 
     Raises:
         SchemaError: A declaration is broken.
     """
     known_family = families().get(family)
-    return {**common()["task"], **(known_family.task if known_family is not None else {})}
+    keys = {**common()["task"], **(known_family.task if known_family is not None else {})}
+    candidate = frameworks().get(framework) if framework else None
+    return {key: rule for key, rule in keys.items() if candidate is None or candidate.uses(rule)}
 
 
 @cache
@@ -411,6 +420,7 @@ def _setting(path: Path, name: str, declaration: Mapping[str, Any], *, types: Ma
         problem = f'"{declaration["range"]}" is no range, such as "at least 0 and below 1"'
         raise SchemaError(path=path, key=name, problem=problem) from error
     setting = Setting(**{**declaration, "type": kind, "options": tuple(map(str, options)), "range": numbers})
+    setting = replace(setting, learners=tuple(setting.learners))
     if setting.scope not in ("", "train", "infer") or setting.form not in FORMS:
         problem = f'there is no scope "{setting.scope}", or no form "{setting.form}"'
         raise SchemaError(path=path, key=name, problem=problem)
@@ -492,17 +502,25 @@ class Framework:
     several_hosts: bool = False
     aliases: Sequence[str] = ()
 
+    def uses(self, rule: Setting) -> bool:
+        """Return whether its notebooks use a key of a task."""
+        return not rule.learners or self.learner in rule.learners
 
-def frameworks() -> dict[str, Framework]:
+
+def frameworks() -> Mapping[str, Framework]:
     """All frameworks that the templates offer, by name.
 
     Raises:
         SchemaError: A description is broken.
     """
-    declarations = {
-        path.parent.name: read_declaration(path) for path in template_folder().glob("frameworks/*/framework.toml")
-    }
-    parent_values = {name: declarations[parent] for name, parent in extended_names().items() if name in declarations}
+    return _frameworks(template_folder())
+
+
+@cache
+def _frameworks(templates: Path) -> Mapping[str, Framework]:
+    declarations = {path.parent.name: read_declaration(path) for path in templates.glob("frameworks/*/framework.toml")}
+    parents = _extended_names(templates).items()
+    parent_values = {name: declarations[parent] for name, parent in parents if name in declarations}
     return {
         name: Framework(name, **({"streams_with": name} | parent_values.get(name, {}) | own_values))
         for name, own_values in sorted(declarations.items())

@@ -344,15 +344,21 @@ class Downloads:
             except OSError as error:
                 raise FileWriteError(path=destination, cause=error) from error
 
-    def fetch_output(self, file: RemoteFile, destination: Path) -> None:
-        """Fetches a file of an output whole, status and size checked, and only then gives it its name."""
+    def fetch_output(self, file: RemoteFile, destination: Path, *, most: int = LARGEST_FILE) -> None:
+        """Fetches a file of an output whole, status and size checked, and only then gives it its name.
+
+        Raises:
+            UnsafeAnswerError: It has more bytes than `most`, whatever was listed; nothing is kept.
+        """
         operation, files = Operation(f"fetch {file.name}"), WorkspaceFiles(destination.parent)
         with writing(destination):
             files.make_folder(destination.parent)
             # A folder of its own, that nobody else can look into or put something into.
             with files.beside(destination) as folder:
-                for _ in self._download(file.url, folder / "file", file.size or None, operation):
-                    pass
+                for count in self._download(file.url, folder / "file", file.size or None, operation):
+                    if count > most:
+                        problem = f"the file is larger than {most >> 20:,} MB"
+                        raise UnsafeAnswerError(doing=operation.doing, problem=problem, remedy="nothing was kept")
                 files.move(folder / "file", destination)
 
     def _range(self, url: str, start: int, length: int) -> bytes:

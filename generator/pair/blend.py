@@ -13,6 +13,7 @@ from pathlib import Path
 from generator.errors import PairError, RunError
 from generator.files import read_text
 from generator.pair.notebook import has_parameters, join_lines, read_parameters
+from generator.pair.workspace import dataset_beside
 from generator.text import JsonObject, is_slug, printable, quote_text
 
 FRAMEWORK = "blend"
@@ -21,7 +22,7 @@ MOST_MEMBERS = 100
 _MOST_DIGITS = 9
 _KERNEL = re.compile(r"[a-z0-9][a-z0-9-]{0,99}/[a-z0-9][a-z0-9-]{0,99}")
 _RUN_ID = re.compile(r"[0-9a-f]{8,64}|")
-_WORD = re.compile(r"[a-z_]{1,40}")
+_WORD = re.compile(r"[a-z0-9_-]{1,40}")
 _MODEL = re.compile(r"([A-Za-z0-9_.-]+/){3,4}[A-Za-z0-9_.-]+|")
 # What papermill injected; the placeholders of Kaggle's own folders stay.
 _ROOTS = re.compile(r'^(INPUT|WORKING)_ROOT = (?!"/kaggle/).*\n?', re.MULTILINE)
@@ -123,6 +124,16 @@ def parse_members(texts: Iterable[str]) -> tuple[Member, ...]:
                     "To blend two runs of a pair, generate it a second time with --name."
                 )
     return members
+
+
+def files_dataset(owner: str, name: str) -> str:
+    """Return the dataset of the owner of a blend, with the predictions of those of its members that are files."""
+    return dataset_beside(f"{owner}/{name}", "-members")
+
+
+def prediction_files(name: str) -> tuple[str, str]:
+    """Return the out-of-fold and the test file of a member in that dataset."""
+    return f"{name}.oof.csv", f"{name}.test.csv"
 
 
 def member_cells(notebook: Path) -> list[str]:

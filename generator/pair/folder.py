@@ -28,7 +28,7 @@ from generator.files import (
     resolve_inside,
 )
 from generator.pair.merge import Change, Merge, MergeOutcome, match_cells, merge_metadata, merge_notebooks
-from generator.pair.notebook import NotebookReadError, has_code_of, read_own_cells, written_cells
+from generator.pair.notebook import MEMBER_CODE_FILE, NotebookReadError, has_code_of, read_own_cells, written_cells
 from generator.pair.settings import Settings, parse_settings, settings_toml
 from generator.pair.spec import PairSpec, spec_of
 from generator.pair.workspace import PairFolder, Role, Workspace
@@ -121,8 +121,8 @@ def _previous_of(path: Path) -> Path:
 
 
 def _kept_files() -> list[Path]:
-    """The files of a pair and their bases, which are replaced and brought back together."""
-    return [path for file in pair_files() for path in (file, base_of(file))]
+    """The files of a pair and their bases, and a blend's code, which are replaced and brought back together."""
+    return [Path(MEMBER_CODE_FILE), *(path for file in pair_files() for path in (file, base_of(file)))]
 
 
 def recover(folder: PairFolder) -> None:
@@ -144,7 +144,7 @@ def commit(folder: PairFolder, files: Mapping[Path, bytes | None]) -> None:
     Args:
         folder: The pair.
         files: New contents by path inside of the folder, None for a file to remove; only files of a pair and their
-            bases.
+            bases, and the code of a blend's members.
 
     Raises:
         FileWriteError: Nothing was changed, and no folder that was not there before is left.
@@ -165,7 +165,10 @@ def commit(folder: PairFolder, files: Mapping[Path, bytes | None]) -> None:
                 if content is None:
                     staged_file = staged_file.with_name(f"{staged_file.name}{_REMOVAL}")
                 folder.files.append(staged_file, content or b"", behind=0)
-            _check_targets(folder, targets)
+            kept_copies = [folder.path / path for path, content in previous.items() if content is not None]
+            for kept_copy in kept_copies:
+                new_folders += folder.files.make_folder(kept_copy.parent)
+            _check_targets(folder, [*targets, *kept_copies])
             with deferred_interrupts():
                 folder.files.append(_stage(folder) / _MARKER, b"")
                 is_complete = True
@@ -493,16 +496,20 @@ def plan_write(
     """
     files: dict[Path, bytes] = {}
     changes: dict[Path, Sequence[Change]] = {}
+    stale: set[Path] = set()
     for path, content in rendering.items():
         existing = _content(folder.path / path)
         if existing is not None and path != Path(folder.settings_path.name) and not force:
             merge = _merge_file(folder, path, existing, content, without_base=without_base)
-            files[path], changes[path] = merge.content, merge.changes
+            files[path] = merge.content
+            if merge.changes:
+                changes[path] = merge.changes
         else:
             is_same = existing is not None and _is_current(folder, path, content)
             files[path] = existing if existing is not None and is_same else content
-    stale = frozenset(path for path, content in files.items() if _content(folder.path / path) != content)
-    return WritePlan(rendering, files, stale, {path: of_file for path, of_file in changes.items() if of_file})
+        if files[path] != existing:
+            stale.add(path)
+    return WritePlan(rendering, files, frozenset(stale), changes)
 
 
 def _merge_file(
@@ -572,8 +579,8 @@ def find_lost_edits(
         existing = _content(folder.path / path)
         if existing is None or path == Path(folder.settings_path.name) or _is_current(folder, path, content):
             continue
-        base = _content(folder.path / base_of(path))
-        changes = edits(path, existing, since=without_base().get(path, content) if base is None else base)
+        base = rendered_before(folder, path, without_base=without_base)
+        changes = edits(path, existing, since=content if base is None else base)
         if changes := _without_kept(folder, path, changes, existing, content):
             lost_edits[path] = changes
     return lost_edits
@@ -596,12 +603,13 @@ def _without_kept(folder: PairFolder, path: Path, changes: Edits, existing: byte
     return replace(changes, changed_names=lost_names)
 
 
-def write_pair(folder: PairFolder, plan: WritePlan) -> None:
+def write_pair(folder: PairFolder, plan: WritePlan, *, member_code: str = "") -> None:
     """Writes a pair, with a copy of what was rendered as the base of later merges: as a whole or not at all.
 
     Args:
         folder: The pair.
         plan: What to write, as `plan_write` says.
+        member_code: The file with the code of a blend's members; "" for other pairs.
 
     Raises:
         FileWriteError: Nothing was changed.
@@ -611,6 +619,8 @@ def write_pair(folder: PairFolder, plan: WritePlan) -> None:
     for path, content in plan.rendering.items():
         if _content(folder.path / base_of(path)) != content:
             changes[base_of(path)] = content
+    if member_code and _content(folder.path / MEMBER_CODE_FILE) != member_code.encode():
+        changes[Path(MEMBER_CODE_FILE)] = member_code.encode()
     if changes:
         commit(folder, changes)
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 
 from generator.competition.facts import FactSource, Value
@@ -177,7 +177,7 @@ def draft(workspace: Workspace, options: GenerateOptions, *, ask: Ask | None = N
         parameters=parameters,
         main_parameters=main_parameters,
         user_files=[*read_own_cells(folder)],
-        plan=plan_write(folder, files, force=options.force, without_base=partial(current_files, folder)),
+        plan=plan_write(folder, files, force=options.force, without_base=cache(partial(current_files, folder))),
     )
 
 
@@ -216,11 +216,11 @@ def change_parameters(folder: PairFolder, assignments: Sequence[str]) -> None:
     overrides = parse_overrides((), assignments, read_settings(folder))
     settings, cells = _render(complete_settings(folder).override(overrides.task), overrides, folder)
     files = _files(folder, settings, cells)
-    plan = plan_write(folder, files, force=False, without_base=partial(current_files, folder))
+    plan = plan_write(folder, files, force=False, without_base=cache(partial(current_files, folder)))
     for path, change in plan.conflicts:
         raise PairError(
             f"{printable(str(folder.path / path))} has edits that conflict with these values: "
-            f"{printable(change.name)}, {printable(change.note.partition(';')[0])}. Nothing was written. Change the "
+            f"{printable(change.name)}, {printable(change.note)}. Nothing was written. Change the "
             f"notebook, or run `tandem generate --force`."
         )
     write_pair(folder, plan)

@@ -23,11 +23,11 @@ from generator.pair.notebook import (
     PARAMETERS_TAG,
     Cell,
     CellKind,
-    NotebookReadError,
     WrittenCell,
     cell_fields,
+    cells_of_fields,
+    notebook_fields,
     notebook_json,
-    written_cells,
 )
 from generator.text import parsed_json, printable
 
@@ -54,6 +54,7 @@ class Change:
         note: One clause on it.
         before: The user's text; None if there is none.
         after: The merged text; None if there is none.
+        companion: The id of the folded cell with the template's text; empty if there is none.
     """
 
     name: str
@@ -61,6 +62,13 @@ class Change:
     note: str = ""
     before: str | None = None
     after: str | None = None
+    companion: str = ""
+
+    @property
+    def reason(self) -> str:
+        """The note, with the place of the template's text."""
+        place = f'the template\'s text is in the cell "{self.companion}"' if self.companion else ""
+        return "; ".join(filter(None, (self.note, place)))
 
 
 @dataclass(frozen=True)
@@ -87,7 +95,12 @@ class Merge:
 # The cost of a comparison grows with the pairs of equal lines.
 _MOST_PAIRS = 200_000
 _MOST_LINES = 5_000
-_IMPORT = re.compile(r"(?:import|from)\s[^(\\]*")
+_DOTTED_NAME = r"[^\W\d]\w*(?:\.[^\W\d]\w*)*"
+_MODULES, _NAMES = (rf"{name}(?: as [^\W\d]\w*)?" for name in (_DOTTED_NAME, r"[^\W\d]\w*"))
+_IMPORT = re.compile(
+    rf"(?:import {_MODULES}(?:, ?{_MODULES})*"
+    rf"|from (?:\.+|\.*{_DOTTED_NAME}) import (?:\*|{_NAMES}(?:, ?{_NAMES})*)) *(?:#.*)?"
+)
 
 
 def merge_lines(base: str, user: str, template: str) -> str | None:
@@ -230,7 +243,8 @@ def _read_assignments(source: str) -> dict[str, _Assignment] | None:
         statement = "\n".join(lines[first:last])
         lead = "".join(f"{line}\n" for line in lines[position:first])
         head = statement.removesuffix(f"{value}{comment}")
-        if head == statement:  # brackets around the value
+        has_brackets = head == statement or head.rstrip()[-1:] != "="
+        if has_brackets or comment.strip()[:1] not in ("", "#"):
             return None
         assignments[target.id] = _Assignment(lead, head, value, comment)
         position = last
@@ -442,6 +456,13 @@ def _similar_cells(cells: Mapping[str, WrittenCell], earlier: Mapping[str, Writt
 _LONGEST_ID = 64
 # What a run leaves in metadata; the outputs of an earlier version go with it.
 _RUN_RECORDS = frozenset({"execution", "papermill", "ExecuteTime"})
+# What Colab, Kaggle, VS Code and JupyterLab write into each cell that they show, or that somebody folds.
+_EDITOR_FIELDS = frozenset(
+    {
+        *("id", "outputId", "colab", "colab_type", "_uuid", "_cell_guid", "_kg_hide-input", "_kg_hide-output"),
+        *("trusted", "vscode", "scrolled", "collapsed", "jupyter"),
+    }
+)
 
 
 @dataclass(frozen=True)
@@ -453,12 +474,15 @@ class _Piece:
     metadata: Mapping[str, Any]
     attachments: Mapping[str, Any]
 
-    @property
-    def content(self) -> tuple[str, str]:
-        return self.kind, self.source.strip()
-
     def is_edit_of(self, piece: "_Piece") -> bool:
-        return self.content != piece.content
+        return (self.kind, self.source.strip()) != (piece.kind, piece.source.strip())
+
+    def adds_fields_to(self, piece: "_Piece") -> bool:
+        """Return whether it has pictures or metadata that the other lacks, apart from what editors write unasked."""
+        fields = {key: value for key, value in self.metadata.items() if key not in _EDITOR_FIELDS}
+        return self.attachments != piece.attachments or any(
+            not _is_equal(value, piece.metadata.get(key, _ABSENT)) for key, value in fields.items()
+        )
 
 
 @dataclass(frozen=True)
@@ -503,9 +527,9 @@ def merge_notebooks(base: bytes, user: bytes, template: bytes, *, path: Path, re
         if result.piece is not None:
             results[name] = result.piece
         if result.outcome is not None:
-            texts = (piece.source if piece else None for piece in (versions[1], result.piece))
-            changes[name] = Change(name, result.outcome, result.note, *texts)
-        if result.companion:
+            before, after = (piece.source if piece else None for piece in (versions[1], result.piece))
+            changes[name] = Change(name, result.outcome, result.note, before, after)
+        if result.companion is not None:
             companions[name] = _companion(name, result.companion)
     _drop_stale_companions(results, old, companions)
     pieces: dict[str, _Piece] = {}
@@ -515,8 +539,7 @@ def merge_notebooks(base: bytes, user: bytes, template: bytes, *, path: Path, re
         if name in companions:
             label = _free_name(f"{name[: _LONGEST_ID - 12]}-template", {*results, *pieces})
             pieces[label] = companions[name]
-            note = f'{changes[name].note}; the template\'s text is in the cell "{label}"'
-            changes[name] = replace(changes[name], note=note)
+            changes[name] = replace(changes[name], companion=label)
     metadata, _ = merge_fields(old.metadata, now.metadata, new.metadata)
     metadata |= {key: new.metadata[key] for key in _SPECIFICATIONS if key in new.metadata and key not in metadata}
     is_same = pieces == original.pieces and list(pieces) == list(original.pieces) and metadata == original.metadata
@@ -565,7 +588,7 @@ class _CellMerge:
     piece: _Piece | None
     outcome: MergeOutcome | None = None
     note: str = ""
-    companion: str = ""
+    companion: str | None = None  # the template's text, if it is in conflict
 
 
 _TEMPLATE_REMOVAL = "the template no longer has it"
@@ -576,7 +599,8 @@ def _merge_cell(old: _Piece | None, now: _Piece | None, new: _Piece | None, *, i
     if now is None or new is None:
         return _merge_single(old, now, new, is_redundant=is_redundant)
     before = old or _Piece(new.kind, "", {}, {})
-    is_users_edit = now.is_edit_of(before) and not is_redundant
+    has_pictures = now.attachments != before.attachments
+    is_users_edit = (now.is_edit_of(before) or has_pictures) and not is_redundant
     base_metadata = old.metadata if old else {}
     metadata, _ = merge_fields(base_metadata, now.metadata, new.metadata)
     metadata = {key: value for key, value in metadata.items() if _is_valid(key, value)}
@@ -592,7 +616,7 @@ def _merge_cell(old: _Piece | None, now: _Piece | None, new: _Piece | None, *, i
         return _CellMerge(replace(now, metadata=metadata))
     source, conflict, note = _merge_sources(before, now, new)
     piece = replace(now, source=source, metadata=metadata)
-    if not conflict:
+    if conflict is None:
         return _CellMerge(piece, MergeOutcome.MERGED, "your edit and the template's")
     return _CellMerge(piece, MergeOutcome.CONFLICT, note, conflict)
 
@@ -602,7 +626,7 @@ def _merge_single(old: _Piece | None, now: _Piece | None, new: _Piece | None, *,
     if now is not None:
         if old is None:
             return _CellMerge(now)
-        if now.is_edit_of(old) and not is_redundant:
+        if (now.is_edit_of(old) and not is_redundant) or now.adds_fields_to(old):
             return _CellMerge(now, MergeOutcome.KEPT, f"you edited it, and {_TEMPLATE_REMOVAL}")
         return _CellMerge(None, MergeOutcome.REMOVED, _TEMPLATE_REMOVAL)
     if new is None or old is None:
@@ -612,8 +636,8 @@ def _merge_single(old: _Piece | None, now: _Piece | None, new: _Piece | None, *,
     return _CellMerge(None)
 
 
-def _merge_sources(old: _Piece, now: _Piece, new: _Piece) -> tuple[str, str, str]:
-    """Return the merged text, and the template's text and a note if they are in conflict."""
+def _merge_sources(old: _Piece, now: _Piece, new: _Piece) -> tuple[str, str | None, str]:
+    """Return the merged text, and the template's text, which may be empty, and a note if they are in conflict."""
     conflict = (now.source, new.source, "your version is kept")
     if now.kind != new.kind:
         return conflict
@@ -622,14 +646,19 @@ def _merge_sources(old: _Piece, now: _Piece, new: _Piece) -> tuple[str, str, str
         isinstance(tags, list)
         and PARAMETERS_TAG in tags
         and (result := merge_parameters(old.source, now.source, new.source))
+        and _is_python(result[0])
     ):
         source, lines = result
-        return source, "\n".join(lines.values()), f"your values of {', '.join(lines)} are kept" if lines else ""
+        return (
+            (source, "\n".join(lines.values()), f"your values of {', '.join(lines)} are kept")
+            if lines
+            else (source, None, "")
+        )
     text = merge_lines(old.source, now.source, new.source)
     is_python = now.kind == CellKind.CODE and _is_python(now.source) and _is_python(new.source)
     if text is None or (is_python and not _is_python(text)):
         return conflict
-    return text, "", ""
+    return text, None, ""
 
 
 def _is_python(source: str) -> bool:
@@ -645,25 +674,34 @@ _COMPANION = "# The template's version of the cell"
 
 def _companion(name: str, source: str) -> _Piece:
     """Return the folded cell with the template's version, which is all comments: it never runs."""
-    lines = [f'{_COMPANION} "{name}", which you edited. Copy what you need, then delete this cell.', "#"]
-    lines += [f"# {line}".rstrip() for line in source.splitlines()]
+    lines = [*_companion_head(name), *_comments(source)]
     metadata = cell_fields(Cell(name, CellKind.CODE, "", (FOLDED_TAG,)))["metadata"]
     return _Piece(str(CellKind.CODE), "\n".join(lines), metadata, {})
 
 
-def _drop_stale_companions(pieces: dict[str, _Piece], old: _Version, companions: Mapping[str, _Piece]) -> None:
-    """Remove what an earlier conflict of the same cell left, unless the user has changed it."""
-    stale = {_companion(name, old.pieces[name].source).content for name in companions if name in old.pieces}
-    for label in [label for label, piece in pieces.items() if piece.content in stale and label not in old.pieces]:
-        del pieces[label]
+def _companion_head(name: str) -> list[str]:
+    return [f'{_COMPANION} "{name}", which you edited. Copy what you need, then delete this cell.', "#"]
+
+
+def _comments(source: str) -> list[str]:
+    return [f"# {line}".rstrip() for line in source.splitlines()]
+
+
+def _drop_stale_companions(pieces: dict[str, _Piece], old: _Version, names: Iterable[str]) -> None:
+    """Remove what an earlier conflict of the same cells left, unless the user has written into it."""
+    for name in names:
+        if name not in old.pieces:
+            continue
+        head, comments = _companion_head(name), {*_comments(old.pieces[name].source)}
+        for label in [label for label in pieces if label not in old.pieces]:
+            lines = pieces[label].source.strip().splitlines()
+            if lines[:2] == head and comments.issuperset(lines[2:]):
+                del pieces[label]
 
 
 def _read(content: bytes, path: Path) -> _Version:
-    cells = written_cells(content, path=path)
-    try:
-        data = parsed_json(content)
-    except ValueError as error:
-        raise NotebookReadError(path=path, problem=str(error)) from error
+    data = notebook_fields(content, path=path)
+    cells = cells_of_fields(data)
     pieces = {
         name: _Piece(
             cell.kind if cell.kind in _KINDS else "raw",

@@ -36,8 +36,10 @@ _OPTION = re.compile(r'\s+(?P<key>[a-z]+)=(?P<value>"(?:[^"\\]|\\.)*"|\[[^\]]*\]
 _CELL_NAME = re.compile(r"[a-z0-9-]{1,64}")
 
 FOLDED_TAG = "hide-input"
-MEMBER_CODE_FILE = "member_code.py"  # of a blend
 """The tag of a cell whose code is folded away; Jupyter Book knows it, and nbconvert can be told of it."""
+
+MEMBER_CODE_FILE = "member_code.py"
+"""The file beside the `pair.toml` of a blend that has the code of its members."""
 
 
 class PercentError(PairError):
@@ -242,16 +244,27 @@ def written_cells(content: bytes, *, path: Path) -> dict[str, WrittenCell]:
     Raises:
         NotebookReadError: It is no notebook of format 4.
     """
+    return cells_of_fields(notebook_fields(content, path=path))
+
+
+def notebook_fields(content: bytes, *, path: Path) -> dict[str, Any]:
+    """Return a notebook as JSON, with a list of objects as its `cells`; arguments and errors as of `written_cells`."""
     try:
-        notebook = json.loads(content)
-    except (ValueError, RecursionError) as error:
+        notebook = parsed_json(content)
+    except ValueError as error:
         raise NotebookReadError(path=path, problem=str(error)) from error
     if not isinstance(notebook, dict) or not isinstance(notebook.get("cells"), list):
         raise NotebookReadError(path=path, problem="it has no list of cells")
-    cells: dict[str, WrittenCell] = {}
     for position, cell in enumerate(notebook["cells"], start=1):
         if not isinstance(cell, dict):
             raise NotebookReadError(path=path, problem=f"cell {position} is not an object")
+    return notebook
+
+
+def cells_of_fields(notebook: Mapping[str, Any]) -> dict[str, WrittenCell]:
+    """Return what the cells say of a notebook that `notebook_fields` returned."""
+    cells: dict[str, WrittenCell] = {}
+    for position, cell in enumerate(notebook["cells"], start=1):
         name = cell.get("id")
         if not isinstance(name, str) or name in cells:
             name = f"#{position}"

@@ -11,7 +11,9 @@ from generator.competition.facts import Value
 from generator.competition.metrics import metric_named
 from generator.competition.schema import (
     TYPE_NAMES,
+    all_parameters,
     families,
+    frameworks,
     is_model_handle,
     keys_of,
     known_keys,
@@ -119,6 +121,9 @@ def apply_overrides(
             from generator.competition.introspection.evidence import UnknownKeyError
 
             raise UnknownKeyError(key=key, family=family, keys=keys_of(family))
+        if key not in settings.task_keys:
+            names = [name for name, rule in all_parameters().items() if name in defaults and rule.group == "main"]
+            raise SettingError(unused_key(key, settings.framework), remedy=f"Parameters for -P: {', '.join(names)}.")
         if key.upper() in settings.parameters:
             raise PairError(
                 f"{printable(source)} sets the parameter {key.upper()}, which has priority over the key {key}.",
@@ -133,6 +138,13 @@ def apply_overrides(
                 check_spec(spec_of(settings.override({"pretrained": _text_of(text)})))
         texts = [text for text in texts if _key_of(text) != _PRETRAINED]
     return settings.with_parameters(dict(parse_assignment(text, defaults) for text in texts))
+
+
+def unused_key(key: str, framework: str) -> str:
+    """Return a sentence on a key of a task that no notebook in a framework uses."""
+    learners = dict.fromkeys(learner for rule in known_keys()[key] for learner in rule.learners)
+    title = frameworks()[framework].title
+    return f"{title} does not use {key}: only notebooks that train a {' or '.join(learners)} do."
 
 
 def _unknown_key(text: str, family: str, parameters: list[str]) -> SettingError:

@@ -10,7 +10,16 @@ from typing import Any
 
 from generator.competition import builtin
 from generator.competition.facts import Competition, Task, Value
-from generator.competition.schema import check_offered, common, keys_of, known_keys, option_of, requirement, values_of
+from generator.competition.schema import (
+    Setting,
+    check_offered,
+    common,
+    keys_of,
+    known_keys,
+    option_of,
+    requirement,
+    values_of,
+)
 from generator.errors import PairError, did_you_mean
 from generator.files import read_json
 from generator.text import is_slug, printable, storable
@@ -77,6 +86,11 @@ class Settings:
         return str(self.pair["framework"].value)
 
     @property
+    def task_keys(self) -> Mapping[str, Setting]:
+        """The keys that the task has in this framework."""
+        return keys_of(self.family, self.framework)
+
+    @property
     def sections(self) -> dict[str, Mapping[str, SettingValue]]:
         """The sections in the order of the file."""
         return {"pair": self.pair, "task": self.task, "parameters": self.parameters}
@@ -118,7 +132,7 @@ class Settings:
                 code="pair-toml-damaged",
             )
         has_pair = all(key in self.pair for key, rule in common()["pair"].items() if not rule.optional)
-        if has_pair and all(key in self.task for key, rule in keys_of(self.family).items() if rule.default is None):
+        if has_pair and all(key in self.task for key, rule in self.task_keys.items() if rule.default is None):
             return self
         built_in = builtin.require(str(self.pair["competition"].value))
         owner = unknown_owner()
@@ -140,7 +154,8 @@ class Settings:
                 value that the user had set before keeps who set it.
 
         Returns:
-            The settings in the proposal's order, with the user's own keys after them.
+            The settings in the proposal's order, with the user's own keys after them, and without those of other
+            frameworks.
         """
         # Facts from pages stay in the file, even if nobody could be asked this time.
         optional = {
@@ -154,9 +169,11 @@ class Settings:
             for key, value in values.items()
             if (entry := users.pair.get(key) or users.task.get(key)) is None or entry.value != value
         }
-        return Settings(
+        settings = Settings(
             pair={**self.pair, **users.pair, **optional}, task={**self.task, **users.task}, parameters=users.parameters
         ).override(changes)
+        foreign_keys = keys_of(settings.family).keys() - settings.task_keys.keys()
+        return replace(settings, task={key: entry for key, entry in settings.task.items() if key not in foreign_keys})
 
     def override(self, values: Mapping[str, Value]) -> "Settings":
         """Return the settings with values of the pair and of its task that the command line sets."""
@@ -201,7 +218,7 @@ def propose_settings(competition: Competition, task: Task, *, framework: str, ow
         "owner": owner,
         **infer(inference_hours=competition.inference_hours, internet=competition.internet),
     }
-    keys = keys_of(task.family)
+    keys = keys_of(task.family, framework)
     of_task = {
         key: SettingValue(
             value, Origin.DEFAULT if keys[key].chosen_blindly else Origin.INFERRED, task.evidence.get(key, "")

@@ -21,6 +21,7 @@ from generator.competition.facts import (
 )
 from generator.competition.schema import (
     Preset,
+    Setting,
     converters_of,
     families,
     frameworks,
@@ -512,12 +513,12 @@ class TaskProperties:
     @property
     def task_values(self) -> dict[str, Value]:
         """Every key of the task."""
-        return values_of(self.task, keys_of(self.family))
+        return values_of(self.task, self.task_keys)
 
-    def task_values_for(self, role: Role) -> dict[str, Value]:
-        """The keys of the task whose scope has a notebook, for its templates."""
-        keys = {key: rule for key, rule in keys_of(self.family).items() if rule.scope in ("", role)}
-        return values_of(self.task, keys)
+    @property
+    def task_keys(self) -> Mapping[str, Setting]:
+        """What each of these keys can be."""
+        return keys_of(self.family)
 
 
 @dataclass(frozen=True)
@@ -547,6 +548,15 @@ class PairSpec(TaskProperties):
     continues: bool = False
     members: tuple[Member, ...] = ()
     methods: tuple[str, ...] = ()
+
+    @property
+    def task_keys(self) -> Mapping[str, Setting]:
+        """What each key of the task can be that notebooks in its framework use."""
+        return keys_of(self.family, self.framework)
+
+    def task_values_for(self, role: Role) -> dict[str, Value]:
+        """The keys of the task whose scope has a notebook, for its templates."""
+        return values_of(self.task, {key: rule for key, rule in self.task_keys.items() if rule.scope in ("", role)})
 
     @property
     def is_built_in(self) -> bool:
@@ -601,10 +611,14 @@ class PairSpec(TaskProperties):
         return [member.dataset for member in self.members if member.dataset]
 
     @property
+    def is_ranked(self) -> bool:
+        """True if the metric compares the order of predictions only, so that a blend may average their ranks."""
+        return self.metric.name.startswith(("auc", "gini"))
+
+    @property
     def blend_methods(self) -> list[str]:
         """The methods that a blend chooses from: those of the user, or all that suit the metric."""
-        is_ranked = self.metric.name.startswith(("auc", "gini"))
-        return list(self.methods) or [name for name in METHODS if name != "rank" or is_ranked]
+        return list(self.methods) or [name for name in METHODS if name != "rank" or self.is_ranked]
 
     @property
     def blend_space(self) -> str:
@@ -749,7 +763,7 @@ def spec_of(settings: Settings) -> PairSpec:
         inference_hours=pair_values.get("inference_hours"),
         internet=pair_values.get("internet"),
     )
-    keys = keys_of(settings.family)
+    keys = keys_of(settings.family, settings.framework)
     values: dict[str, Any] = {
         key: settings.task[key].value if key in settings.task or rule.default is None else rule.default
         for key, rule in keys.items()

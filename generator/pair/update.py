@@ -1,10 +1,10 @@
 """Updates of a pair: what templates write now is merged into its notebooks, edits are copied between the two."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import unified_diff
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 
 from generator.errors import PairError, did_you_mean
@@ -70,13 +70,14 @@ def find_edits(folder: PairFolder, roles: Sequence[Role] = tuple(Role)) -> list[
         FileReadError: It cannot be read.
     """
     edits: list[Edit] = []
+    without_base = cache(partial(current_files, folder))
     for role in roles:
-        notebook = _Notebook.read(folder, role)
+        notebook = _Notebook.read(folder, role, without_base)
         path, cells = notebook.path, {name: cell.source for name, (_, cell) in notebook.cells.items()}
         base = {name: cell.source for name, cell in notebook.base.items()}
         edits += _differences(path, base, cells)
         metadata_path = folder.metadata(role).relative_to(folder.path)
-        texts = (_base_text(folder, metadata_path), read_text(folder.metadata(role)))
+        texts = (_base_text(folder, metadata_path, without_base), read_text(folder.metadata(role)))
         before, after = (
             {key: json.dumps(value, ensure_ascii=False) for key, value in JsonObject.parse(text or "{}").items()}
             for text in texts
@@ -111,11 +112,11 @@ class _Notebook:
     base: Mapping[str, WrittenCell]
 
     @classmethod
-    def read(cls, folder: PairFolder, role: Role) -> "_Notebook":
+    def read(cls, folder: PairFolder, role: Role, without_base: "_WithoutBase") -> "_Notebook":
         path = folder.notebook(role).relative_to(folder.path)
         text = read_text(folder.notebook(role))
         cells = written_cells(text.encode("utf-8"), path=folder.notebook(role))
-        base_text = _base_text(folder, path)
+        base_text = _base_text(folder, path, without_base)
         base = written_cells((base_text or text).encode("utf-8"), path=path)
         ids = match_cells(cells, base, has_ids=any(name in base for name in cells))
         return cls(path, text, {ids.get(name, name): (name, cell) for name, cell in cells.items()}, base)
@@ -127,8 +128,11 @@ class _Notebook:
         return cell.source.strip() if text is None else text
 
 
-def _base_text(folder: PairFolder, path: Path) -> str | None:
-    content = rendered_before(folder, path, without_base=partial(current_files, folder))
+_WithoutBase = Callable[[], Mapping[Path, bytes]]
+
+
+def _base_text(folder: PairFolder, path: Path, without_base: _WithoutBase) -> str | None:
+    content = rendered_before(folder, path, without_base=without_base)
     return None if content is None else content.decode("utf-8", "replace")
 
 
@@ -148,7 +152,8 @@ def plan_share(folder: PairFolder, names: Sequence[str], *, source: Role | None 
         PairError: A cell is not in both notebooks, or both have other edits of it.
         FileReadError: A notebook cannot be read.
     """
-    notebooks = {role: _Notebook.read(folder, role) for role in Role}
+    without_base = cache(partial(current_files, folder))
+    notebooks = {role: _Notebook.read(folder, role, without_base) for role in Role}
     train, infer = notebooks.values()
     in_both = [
         name

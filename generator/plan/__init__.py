@@ -576,8 +576,10 @@ def plan_pair(options: PlanOptions, listener: Listener, tell: Callable[[str], No
     framework = frameworks()[spec.framework]
     if AcceleratorKind.TPU not in framework.accelerators:
         raise RunError(
-            f"There is nothing to compare for {printable(options.pair)}: {framework.title} trains in a session without "
-            "an accelerator, which costs no quota."
+            f"{framework.title} does not train on a TPU, so there is nothing to compare for {printable(options.pair)}.",
+            remedy="`tandem run` trains it here; on Kaggle it needs a session without an accelerator, which costs no "
+            "quota.",
+            code="framework-without-tpu",
         )
     measurement = measure(options, listener)
     compilation = StepCosts((), "it was not asked")

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from generator.competition.facts import TargetKind, Value
-from generator.pair.blend import FRAMEWORK, METHODS, BlendError, Member, code_text, parse_members
+from generator.pair.blend import FRAMEWORK, METHODS, BlendError, Member, code_text, files_dataset, parse_members
 from generator.pair.folder import (
     WritePlan,
     complete_settings,
@@ -26,9 +26,20 @@ from generator.pair.notebook import MEMBER_CODE_FILE
 from generator.pair.rendering import kernel_files, rendered_cells
 from generator.pair.settings import Origin, Settings, SettingValue
 from generator.pair.spec import PairSpec, spec_of
-from generator.pair.workspace import PairFolder, Role, Workspace, dataset_beside
+from generator.pair.workspace import PairFolder, Role, Workspace
 from generator.run.file_members import FileMember, PredictionColumns, dataset_metadata, name_files, read_file_member
-from generator.run.ledger import OUT_OF_FOLD, PREDICTIONS, RunRecord, read_runs, recorded_pairs, resolve_run, run_folder
+from generator.run.ledger import (
+    OUT_OF_FOLD,
+    PREDICTIONS,
+    RunRecord,
+    WeightsState,
+    hash_training_table,
+    member_output,
+    read_runs,
+    recorded_pairs,
+    resolve_run,
+    training_key,
+)
 from generator.text import JsonObject, printable, quote_text
 
 _KINDS = (TargetKind.CLASS, TargetKind.LABELS, TargetKind.NUMBER)
@@ -47,6 +58,7 @@ class MemberOutput:
         handover: What its training left.
         seconds: The time of its inference; None where it was not measured.
         can_infer: Whether its weights are on this machine.
+        table_sha256: The hash of the training table that it was trained on; None where it is unknown.
     """
 
     member: Member
@@ -56,6 +68,7 @@ class MemberOutput:
     handover: HandOver
     seconds: float | None
     can_infer: bool
+    table_sha256: str | None
 
     @property
     def score(self) -> Score | None:
@@ -124,7 +137,7 @@ def plan_blend(  # noqa: PLR0913 - as the command line has them
         raise BlendError(f"{printable(name)} is a pair already. Choose another name for the blend.")
     candidates = [_candidate(workspace, reference) for reference in references]
     first = candidates[0]
-    ref = dataset_beside(f"{first.spec.train.owner}/{name}", "-members")
+    ref = files_dataset(first.spec.train.owner, name)
     named_files = name_files(oof_files, test_files)
     file_texts = [str(Member(pair=member_name, dataset=ref)) for member_name, _, _ in named_files]
     members = parse_members([*(str(candidate.member) for candidate in candidates), *file_texts])
@@ -132,8 +145,12 @@ def plan_blend(  # noqa: PLR0913 - as the command line has them
     for candidate in candidates[1:]:
         _check_task(candidate, first.spec)
         _check_alike(first, candidate)
-    for candidate in candidates:
-        _check_newest(workspace, candidate)
+    _check_tables(workspace, candidates)
+    if "rank" in methods and not first.spec.is_ranked:
+        raise BlendError(
+            f"Ranks suit areas under curves and Gini coefficients, and the metric is {first.spec.metric.title}: choose "
+            "another --method."
+        )
     file_members = [_file_member(workspace, first, *files) for files in named_files]
     settings = _settings(complete_settings(existing_pair(workspace, first.member.pair)), name, members, methods)
     code = code_text({candidate.member.name: candidate.notebook for candidate in candidates})
@@ -144,24 +161,24 @@ def plan_blend(  # noqa: PLR0913 - as the command line has them
     }
     plan = plan_write(folder, files, force=force)
     notes = [*(note for member in file_members for note in member.notes), *_warnings(candidates, spec_of(settings))]
+    notes += _stale_members(workspace, candidates)
     dataset = workspace.input / "datasets" / ref if file_members else None
     return BlendPlan(folder, candidates, file_members, dataset, plan, code, notes)
 
 
 def write_blend(workspace: Workspace, plan: BlendPlan) -> None:
-    """Write a blend, and the dataset with those of its members that are files.
+    """Write a blend as a whole or not at all, then the dataset with those of its members that are files.
 
     Raises:
         FileWriteError: It cannot be written.
     """
+    write_pair(plan.folder, plan.files, member_code=plan.code)
     if plan.dataset is not None:
         contents = {"dataset-metadata.json": dataset_metadata(plan.dataset_ref)}
         for member in plan.file_members:
             contents |= member.contents
         for file, content in contents.items():
             workspace.files.write(plan.dataset / file, content)
-    plan.folder.files.write(plan.folder.path / MEMBER_CODE_FILE, plan.code.encode())
-    write_pair(plan.folder, plan.files)
 
 
 def read_results(workspace: Workspace, name: str) -> JsonObject:
@@ -175,7 +192,7 @@ def _candidate(workspace: Workspace, reference: str) -> MemberOutput:
     spec = spec_of(complete_settings(folder))
     records = read_runs(workspace, pair)
     record = resolve_run(workspace, reference) if has_number else None
-    source = run_folder(workspace, pair, record.number) if record else workspace.output(pair) / Role.TRAIN
+    source = member_output(workspace, pair, record.number if record else None)
     handover = read_handover(source)
     if not (source / OUT_OF_FOLD).is_file():
         raise BlendError(
@@ -201,8 +218,12 @@ def _candidate(workspace: Workspace, reference: str) -> MemberOutput:
     )
     inferences = [entry for entry in records if entry.seconds.get(Role.INFER) and record in (None, entry)]
     seconds = inferences[-1].seconds[Role.INFER] if inferences else None
-    can_infer = record is None or str(record.weights) == "kept"
-    return MemberOutput(member, spec, notebook, source, handover, seconds, can_infer)
+    can_infer = record is None or record.weights is WeightsState.KEPT
+    training = record or next(
+        (entry for entry in reversed(records) if entry.keys.get(Role.TRAIN) == training_key(handover)), None
+    )
+    table_sha256 = training.table_sha256 if training else None
+    return MemberOutput(member, spec, notebook, source, handover, seconds, can_infer, table_sha256)
 
 
 def _file_member(workspace: Workspace, first: MemberOutput, name: str, oof: Path, test: Path) -> FileMember:
@@ -262,21 +283,40 @@ def _check_alike(first: MemberOutput, second: MemberOutput) -> None:
         raise BlendError(f"{names} have different ids or folds. Train both on the same data with the same N_FOLDS.")
 
 
-def _check_newest(workspace: Workspace, candidate: MemberOutput) -> None:
-    """Refuse a member that was trained on other data than the newest run of its competition and family."""
-    slug, family = candidate.spec.competition.slug, candidate.spec.family
-    newest: RunRecord | None = None
+def _check_tables(workspace: Workspace, candidates: Sequence[MemberOutput]) -> None:
+    """Refuse a member that was trained on another training table than the one in the workspace."""
+    digests: dict[str, str | None] = {}
+    for candidate in candidates:
+        table = candidate.spec.task.train_table or candidate.spec.task.labels_table
+        if candidate.table_sha256 and table not in digests:
+            digests[table] = hash_training_table(workspace, candidate.spec)
+        if candidate.table_sha256 and digests[table] not in (None, candidate.table_sha256):
+            path = workspace.competition_data(candidate.spec.competition.slug) / table
+            raise BlendError(
+                f"{candidate.member.name} was trained on another version of {printable(str(path))}. Run "
+                f"{candidate.member.pair} again, and blend the new run."
+            )
+
+
+def _stale_members(workspace: Workspace, candidates: Sequence[MemberOutput]) -> list[str]:
+    """Return a sentence for the members of each family that were trained on other data than its newest run."""
+    newest: dict[str, RunRecord] = {}
     for pair in recorded_pairs(workspace):
         for record in read_runs(workspace, pair):
-            is_of_task = (record.competition, record.family) == (slug, family) and record.framework != FRAMEWORK
-            if is_of_task and record.data_sha256 and (newest is None or record.created > newest.created):
-                newest = record
-    data = candidate.handover.fields.text("data_sha256")
-    if newest is not None and data != newest.data_sha256:
-        raise BlendError(
-            f"{candidate.member.name} was trained on other data than {newest.name}, the newest run. Run it again on "
-            "today's data."
-        )
+            is_of_task = record.competition == candidates[0].spec.competition.slug and record.framework != FRAMEWORK
+            is_newer = record.family not in newest or record.created > newest[record.family].created
+            if is_of_task and record.data_sha256 and is_newer:
+                newest[record.family] = record
+    names: dict[str, list[str]] = {}
+    for candidate in candidates:
+        newest_run = newest.get(candidate.spec.family)
+        if newest_run and newest_run.data_sha256 != candidate.handover.fields.text("data_sha256"):
+            names.setdefault(newest_run.name, []).append(candidate.member.name)
+    return [
+        f"{name}, the newest run, was trained on other data than {_join_names(members)}. If the competition's data "
+        "have changed, run the members again."
+        for name, members in names.items()
+    ]
 
 
 def _settings(base: Settings, name: str, members: Sequence[Member], methods: Sequence[str]) -> Settings:
@@ -304,5 +344,14 @@ def _warnings(candidates: Sequence[MemberOutput], spec: PairSpec) -> list[str]:
             f"{spec.inference_hours:g} h. Leave a member out, or set SKIP_LATE to skip those of least weight."
         )
     if unknown:
-        warnings.append(f"The inference time of {', '.join(unknown)} is unknown: run a full `tandem run` of it first.")
+        subject, pronoun = ("time is", "it") if len(unknown) == 1 else ("times are", "them")
+        commands = _join_names([f"`tandem run {name.partition('@')[0]}`" for name in unknown])
+        warnings.append(
+            f"The inference {subject} unknown for {_join_names(unknown)}. Run {commands} without --smoke first to "
+            f"measure {pronoun}."
+        )
     return warnings
+
+
+def _join_names(names: Sequence[str]) -> str:
+    return " and ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else names[0]

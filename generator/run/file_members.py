@@ -20,12 +20,11 @@ from generator.competition.baseline import read_held_out
 from generator.competition.facts import TargetKind, Task
 from generator.competition.tables import UnreadableTableError, delimited_rows
 from generator.files import open_file, reason_not_read
-from generator.pair.blend import BlendError
+from generator.pair.blend import BlendError, prediction_files
 from generator.text import is_slug, printable, quote_text, slug_of
 
 LARGEST_FILE = 1 << 28  # bytes
-_MOST_NAMED = 5
-_MOST_NAMED = 3
+_MOST_NAMES = 3  # of columns or ids in a message
 _NO_PREDICTIONS = {"fold", "", "Unnamed: 0"}  # an index that pandas wrote
 _TOLERANCE = 1e-3  # of a sum of probabilities
 
@@ -117,12 +116,13 @@ def read_file_member(  # noqa: PLR0913 - a member, and what it is compared with
     ids, values, notes = _read_predictions(oof, columns)
     try:
         examples = read_held_out(held_out, columns.task)
-        known_ids, truth = examples.ids[examples.rows].astype(str).tolist(), examples.truth[examples.rows]
+        pair_ids, truth = examples.ids[examples.rows].astype(str).tolist(), examples.truth[examples.rows]
     except Exception as error:  # zipfile and NumPy raise many kinds
         raise BlendError(f"{printable(str(held_out))} is damaged. Run its training again.") from error
-    _compare_ids(oof, ids, known_ids, "the out-of-fold predictions of the pairs", may_be_more=False)
+    _require_unique(name, pair_ids, "the pairs were trained on")
+    _compare_ids(oof, ids, pair_ids, "the out-of-fold predictions of the pairs", may_be_more=False)
     place = {key: row for row, key in enumerate(ids)}
-    if _are_targets(values[[place[key] for key in known_ids]], truth, columns.task.target_kind):
+    if _are_targets(values[[place[key] for key in pair_ids]], truth, columns.task.target_kind):
         raise BlendError(
             f"{printable(str(oof))} has the targets themselves and no predictions: give the predictions of models that "
             "were not trained on the row."
@@ -131,14 +131,13 @@ def read_file_member(  # noqa: PLR0913 - a member, and what it is compared with
     if predictions.is_file():
         try:
             with np.load(predictions, allow_pickle=False) as arrays:
-                known_ids = arrays["ids"].astype(str).tolist()
+                pair_ids = arrays["ids"].astype(str).tolist()
         except Exception as error:
             raise BlendError(f"{printable(str(predictions))} is damaged. Run its inference again.") from error
-        _compare_ids(test, test_ids, known_ids, "the test predictions of the pairs", may_be_more=True)
-    contents = {
-        f"{name}.oof.csv": _table(ids, values, columns),
-        f"{name}.test.csv": _table(test_ids, test_values, columns),
-    }
+        _require_unique(name, pair_ids, "the pairs predict")
+        _compare_ids(test, test_ids, pair_ids, "the test predictions of the pairs", may_be_more=True)
+    tables = _table(ids, values, columns), _table(test_ids, test_values, columns)
+    contents = dict(zip(prediction_files(name), tables, strict=True))
     return FileMember(name, contents, (*notes, *test_notes))
 
 
@@ -204,12 +203,12 @@ def _read_predictions(path: Path, columns: PredictionColumns) -> tuple[list[str]
         values = np.concatenate([values, 1 - values] if is_first else [1 - values, values], axis=1)
     elif columns.task.target_kind is TargetKind.CLASS and (np.abs(values.sum(axis=1) - 1) > _TOLERANCE).any():
         raise BlendError(f"{location} has rows whose probabilities do not sum to 1: divide each row by its sum.")
-    count = len(raw.extra) - _MOST_NAMED
-    more_names = f" and {count} more" if count > 0 else ""
-    notes = [f"Columns of {location} that are ignored: {', '.join(raw.extra[:_MOST_NAMED])}{more_names}."]
+    count = len(raw.extra) - _MOST_NAMES
+    rest = f" and {count} more" if count > 0 else ""
+    notes = [f"Columns of {location} that are ignored: {', '.join(raw.extra[:_MOST_NAMES])}{rest}."]
     notes = notes if raw.extra else []
     if {*raw.names}.isdisjoint([*columns.names, *columns.task.targets]):
-        texts = [", ".join(map(quote_text, names[:_MOST_NAMED])) for names in (raw.names, columns.names)]
+        texts = [", ".join(map(quote_text, names[:_MOST_NAMES])) for names in (raw.names, columns.names)]
         is_single = len(raw.names) < len(columns.names)
         meaning = f"the probability of {quote_text(columns.names[1])}" if is_single else texts[1]
         notes.append(f"Columns of {location} have other names, and are read in their order: {texts[0]} for {meaning}.")
@@ -242,8 +241,8 @@ def _find_columns(location: str, header: Sequence[str], columns: PredictionColum
             return id_place, [rest[0] if single is None else single]
     if not matches and len(rest) == len(columns.names):
         return id_place, rest
-    names = ", ".join(quote_text(name) for name in columns.names[:_MOST_NAMED])
-    names += ", …" if len(columns.names) > _MOST_NAMED else ""
+    names = ", ".join(quote_text(name) for name in columns.names[:_MOST_NAMES])
+    names += ", …" if len(columns.names) > _MOST_NAMES else ""
     also = f", or one with the probability of {quote_text(columns.names[1])}" if columns.is_binary else ""
     raise BlendError(f"{location} lacks columns of predictions: beside the id it needs {names}{also}.")
 
@@ -258,19 +257,27 @@ def _number(location: str, line: int, cell: str) -> float:
     return value
 
 
+def _require_unique(name: str, ids: Sequence[str], rows: str) -> None:
+    if len(set(ids)) < len(ids):
+        raise BlendError(
+            f"{name} is files, with one prediction for each id, and several of the rows that {rows} share an id: leave "
+            "it out, or make a pair of the model."
+        )
+
+
 def _compare_ids(path: Path, ids: Sequence[str], expected: Sequence[str], owner: str, *, may_be_more: bool) -> None:
-    file_ids, wanted_ids = set(ids), set(expected)
-    lacking, extra = sorted(wanted_ids - file_ids), [] if may_be_more else sorted(file_ids - wanted_ids)
+    file_ids, pair_ids = set(ids), set(expected)
+    lacking, extra = sorted(pair_ids - file_ids), [] if may_be_more else sorted(file_ids - pair_ids)
     if not lacking and not extra:
         return
-    parts = [
-        f"{verb} {len(keys):,} ids of {len(wanted_ids):,}, such as {', '.join(map(quote_text, keys[:_MOST_NAMED]))}"
+    differences = [
+        f"{verb} {len(keys):,} ids of {len(pair_ids):,}, such as {', '.join(map(quote_text, keys[:_MOST_NAMES]))}"
         for verb, keys in (("lacks", lacking), ("has besides", extra))
         if keys
     ]
     raise BlendError(
-        f"{printable(str(path))} has other ids than {owner}: it {' and '.join(parts)}. Give a prediction for exactly "
-        "those rows."
+        f"{printable(str(path))} has other ids than {owner}: it {' and '.join(differences)}. Give a prediction "
+        "for exactly those rows."
     )
 
 

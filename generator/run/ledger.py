@@ -11,12 +11,14 @@ out with a warning. Weights are kept for the best and the newest run, and for ru
 LedgerError     a run cannot be kept, or there is no such run
 """
 
+import errno
 import hashlib
 import json
 import math
 import os
 import re
 import shutil
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -47,14 +49,15 @@ RECORD = "run.json"
 OUT_OF_FOLD, PREDICTIONS, REPORT = "oof.npz", "predictions.npz", "report.html"
 NOTEBOOKS = {role: f"{role}.ipynb" for role in Role}
 
-LONGEST_TEXT = 300
-SCHEMA = 1
-DIGEST = re.compile(r"[0-9a-f]{8,64}")
+_LONGEST_TEXT = 300
+_SCHEMA = 1
+_DIGEST = re.compile(r"[0-9a-f]{8,64}")
 _LONGEST_NOTE = 1_000
 _MOST_NAMES = 2_000  # of parameters, cells, packages
 _MOST_FOLDS = 1_000
+_LARGEST_NUMBER = 1e100  # of scores and seconds, so that what is computed of them is finite
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
-CELL_NAME = re.compile(r"[A-Za-z0-9_#-]{1,64}")
+_RECORDED_CELL = re.compile(r"[A-Za-z0-9_#-]{1,64}")
 # What no weights and no submission may be called.
 _LEDGER_FILES = {RECORD, FILE_NAME, "oof.csv", OUT_OF_FOLD, PREDICTIONS, REPORT, *NOTEBOOKS.values()}
 _LARGEST_RECORD, _LARGEST_NOTEBOOK = 2**20, 2**28  # bytes
@@ -62,9 +65,9 @@ _NUMBER = re.compile(r"[0-9]{4,9}")
 _REFERENCE = re.compile(r"(?P<pair>[^@]*)@0*(?P<number>[0-9]{1,9})")
 _MEMBER = re.compile(r"(?<![\w-])([a-z0-9][a-z0-9-]*)@0*([0-9]{1,9})(?![\w-])")
 # What the kit puts in front of a notebook that it sends to Colab.
-_KIT_CELLS = {"stop-at-failure"}
+_COLAB_GUARD_CELLS = {"stop-at-failure"}
 # What differs between this machine and Kaggle for one and the same run.
-_OF_SESSIONS = {"ALLOW_CPU", *OFF_COLAB}
+_SESSION_PARAMETERS = {"ALLOW_CPU", *OFF_COLAB}
 
 
 class LedgerError(RunError):
@@ -99,7 +102,9 @@ class RunRecord:
         parameters: The parameters of each notebook that differ from the defaults.
         defaults: Those of the template, of all its parameters.
         code: The first 16 digits of the SHA-256 of each code cell, without that of the parameters.
+        data_sha256: The hash of the examples as the training notebook read them.
         folds_sha256: The hash of which example is in which fold.
+        table_sha256: The hash of the file with the training table; None if that was not in this workspace.
         parent: The run before it, which it is compared with.
         submission: The name of the file.
     """
@@ -127,6 +132,7 @@ class RunRecord:
     code_sha256: str
     data_sha256: str | None
     folds_sha256: str | None
+    table_sha256: str | None
     versions: Mapping[str, str]
     accelerator: str
     git_commit: str
@@ -157,7 +163,7 @@ class RunRecord:
 
     def as_json(self) -> dict[str, Any]:
         """The fields as JSON values."""
-        return {"schema_version": SCHEMA, **vars(self), "created": self.created.isoformat(timespec="seconds")}
+        return {"schema_version": _SCHEMA, **vars(self), "created": self.created.isoformat(timespec="seconds")}
 
 
 # Reading a record: it may come from anybody.
@@ -173,13 +179,13 @@ class _RecordFields:
     def __init__(self, values: JsonObject) -> None:
         self._values = values
 
-    def text(self, name: str, *, most: int = LONGEST_TEXT, pattern: re.Pattern[str] | None = None) -> str:
+    def text(self, name: str, *, most: int = _LONGEST_TEXT, pattern: re.Pattern[str] | None = None) -> str:
         value = self._values.get(name)
         is_valid = isinstance(value, str) and len(value) <= most and (pattern is None or pattern.fullmatch(value))
         return str(self._valid(name, value, is_valid=bool(is_valid)))
 
     def digest(self, name: str) -> str | None:
-        return None if self._values.get(name) is None else self.text(name, pattern=DIGEST)
+        return None if self._values.get(name) is None else self.text(name, pattern=_DIGEST)
 
     def count(self, name: str, *, least: int = 0) -> int:
         value = self._values.get(name)
@@ -187,20 +193,26 @@ class _RecordFields:
         return int(self._valid(name, value, is_valid=is_count))
 
     def number(self, name: str) -> float | None:
-        if self._values.get(name) is None:
-            return None
-        number = self._values.number(name)
-        self._valid(name, self._values[name], is_valid=number is not None)
-        return number
+        value = self._values.get(name)
+        return None if value is None else self._number(name, value)
 
     def numbers(self, name: str) -> tuple[float, ...]:
         values = self._values.get(name)
         if not isinstance(values, list) or len(values) > _MOST_FOLDS:
             raise ValueError(f"{name} is not a list of numbers")
-        entries = [JsonObject({name: value}).number(name) for value in values]
-        numbers = tuple(entry for entry in entries if entry is not None)
-        self._valid(name, values, is_valid=len(numbers) == len(entries))
-        return numbers
+        return tuple(self._number(name, value) for value in values)
+
+    def seconds(self, name: str) -> dict[str, float]:
+        """For each role a time."""
+        seconds = {role: self._number(name, value) for role, value in self.by_role(name).items()}
+        self._valid(name, seconds, is_valid=all(value >= 0 for value in seconds.values()))
+        return seconds
+
+    def _number(self, name: str, value: object) -> float:
+        number = JsonObject({name: value}).number(name)
+        if number is None or abs(number) > _LARGEST_NUMBER:
+            raise ValueError(f"{name} is {quote_text(repr(value)[:_LONGEST_TEXT])}")
+        return number
 
     def mapping(self, name: str) -> Mapping[str, Any]:
         value = self._values.get(name)
@@ -231,11 +243,11 @@ class _RecordFields:
 
     def file_name(self, name: str) -> str:
         value = self.text(name)
-        return str(self._valid(name, value, is_valid=not value or is_file_name(value)))
+        return str(self._valid(name, value, is_valid=not value or _is_file_name(value)))
 
     def _valid(self, name: str, value: Any, *, is_valid: bool) -> Any:
         if not is_valid:
-            raise ValueError(f"{name} is {quote_text(repr(value)[:LONGEST_TEXT])}")
+            raise ValueError(f"{name} is {quote_text(repr(value)[:_LONGEST_TEXT])}")
         return value
 
 
@@ -249,34 +261,34 @@ def _is_value(value: object) -> bool:
 
 
 def _is_digest(value: object) -> bool:
-    return isinstance(value, str) and DIGEST.fullmatch(value) is not None
+    return isinstance(value, str) and _DIGEST.fullmatch(value) is not None
 
 
 def _is_text(value: object) -> bool:
-    return isinstance(value, str) and len(value) <= LONGEST_TEXT
+    return isinstance(value, str) and len(value) <= _LONGEST_TEXT
 
 
-def is_file_name(name: str) -> bool:
+def _is_file_name(name: str) -> bool:
     """True if a name is that of a file in the run's folder, and not one that the ledger writes itself."""
     plain = PurePosixPath(name).name == name and name.isprintable() and "\\" not in name and not name.startswith(".")
-    return bool(name) and plain and len(name.encode()) <= LONGEST_TEXT and name not in _LEDGER_FILES
+    return bool(name) and plain and len(name.encode()) <= _LONGEST_TEXT and name not in _LEDGER_FILES
 
 
-def record_of(values: JsonObject) -> RunRecord:
+def _record_of(values: JsonObject) -> RunRecord:
     """Make a record of the fields of a `run.json`.
 
     Raises:
         ValueError: A field is not what was written.
     """
     read = _RecordFields(values)
-    if values.get("schema_version") != SCHEMA:
-        raise ValueError(f"schema_version is {quote_text(repr(values.get('schema_version')))}, not {SCHEMA}")
+    if values.get("schema_version") != _SCHEMA:
+        raise ValueError(f"schema_version is {quote_text(repr(values.get('schema_version')))}, not {_SCHEMA}")
     is_better = values.get("higher_is_better")
     if is_better is not None and not isinstance(is_better, bool):
         raise ValueError("higher_is_better is neither true nor false")
-    pair, seconds = read.text("pair"), read.by_role("seconds")
-    if not is_slug(pair) or not all(isinstance(value, int | float) for value in seconds.values()):
-        raise ValueError("pair or seconds is not what was written")
+    pair = read.text("pair")
+    if not is_slug(pair):
+        raise ValueError(f"pair is {quote_text(pair)}")
     keys, versions = read.by_role("keys"), read.mapping("versions")
     if not all(map(_is_text, (*keys.values(), *versions, *versions.values()))):
         raise ValueError("keys or versions is not what was written")
@@ -297,15 +309,14 @@ def record_of(values: JsonObject) -> RunRecord:
         hidden_test=read.number("hidden_test"),
         public_score=read.number("public_score"),
         private_score=read.number("private_score"),
-        seconds={role: JsonObject(seconds).number(role) or 0.0 for role in seconds},
+        seconds=read.seconds("seconds"),
         parameters=read.role_mapping("parameters", _NAME, _is_value),
         defaults=read.role_mapping("defaults", _NAME, _is_value),
-        code=read.role_mapping(
-            "code", CELL_NAME, lambda value: isinstance(value, str) and bool(DIGEST.fullmatch(value))
-        ),
-        code_sha256=read.text("code_sha256", pattern=DIGEST),
+        code=read.role_mapping("code", _RECORDED_CELL, _is_digest),
+        code_sha256=read.text("code_sha256", pattern=_DIGEST),
         data_sha256=read.digest("data_sha256"),
         folds_sha256=read.digest("folds_sha256"),
+        table_sha256=read.digest("table_sha256"),
         versions=dict(versions),
         accelerator=read.text("accelerator"),
         git_commit=read.text("git_commit"),
@@ -317,7 +328,7 @@ def record_of(values: JsonObject) -> RunRecord:
     )
 
 
-def best_runs(records: Sequence[RunRecord]) -> list[RunRecord]:
+def _best_runs(records: Sequence[RunRecord]) -> list[RunRecord]:
     """The best run by each metric; all runs where it is not known whether higher is better."""
     best = []
     for metric in dict.fromkeys(record.metric for record in records):
@@ -325,15 +336,23 @@ def best_runs(records: Sequence[RunRecord]) -> list[RunRecord]:
         if any(record.higher_is_better is None for record in candidates):
             best += candidates
         elif candidates:
-            best.append(max(candidates, key=goodness))
+            best.append(max(candidates, key=_goodness))
     return best
 
 
-def goodness(record: RunRecord) -> float:
+def _goodness(record: RunRecord) -> float:
     """The out-of-fold score, negative if lower is better; minus infinity without one."""
     if record.cv is None:
         return -math.inf
     return -record.cv if record.higher_is_better is False else record.cv
+
+
+def sort_runs(records: Sequence[RunRecord]) -> list[RunRecord]:
+    """The runs with the best first; those by the metric of most of them come before others."""
+    counts = Counter(record.metric for record in records)
+    return sorted(
+        records, key=lambda record: (-counts[record.metric], record.metric, -_goodness(record), -record.number)
+    )
 
 
 # The folder of the runs.
@@ -347,6 +366,11 @@ def runs_folder(workspace: Workspace, pair: str) -> Path:
 def run_folder(workspace: Workspace, pair: str, number: int) -> Path:
     """The folder of a run, whether it is there or not."""
     return runs_folder(workspace, pair) / f"{number:04}"
+
+
+def member_output(workspace: Workspace, pair: str, number: int | None) -> Path:
+    """The folder with the training of a member of a blend: of a run, or of what the pair's output is now."""
+    return workspace.output(pair) / Role.TRAIN if number is None else run_folder(workspace, pair, number)
 
 
 def recorded_pairs(workspace: Workspace) -> list[str]:
@@ -384,7 +408,7 @@ def _read_record(files: WorkspaceFiles, path: Path, *, pair: str, number: int) -
         content = file.read(_LARGEST_RECORD + 1)
     if len(content) > _LARGEST_RECORD:
         raise ValueError("it is larger than 1 MB")
-    record = record_of(JsonObject.parse(content))
+    record = _record_of(JsonObject.parse(content))
     if (record.pair, record.number) != (pair, number):
         raise ValueError(f"it is the record of {quote_text(record.name)}")
     return record
@@ -410,7 +434,11 @@ def resolve_run(workspace: Workspace, reference: str) -> RunRecord:
     match = _REFERENCE.fullmatch(reference)
     pair, number = (match["pair"], int(match["number"])) if match else (reference, None)
     if not is_slug(pair):
-        raise LedgerError(f'"{quote_text(reference)}" is not a run. Write PAIR or PAIR@NUMBER, such as titanic@7.')
+        raise LedgerError(
+            f'"{quote_text(reference)}" is not a run.',
+            remedy="Write PAIR or PAIR@NUMBER, such as titanic@7.",
+            code="run-name-invalid",
+        )
     problems: list[str] = []
     records = read_runs(workspace, pair, warn=problems.append)
     if number is None and records:
@@ -419,11 +447,14 @@ def resolve_run(workspace: Workspace, reference: str) -> RunRecord:
     if record is not None:
         return record
     damage = "".join(f" {problem}" for problem in problems)
-    if not records:
-        raise LedgerError(f"{pair} has no runs that can be used. Make one with `tandem run {pair}`.{damage}")
-    raise LedgerError(
-        f"{pair} has no run {number}. Its last run is {records[-1].number}; `tandem runs {pair}` lists all.{damage}"
-    )
+    if records:
+        summary = f"{pair} has no run {number}."
+        remedy = f"Its last run is {records[-1].number}; `tandem runs {pair}` lists all."
+    else:
+        summary = f"{pair} has no runs that can be used."
+        remedy = f"Make one with `tandem run {pair}`."
+    text = f"{summary} {remedy}{damage}"
+    raise LedgerError(f"{summary}{damage}", remedy=remedy, code="run-not-found", text=text)
 
 
 # Recording: staged in a folder beside, which then takes the number.
@@ -449,6 +480,7 @@ class RunOutputs:
         has_weights: Whether the weights are in the output of the training.
         hidden_test: The score of the submission on the hidden test of a built-in competition.
         commit: The commit of the pair; empty for that of now.
+        table_sha256: The hash of the training table that it read, as `hash_training_table` returns it.
     """
 
     workspace: Workspace
@@ -466,6 +498,7 @@ class RunOutputs:
     has_weights: bool = True
     hidden_test: float | None = None
     commit: str = ""
+    table_sha256: str | None = None
 
 
 @dataclass(frozen=True)
@@ -477,6 +510,16 @@ class Recording:
     warnings: tuple[str, ...] = ()
 
 
+def hash_training_table(workspace: Workspace, spec: PairSpec) -> str | None:
+    """Return the SHA-256 of the file with the training table; None if it is not in the workspace, or is a link."""
+    data = workspace.competition_data(spec.competition.slug)
+    try:
+        with open_below(data, spec.task.train_table or spec.task.labels_table) as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError:
+        return None
+
+
 def training_key(handover: HandOver) -> str:
     """The key of a training whose output is on this machine: the hash of its hand-over."""
     return handover.fields.text("sha256") if handover.is_whole else digest_of(handover.fields)
@@ -485,7 +528,8 @@ def training_key(handover: HandOver) -> str:
 def record_run(outputs: RunOutputs) -> Recording:
     """Keep a run under the next free number, or complete the record of its training; a run is recorded once.
 
-    Everything is copied. What is staged takes its place as a whole, or not at all.
+    Everything is copied. A new run takes its place as a whole, or not at all. To a training that is completed, the
+    files of the inference are added one by one, and then the record.
 
     Raises:
         LedgerError: Some of it is nothing that can be recorded.
@@ -497,7 +541,7 @@ def record_run(outputs: RunOutputs) -> Recording:
     facts = _facts_of(outputs)
     with writing(folder):
         files.make_folder(folder)
-    with _lock(files, folder), writing(folder):
+    with writing(folder), _lock(files, folder):
         records = read_runs(workspace, pair)
         candidates = [entry for entry in records if entry.keys.get(Role.TRAIN) == facts.keys.get(Role.TRAIN)]
         for entry in candidates:
@@ -511,18 +555,20 @@ def record_run(outputs: RunOutputs) -> Recording:
             parent = records[-1].number if records else None
             number = max(_numbers(workspace, pair), default=0) + 1
             record = replace(facts, number=number, parent=parent)
-        target = run_folder(workspace, pair, record.number)
+        target, content_of_record = run_folder(workspace, pair, record.number), _record_bytes(record)
         with files.beside(target) as stage:
             content = stage / "new"
             content.mkdir()
             _copy_outputs(outputs, record, content, list(Role) if earlier is None else [Role.INFER])
             if earlier is None:
-                (content / RECORD).write_bytes(_record_bytes(record))
+                files.write(content / RECORD, content_of_record)
                 files.move(content, target)
             else:
+                for name in (PREDICTIONS, NOTEBOOKS[Role.INFER]):  # of another inference that did not come this far
+                    files.remove(target / name)
                 for path in sorted(content.iterdir()):
                     files.move(path, target / path.name)
-                files.write(target / RECORD, _record_bytes(record))
+                files.write(target / RECORD, content_of_record)
         notes = _drop_weights(workspace, [entry for entry in records if entry.number < record.number], record)
     return Recording(record, tuple(notes), tuple(_folds_warnings(workspace, record)))
 
@@ -559,7 +605,7 @@ def _facts_of(outputs: RunOutputs) -> RunRecord:
     defaults = _default_parameters(outputs.folder, values)
     submission = outputs.submission.name if outputs.submission is not None else ""
     facts = {
-        "schema_version": SCHEMA,
+        "schema_version": _SCHEMA,
         "number": 1,
         "pair": outputs.folder.name,
         "competition": spec.competition.slug,
@@ -576,7 +622,7 @@ def _facts_of(outputs: RunOutputs) -> RunRecord:
         "hidden_test": outputs.hidden_test,
         "public_score": None,
         "private_score": None,
-        "seconds": {str(role): round(seconds, 3) for role, seconds in outputs.seconds.items()},
+        "seconds": {str(role): max(0.0, round(seconds, 3)) for role, seconds in outputs.seconds.items()},
         "parameters": {
             str(role): {name: value for name, value in entries.items() if value != defaults[role].get(name)}
             for role, entries in values.items()
@@ -586,28 +632,31 @@ def _facts_of(outputs: RunOutputs) -> RunRecord:
         "code_sha256": _hash_of(code),
         "data_sha256": _digest_in(handover, "data_sha256"),
         "folds_sha256": _digest_in(handover, "folds_sha256"),
+        "table_sha256": outputs.table_sha256,
         "versions": {_shorten(name): _shorten(version) for name, version in handover.versions.items()},
         "accelerator": _shorten(handover.accelerator),
         "git_commit": outputs.commit or git_commit(outputs.folder.path),
         "parent": None,
         "note": "",
-        "submission": submission if is_file_name(submission) else "",
+        "submission": submission if _is_file_name(submission) else "",
         "rows": outputs.rows,
         "weights": str(WeightsState.KEPT if outputs.has_weights else WeightsState.REMOTE),
     }
     try:
-        return record_of(JsonObject(facts))
+        return _record_of(JsonObject(facts))
     except (ValueError, OverflowError) as error:
-        raise LedgerError(f"The run of {outputs.folder.name} is not recorded: {printable(str(error))}.") from error
+        raise LedgerError(
+            f"The run of {outputs.folder.name} is not recorded: {printable(str(error))}.", code="run-not-recorded"
+        ) from error
 
 
 def _shorten(text: str) -> str:
-    return storable(text)[:LONGEST_TEXT]
+    return storable(text)[:_LONGEST_TEXT]
 
 
 def _digest_in(handover: HandOver, name: str) -> str | None:
     digest = handover.fields.text(name)
-    return digest if DIGEST.fullmatch(digest) else None
+    return digest if _is_digest(digest) else None
 
 
 def _default_parameters(
@@ -631,7 +680,7 @@ def _default_parameters(
 
 def _without_session(values: Mapping[str, Value]) -> dict[str, Value]:
     """The parameters that a user chooses, and that are the same for one run here and on Kaggle."""
-    return {name: value for name, value in values.items() if name not in _OF_SESSIONS and not is_fixed(name)}
+    return {name: value for name, value in values.items() if name not in _SESSION_PARAMETERS and not is_fixed(name)}
 
 
 @dataclass(frozen=True)
@@ -663,12 +712,12 @@ def read_executed_code(notebook: Path) -> ExecutedCode:
     code: dict[str, str] = {}
     for number, cell in enumerate(JsonObject.parse(content).sections("cells"), start=1):
         tags, name, source = cell.section("metadata").get("tags"), cell.text("id"), join_lines(cell.get("source"))
-        if cell.text("cell_type") != "code" or name in _KIT_CELLS:
+        if cell.text("cell_type") != "code" or name in _COLAB_GUARD_CELLS:
             continue
         if isinstance(tags, list) and (PARAMETERS_TAG in tags or INJECTED_TAG in tags):
             parameters |= read_parameters(source)
         else:
-            code[name if CELL_NAME.fullmatch(name) and name not in code else f"#{number}"] = source
+            code[name if _RECORDED_CELL.fullmatch(name) and name not in code else f"#{number}"] = source
     return ExecutedCode(parameters, code)
 
 
@@ -677,14 +726,27 @@ def _hash_of(code: Mapping[str, Mapping[str, str]]) -> str:
 
 
 def _record_bytes(record: RunRecord) -> bytes:
-    return (json.dumps(record.as_json(), indent=1, allow_nan=False) + "\n").encode("utf-8", "replace")
+    """The content of `run.json`.
+
+    Raises:
+        LedgerError: It is larger than what is read.
+    """
+    content = (json.dumps(record.as_json(), indent=1, allow_nan=False) + "\n").encode("utf-8", "replace")
+    if len(content) > _LARGEST_RECORD:
+        raise LedgerError(
+            f"The record of {record.name} would be larger than 1 MB.",
+            remedy="Shorten the parameters of the notebooks.",
+            code="record-too-large",
+        )
+    return content
 
 
 def _copy_outputs(outputs: RunOutputs, record: RunRecord, target: Path, roles: Collection[Role]) -> None:
     """Copy what the notebooks wrote into a new folder; files that a notebook did not write are left out."""
     places = [(outputs.notebooks[role], NOTEBOOKS[role]) for role in roles if role in outputs.notebooks]
     if Role.TRAIN in roles:
-        names = [FILE_NAME, "oof.csv", OUT_OF_FOLD, *(weight_files(outputs.handover) if outputs.has_weights else [])]
+        weights = _weight_files(outputs.handover, record) if outputs.has_weights else []
+        names = [FILE_NAME, "oof.csv", OUT_OF_FOLD, *weights]
         places += [(outputs.folders[Role.TRAIN] / name, name) for name in names]
     if Role.INFER in roles and Role.INFER in outputs.folders:
         places.append((outputs.folders[Role.INFER] / PREDICTIONS, PREDICTIONS))
@@ -698,16 +760,19 @@ def _copy_outputs(outputs: RunOutputs, record: RunRecord, target: Path, roles: C
         except FileNotFoundError:
             continue
         except OSError as error:
-            raise LedgerError(f"{printable(str(source))} cannot be recorded: {reason_not_read(error)}.") from error
+            raise LedgerError(
+                f"{printable(str(source))} cannot be recorded: {reason_not_read(error)}.", code="run-not-recorded"
+            ) from error
         with file, (target / name).open("xb") as copy:
             shutil.copyfileobj(file, copy, 2**20)
             copy.flush()
             os.fsync(copy.fileno())
 
 
-def weight_files(handover: HandOver) -> list[str]:
-    """The files that a hand-over promises beside the out-of-fold predictions, as far as their names are contained."""
-    return list(dict.fromkeys(entry.file for entry in handover.files if is_file_name(entry.file)))
+def _weight_files(handover: HandOver, record: RunRecord) -> list[str]:
+    """The files that a hand-over promises beside the predictions, as far as their names are contained."""
+    names = dict.fromkeys(entry.file for entry in handover.files if _is_file_name(entry.file))
+    return [name for name in names if name != record.submission]
 
 
 @contextmanager
@@ -728,26 +793,61 @@ def _lock(files: WorkspaceFiles, folder: Path) -> Iterator[None]:
 
 
 def _member_numbers(workspace: Workspace, pair: str) -> set[int]:
-    """The runs of a pair that any `pair.toml` of the workspace names as `X@7`, as a blend names its members."""
+    """The runs of a pair that any `pair.toml` of the workspace names as `X@7`, as a blend names its members.
+
+    Raises:
+        LedgerError: One cannot be read, so that it may name any run.
+    """
     numbers: set[int] = set()
-    for folder in workspace.pairs():
-        with suppress(OSError), open_below(folder.path, folder.settings_path.name) as file:
-            text = file.read(_LARGEST_RECORD).decode("utf-8", "replace")
+    location = kernels = workspace.root / "kernels"
+    try:
+        for folder in sorted(kernels.iterdir()):
+            location = folder
+            text = _settings_text(PairFolder(folder))
             numbers |= {int(number) for name, number in _MEMBER.findall(text) if name == pair}
+    except FileNotFoundError:  # no folder of pairs
+        return numbers
+    except OSError as error:
+        raise LedgerError(
+            f"The pair.toml in {printable(str(location))} cannot be read ({reason_not_read(error)}), and it may name "
+            f"runs of {pair} as members of a blend, so nothing was removed.",
+            remedy="Replace it with an ordinary file.",
+            code="members-unknown",
+        ) from error
     return numbers
+
+
+def _settings_text(folder: PairFolder) -> str:
+    """The `pair.toml` of a pair; nothing if there is none."""
+    try:
+        with open_below(folder.path, folder.settings_path.name) as file:
+            content = file.read(_LARGEST_RECORD + 1)
+    except (FileNotFoundError, NotADirectoryError):
+        return ""
+    if len(content) > _LARGEST_RECORD:
+        raise OSError(errno.EFBIG, "it is larger than 1 MB")
+    return content.decode("utf-8", "replace")
 
 
 def _drop_weights(workspace: Workspace, earlier: Sequence[RunRecord], newest: RunRecord) -> list[str]:
     """Remove the weights of all runs but the newest, the best and members of blends; say so in a sentence."""
-    kept_numbers = {record.number for record in best_runs([*earlier, newest])}
-    kept_numbers |= _member_numbers(workspace, newest.pair)
+    kept_numbers = {record.number for record in _best_runs([*earlier, newest])}
+    candidates = [
+        record for record in earlier if record.weights is WeightsState.KEPT and record.number not in kept_numbers
+    ]
+    if not candidates:
+        return []
+    try:
+        member_numbers = _member_numbers(workspace, newest.pair)
+    except LedgerError as error:
+        return [error.message]
     numbers_without = []
-    for record in earlier:
-        if record.weights is not WeightsState.KEPT or record.number in kept_numbers:
+    for record in candidates:
+        if record.number in member_numbers:
             continue
         folder = run_folder(workspace, record.pair, record.number)
         with suppress(OSError, TandemError):
-            names = weight_files(read_handover(folder))
+            names = _weight_files(read_handover(folder), record)
             workspace.files.write(folder / RECORD, _record_bytes(replace(record, weights=WeightsState.REMOVED)))
             for name in names:
                 workspace.files.remove(folder / name)
@@ -759,17 +859,21 @@ def _drop_weights(workspace: Workspace, earlier: Sequence[RunRecord], newest: Ru
 
 
 def prunable_runs(workspace: Workspace, records: Sequence[RunRecord], *, keep: int) -> list[RunRecord]:
-    """The runs of a pair that may go, so that `keep` are left: the worst first, never the best, the newest or a member.
+    """The runs of a pair that may go, so that `keep` are left: the last of `sort_runs` first.
+
+    Never the best, the newest, or a member of a blend.
 
     Args:
         workspace: The workspace.
         records: All runs of the pair.
         keep: How many are to be left.
+
+    Raises:
+        LedgerError: It is not known which runs blends name.
     """
-    kept_numbers = {record.number for record in [*best_runs(records), *records[-1:]]}
+    kept_numbers = {record.number for record in [*_best_runs(records), *records[-1:]]}
     kept_numbers |= _member_numbers(workspace, records[-1].pair) if records else set()
-    candidates = [record for record in records if record.number not in kept_numbers]
-    candidates.sort(key=lambda record: (goodness(record), record.number))
+    candidates = [record for record in reversed(sort_runs(records)) if record.number not in kept_numbers]
     return candidates[: max(0, len(records) - keep)]
 
 
@@ -783,7 +887,7 @@ def remove_runs(workspace: Workspace, records: Sequence[RunRecord]) -> None:
     for record in records:
         folder = runs_folder(workspace, record.pair)
         target = run_folder(workspace, record.pair, record.number)
-        with _lock(workspace.files, folder), writing(target), workspace.files.beside(target) as stage:
+        with writing(target), _lock(workspace.files, folder), workspace.files.beside(target) as stage:
             workspace.files.move(target, stage / "old")
 
 
@@ -795,13 +899,15 @@ def change_run(workspace: Workspace, record: RunRecord, **changes: Any) -> RunRe
         FileWriteError: It cannot be written; the old one is untouched.
     """
     path = run_folder(workspace, record.pair, record.number) / RECORD
-    with _lock(workspace.files, path.parents[1]):
+    with writing(path), _lock(workspace.files, path.parents[1]):
         try:
             current = _read_record(workspace.files, path, pair=record.pair, number=record.number)
             changed_record = replace(current, **changes)
-            record_of(JsonObject(json.loads(_record_bytes(changed_record))))
-        except (OSError, ValueError) as error:
-            raise LedgerError(f"{record.name} cannot be changed: {printable(str(error))}.") from error
+            _record_of(JsonObject(json.loads(_record_bytes(changed_record))))
+        except (OSError, ValueError, OverflowError) as error:
+            raise LedgerError(
+                f"{record.name} cannot be changed: {printable(str(error))}.", code="run-not-changed"
+            ) from error
         workspace.files.write(path, _record_bytes(changed_record))
     return changed_record
 
@@ -813,18 +919,25 @@ def _folds_warnings(workspace: Workspace, record: RunRecord) -> list[str]:
     """Note the folds of a competition at its first run; warn of a run that has others."""
     if record.folds_sha256 is None or not is_slug(record.competition):
         return []
-    path, count = workspace.root / "output" / ".folds" / f"{record.competition}.json", str(len(record.fold_scores))
+    path = workspace.root / "output" / ".folds" / f"{record.competition}.json"
+    with suppress(OSError, TandemError):  # the run is recorded all the same
+        workspace.files.make_folder(path.parent)
+        with _lock(workspace.files, path.parent):
+            return _compare_folds(workspace.files, path, record)
+    return []
+
+
+def _compare_folds(files: WorkspaceFiles, path: Path, record: RunRecord) -> list[str]:
     try:
-        with os.fdopen(workspace.files.open(path, os.O_RDONLY), "rb") as file:
+        with os.fdopen(files.open(path, os.O_RDONLY), "rb") as file:
             notes = JsonObject.parse(file.read(_LARGEST_RECORD))
     except FileNotFoundError:
         notes = JsonObject()
-    except (OSError, TandemError):
-        return []
+    count = str(len(record.fold_scores))
     first = notes.section("folds").section(count)
     if first.text("sha256") == record.folds_sha256:
         return []
-    if DIGEST.fullmatch(first.text("sha256")):
+    if _is_digest(first.text("sha256")):
         first_run = f"run {first.count('number')} of {quote_text(first.text('pair'))}"
         warning = (
             f"Run {record.number} of {record.pair} has other folds than {first_run}, although both have {count}: their "
@@ -833,7 +946,6 @@ def _folds_warnings(workspace: Workspace, record: RunRecord) -> list[str]:
         return [warning]
     entry = {"sha256": record.folds_sha256, "pair": record.pair, "number": record.number}
     folds = {**notes.section("folds"), count: entry}
-    content = {"schema_version": SCHEMA, "competition": record.competition, "folds": folds}
-    with suppress(OSError, TandemError):
-        workspace.files.write(path, (json.dumps(content, indent=1) + "\n").encode())
+    content = {"schema_version": _SCHEMA, "competition": record.competition, "folds": folds}
+    files.write(path, (json.dumps(content, indent=1) + "\n").encode())
     return []

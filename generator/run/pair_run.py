@@ -12,7 +12,7 @@ from generator.errors import RunError, TandemError
 from generator.pair.workspace import Role, Workspace
 from generator.run.baseline_process import baseline_process
 from generator.run.execution import Listener, OutputKept, ReportWritten, StandInMounted
-from generator.run.ledger import RunOrigin, RunOutputs, record_run, training_key
+from generator.run.ledger import RunOrigin, RunOutputs, hash_training_table, record_run, training_key
 from generator.run.notebook_target import NotebookTarget
 from generator.run.output_folder import OutputFolder
 from generator.run.result import RunResult
@@ -169,12 +169,13 @@ class _PairRun:
         result, output = self.result, self.output
         has_inference = Role.INFER in result.notebooks
         roles = [Role.TRAIN, *([Role.INFER] if has_inference else [])]
+        workspace, spec = self.options.workspace, self.pair.spec
         assert result.handover is not None  # noqa: S101 - of a run that measured something, for mypy
         try:
             outputs = RunOutputs(
-                workspace=self.options.workspace,
+                workspace=workspace,
                 folder=self.pair.folder,
-                spec=self.pair.spec,
+                spec=spec,
                 origin=RunOrigin.LOCAL,
                 handover=result.handover,
                 keys={
@@ -188,6 +189,7 @@ class _PairRun:
                 rows=result.submission.rows if result.submission else 0,
                 report=output.report,
                 hidden_test=result.hidden_test.value if result.hidden_test else None,
+                table_sha256=hash_training_table(workspace, spec) if Role.TRAIN in result.notebooks else None,
             )
             recording = record_run(outputs)
         except (TandemError, OSError) as error:

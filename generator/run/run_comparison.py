@@ -1,9 +1,8 @@
-"""Runs compared: in order of their scores, what changed between two, and how alike their predictions are."""
+"""Runs compared: what changed between two, and how alike their predictions are."""
 
 import difflib
 import io
 import zipfile
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -14,20 +13,12 @@ from generator.competition.facts import Value
 from generator.errors import TandemError
 from generator.files import open_below
 from generator.pair.workspace import Role, Workspace
-from generator.run.ledger import NOTEBOOKS, OUT_OF_FOLD, RunRecord, goodness, read_executed_code, run_folder
+from generator.run.ledger import NOTEBOOKS, OUT_OF_FOLD, RunRecord, read_executed_code, run_folder
 from generator.text import python_literal
 
 _MOST_LINES = 5_000  # of a cell that is compared line by line
 _LARGEST_PREDICTIONS = 2**28  # bytes in memory
 _MOST_CELLS_NAMED = 6
-
-
-def sort_runs(records: Sequence[RunRecord]) -> list[RunRecord]:
-    """The runs with the best first; those by the metric of most of them come before others."""
-    counts = Counter(record.metric for record in records)
-    return sorted(
-        records, key=lambda record: (-counts[record.metric], record.metric, -goodness(record), -record.number)
-    )
 
 
 # What changed between two runs.
@@ -152,7 +143,7 @@ def read_predictions(folder: Path) -> HeldOutPredictions | None:
             }
         ids, values = arrays["ids"][arrays["rows"]].astype(str), arrays["predictions"]
         values = values.reshape(len(values), -1).astype(np.float64)
-    except (OSError, ValueError, KeyError, IndexError, TypeError, MemoryError, zipfile.BadZipFile, EOFError):
+    except Exception:  # noqa: BLE001 - zipfile, zlib and NumPy raise many kinds
         return None
     if ids.ndim != 1 or len(ids) != len(values) or not np.isfinite(values).all():
         return None
@@ -163,12 +154,11 @@ def correlations(predictions: Sequence[HeldOutPredictions]) -> list[list[float |
     """Pearson's correlation of each two runs on the examples that both have; None where it is not defined."""
     import numpy as np
 
-    rows: list[list[float | None]] = []
-    for first in predictions:
-        rows.append([])
-        for second in predictions:
+    table: list[list[float | None]] = [[None] * len(predictions) for _ in predictions]
+    for row, first in enumerate(predictions):
+        for column, second in enumerate(predictions[: row + 1]):
             _, places, other_places = np.intersect1d(first.ids, second.ids, return_indices=True)
             left, right = first.values[places].ravel(), second.values[other_places].ravel()
-            is_defined = len(left) == len(right) > 1 and left.std() > 0 and right.std() > 0
-            rows[-1].append(float(np.corrcoef(left, right)[0, 1]) if is_defined else None)
-    return rows
+            if len(left) == len(right) > 1 and left.std() > 0 and right.std() > 0:
+                table[row][column] = table[column][row] = float(np.corrcoef(left, right)[0, 1])
+    return table

@@ -14,7 +14,7 @@ from generator.pair.workspace import PairFolder, Role, Workspace
 from generator.run.execution import NotebookParameters, read_notebook_parameters, set_parameters
 from generator.run.input_mounts import SOURCE_KINDS, KernelSources, Mount, mounts, read_sources
 from generator.run.kernel import require_packages
-from generator.run.ledger import run_folder
+from generator.run.ledger import member_output
 
 
 @dataclass(frozen=True)
@@ -106,9 +106,7 @@ class RunnablePair:
     def _member_outputs(self) -> dict[str, Path]:
         """The outputs of the members of a blend, by their training kernels."""
         return {
-            member.kernel: self.workspace.output(member.pair) / Role.TRAIN
-            if member.number is None
-            else run_folder(self.workspace, member.pair, member.number)
+            member.kernel: member_output(self.workspace, member.pair, member.number)
             for member in self.spec.kernel_members
         }
 

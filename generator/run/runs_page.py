@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 from generator.kit_files import PageTemplates
 from generator.pair.workspace import Role, Workspace
-from generator.run.ledger import RunRecord, run_folder
-from generator.run.run_comparison import changes_since_parent, correlations, read_predictions, sort_runs
+from generator.run.ledger import RunRecord, run_folder, sort_runs
+from generator.run.run_comparison import changes_since_parent, correlations, read_predictions
 from generator.text import duration
 
 _LEFT, _RIGHT, _TOP, _BOTTOM = 74.0, 486.0, 24.0, 262.0  # the edges of what the axes span
@@ -177,9 +177,7 @@ def _leaderboard_plot(records: Sequence[RunRecord], colours: dict[str, str]) -> 
     label = max(entries, key=lambda name: len(entries[name]))
     if len(entries[label]) < 2:  # noqa: PLR2004 - a single point shows nothing
         return None
-    points = [
-        PlotPoint(record.cv or 0.0, score, _label(record), colours[record.pair]) for record, score in entries[label]
-    ]
+    points = [PlotPoint(record.cv or 0.0, score, record.name, colours[record.pair]) for record, score in entries[label]]
     return ScatterPlot(
         f"CV against {'leaderboard' if label != 'hidden test' else label}",
         f"CV ({records[0].metric})",
@@ -195,7 +193,9 @@ def _parameter_plots(records: Sequence[RunRecord], colours: dict[str, str]) -> l
     for name in names:
         values = [(record, record.values(Role.TRAIN).get(name)) for record in records]
         points = [
-            PlotPoint(float(value), record.cv or 0.0, _label(record), colours[record.pair], record.spread or 0.0)
+            PlotPoint(
+                float(value), record.cv or 0.0, record.name, colours[record.pair], min(record.spread or 0.0, _LARGEST)
+            )
             for record, value in values
             if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < _LARGEST
         ]
@@ -225,12 +225,8 @@ def _heat_map(workspace: Workspace, records: Sequence[RunRecord]) -> HeatMap | N
         )
         for row in table
     ]
-    return HeatMap(tuple(_label(record) for record, _ in members), tuple(rows))
+    return HeatMap(tuple(record.name for record, _ in members), tuple(rows))
 
 
 def _share(value: float, low: float) -> float:
     return (value - low) / (1 - low) if low < 1 else 1.0
-
-
-def _label(record: RunRecord) -> str:
-    return record.name

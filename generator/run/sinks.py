@@ -52,7 +52,9 @@ def export_to_mlflow(workspace: Workspace, records: Sequence[RunRecord], *, addr
         client = tracking.MlflowClient(tracking_uri=address)
         return [record for record in records if _log_to_mlflow(client, workspace, record)]
     except (library.exceptions.MlflowException, OSError) as error:
-        raise SinkError(f"MLflow at {printable(address)} cannot take the runs: {_first_line(error)}.") from error
+        raise SinkError(
+            f"MLflow at {printable(address)} cannot take the runs: {_first_line(error)}.", code="export-refused"
+        ) from error
 
 
 def _log_to_mlflow(client: Any, workspace: Workspace, record: RunRecord) -> bool:
@@ -119,7 +121,8 @@ def export_to_wandb(records: Sequence[RunRecord], *, folder: Path) -> list[RunRe
             entry.finish()
         except (library.Error, OSError) as error:
             raise SinkError(
-                f"Weights & Biases cannot write to {printable(str(folder))}: {_first_line(error)}."
+                f"Weights & Biases cannot write to {printable(str(folder))}: {_first_line(error)}.",
+                code="export-refused",
             ) from error
         new_records.append(record)
     return new_records
@@ -129,7 +132,9 @@ def _import(module: str, extra: str) -> Any:
     try:
         return importlib.import_module(module)
     except ImportError as error:
-        raise SinkError(f"{extra} is not installed. Install it: {install_command(extra)}") from error
+        raise SinkError(
+            f"{extra} is not installed.", remedy=f"Install it: {install_command(extra)}", code="package-missing"
+        ) from error
 
 
 def _key(record: RunRecord) -> str:

@@ -23,7 +23,7 @@ def quantiles_of(members):
     return np.quantile(members, np.linspace(0, 1, 1001), axis=1).transpose(1, 2, 0)
 
 
-def ranked(members, quantiles):
+def to_ranks(members, quantiles):
     """Return the share of the out-of-fold predictions that are lower, for each prediction."""
     shares = np.linspace(0, 1, np.shape(quantiles)[-1])
     result = np.empty(members.shape)
@@ -37,12 +37,12 @@ def ranked(members, quantiles):
     return result
 
 
-def blended(blend, members):
+def blend_predictions(blend, members):
     """Return the predictions of a blend [rows, outputs] for those of its members, in their order."""
     space, weights = blend["space"], np.asarray(blend["weights"])
     members = in_space(members, space)
     if blend["method"] == "rank":
-        members = ranked(members, blend["quantiles"])
+        members = to_ranks(members, blend["quantiles"])
     if blend["method"] != "stacking":
         result = np.einsum("m,mro->ro", weights, members)
     elif space == "classes":
@@ -55,14 +55,14 @@ def blended(blend, members):
     return np.maximum(np.expm1(result), 0) if space == "log" else result
 
 
-def climbed(members, truth, goodness):
+def climb(members, truth, fit_score):
     """Return weights by hill climbing with replacement, from the best member, while the score rises."""
-    scores = [goodness(truth, one) for one in members]
+    scores = [fit_score(truth, member) for member in members]
     counts = np.zeros(len(members), dtype=int)
     counts[int(np.argmax(scores))] = 1
     best, total = max(scores), members[int(np.argmax(scores))].copy()
     for steps in range(2, MOST_STEPS):
-        scores = [goodness(truth, (total + one) / steps) for one in members]
+        scores = [fit_score(truth, (total + member) / steps) for member in members]
         place = int(np.argmax(scores))
         if scores[place] <= best:
             break
@@ -71,13 +71,13 @@ def climbed(members, truth, goodness):
     return counts / counts.sum()
 
 
-def bagged(members, truth, goodness, seed=0):
+def bag_weights(members, truth, fit_score, seed=0):
     """Return the mean of the weights that hill climbing finds on halves of at most 20,000 rows."""
     rng, rows, weights = np.random.default_rng(seed), len(truth), []
     for _ in range(4):
         order = rng.permutation(rows)
         for half in (order[: rows // 2][:20_000], order[rows // 2 :][:20_000]):
-            weights.append(climbed(members[:, half], truth[half], goodness))
+            weights.append(climb(members[:, half], truth[half], fit_score))
     return np.mean(weights, axis=0)
 
 
@@ -85,9 +85,9 @@ def ridge(members, truth):
     """Return weights [members, outputs] and bias [outputs] of a ridge that is pulled to the mean."""
     weights, bias = np.empty(members.shape[::2]), np.empty(members.shape[2])
     for column in range(members.shape[2]):
-        inputs, wanted = members[:, :, column].T, truth[:, column]
+        inputs, targets = members[:, :, column].T, truth[:, column]
         mean = inputs.mean(axis=1)
-        deviations, rest = inputs - mean[:, None], wanted - mean
+        deviations, rest = inputs - mean[:, None], targets - mean
         center, bias[column] = deviations.mean(axis=0), rest.mean()
         deviations = deviations - center
         gram = deviations.T @ deviations
@@ -104,21 +104,21 @@ def logistic(members, truth, space):
     rows = np.arange(0, len(truth), 1 + len(truth) // 50_000)
     members, truth, count = members[:, rows], np.asarray(truth)[rows], len(members)
     if space == "classes":
-        inputs, wanted = np.log(members), np.eye(members.shape[2])[truth]
+        inputs, targets = np.log(members), np.eye(members.shape[2])[truth]
     else:
-        inputs, wanted = np.log(members) - np.log1p(-members), truth
+        inputs, targets = np.log(members) - np.log1p(-members), truth
 
     def loss(parameters):
         weights, bias = parameters[:count], parameters[count:]
         logits = np.einsum("m,mro->ro", weights, inputs) + bias
         if space == "classes":
             value, error = (
-                -(wanted * log_softmax(logits, axis=1)).sum(),
-                softmax(logits, axis=1) - wanted,
+                -(targets * log_softmax(logits, axis=1)).sum(),
+                softmax(logits, axis=1) - targets,
             )
         else:
-            value = (np.logaddexp(0, logits) - wanted * logits).sum()
-            error = expit(logits) - wanted
+            value = (np.logaddexp(0, logits) - targets * logits).sum()
+            error = expit(logits) - targets
         slope = np.einsum("ro,mro->m", error, inputs)
         pull = parameters - start
         value, slope = value / len(rows), np.concatenate([slope, error.sum(axis=0)]) / len(rows)
@@ -129,7 +129,7 @@ def logistic(members, truth, space):
     return best[:count], best[count:]
 
 
-def fitted(method, members, truth, space, goodness):
+def fit_blend(method, members, truth, space, fit_score):
     """Return the blend of a method, in numbers and lists: `method`, `space`, `weights` and more."""
     inside, count = in_space(members, space), len(members)
     blend = {"method": method, "space": space}
@@ -137,39 +137,39 @@ def fitted(method, members, truth, space, goodness):
         weights, bias = logistic(inside, truth, space)
         return blend | {"weights": weights.tolist(), "bias": bias.tolist()}
     if method == "stacking":
-        wanted = np.log1p(truth) if space == "log" else truth
-        weights, bias = ridge(inside, wanted)
+        targets = np.log1p(truth) if space == "log" else truth
+        weights, bias = ridge(inside, targets)
         return blend | {"weights": weights.tolist(), "bias": bias.tolist()}
     if method == "best":
-        scores = [goodness(truth, one) for one in np.asarray(members)]
+        scores = [fit_score(truth, member) for member in np.asarray(members)]
         return blend | {"weights": np.eye(count)[int(np.argmax(scores))].tolist()}
     weights = np.full(count, 1 / count)
     if method == "hill-climbing":
         out_of = np.expm1 if space == "log" else np.asarray
-        weights = bagged(inside, truth, lambda truth, values: goodness(truth, out_of(values)))
+        weights = bag_weights(inside, truth, lambda truth, values: fit_score(truth, out_of(values)))
     if method == "rank":
         blend["quantiles"] = quantiles_of(inside).tolist()
     return blend | {"weights": weights.tolist()}
 
 
-def cross_fitted(method, members, truth, fold_of_row, space, goodness):
+def cross_fit(method, members, truth, fold_of_row, space, fit_score):
     """Return the predictions of blends that are each fitted on the other folds."""
     predictions = np.empty(np.shape(members)[1:])
     for fold in np.unique(fold_of_row):
         rest, rows = fold_of_row != fold, fold_of_row == fold
-        blend = fitted(method, members[:, rest], truth[rest], space, goodness)
-        predictions[rows] = blended(blend, members[:, rows])
+        blend = fit_blend(method, members[:, rest], truth[rest], space, fit_score)
+        predictions[rows] = blend_predictions(blend, members[:, rows])
     return predictions
 
 
-def fold_scores(method, members, truth, fold_of_row, space, goodness):
+def fold_scores(method, members, truth, fold_of_row, space, fit_score):
     """Return the scores on each fold of blends that are each fitted on the other folds."""
-    predictions = cross_fitted(method, members, truth, fold_of_row, space, goodness)
+    predictions = cross_fit(method, members, truth, fold_of_row, space, fit_score)
     rows = [fold_of_row == fold for fold in np.unique(fold_of_row)]
-    return np.array([goodness(truth[part], predictions[part]) for part in rows])
+    return np.array([fit_score(truth[part], predictions[part]) for part in rows])
 
 
-def chosen(methods, members, truth, fold_of_row, space, goodness):
+def choose_method(methods, members, truth, fold_of_row, space, fit_score):
     """Return a method, and the mean scores of all on folds that they were not fitted on.
 
     A method takes the place of one before it, which is simpler, if it is better by two standard errors.
@@ -177,7 +177,7 @@ def chosen(methods, members, truth, fold_of_row, space, goodness):
     count = len(np.unique(fold_of_row))
     if len(methods) == 1 or count < 2:
         return methods[0], {}
-    data = members, truth, fold_of_row, space, goodness
+    data = members, truth, fold_of_row, space, fit_score
     scores = {method: fold_scores(method, *data) for method in methods}
     best = methods[0]
     for method in methods[1:]:
@@ -193,11 +193,11 @@ def correlations(members):
     return np.mean([np.corrcoef(column) for column in varying or columns], axis=0)
 
 
-def gains_of(method, members, truth, fold_of_row, space, goodness):
+def gains_of(method, members, truth, fold_of_row, space, fit_score):
     """Return by how much the score falls without each member [members]."""
     if len(members) < 2:
         return np.zeros(len(members))
-    data = truth, fold_of_row, space, goodness
+    data = truth, fold_of_row, space, fit_score
     whole = fold_scores(method, members, *data).mean()
     left = [np.delete(members, place, axis=0) for place in range(len(members))]
     return whole - np.array([fold_scores(method, rest, *data).mean() for rest in left])

@@ -1,8 +1,10 @@
 """The members of a blend: their outputs are verified, and their inference runs in processes."""
 
+import contextlib
 import io
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -12,19 +14,21 @@ import numpy as np
 import pandas as pd
 from runtime.session import sha256
 
-# Runs the cells of a notebook, with other values for some of its parameters.
+# Runs the cells of a notebook. Its parameters keep the job's values, whatever a later cell assigns,
+# such as one of papermill. It ends, with the processes that it starts, if the notebook ends.
 DRIVER = """
-import json, sys
+import json, os, sys, threading
+def end_with_parent():
+    os.read(0, 1)
+    os.killpg(0, 9) if hasattr(os, "killpg") else os._exit(1)
+threading.Thread(target=end_with_parent, daemon=True).start()
 job = json.load(open(sys.argv[1]))
 sys.path[:] = job["path"]
 names = {"__name__": "__main__", "In": [""], "display": lambda *_: None}
-parameters = job["parameters"]
 for number, cell in enumerate(job["cells"], 1):
     names["In"].append(cell)
     exec(compile(cell, f"<cell {number} of {job['name']}>", "exec"), names)
-    if parameters and "PAIR_ID" in names:
-        names |= {name: value for name, value in parameters.items() if name in names}
-        parameters = {}
+    names |= {name: value for name, value in job["parameters"].items() if name in names}
 """
 
 
@@ -55,13 +59,11 @@ def read_member(run, kernel, run_id=""):
         raise ValueError(f"{problem} Attach that run, or blend the newest one.")
     if "data_sha256" not in handoff or "folds_sha256" not in handoff:
         raise ValueError(f"{kernel} was trained by an older notebook. Generate and run it again.")
-    is_specimen = (run.competition / "SPECIMEN.json").is_file()
+    if not handoff["complete"]:
+        raise ValueError(f"The training of {kernel} was interrupted. {again}")
     is_smoke = handoff["settings"]["DEBUG"] and not run.settings["DEBUG"]
-    if not handoff["complete"] or is_smoke or handoff["specimen"] > is_specimen:
-        problem = (
-            "was interrupted" if not handoff["complete"] else "was a smoke test or on a specimen"
-        )
-        raise ValueError(f"The training of {kernel} {problem}. {again}")
+    if is_smoke or handoff["specimen"]:
+        raise ValueError(f"The training of {kernel} was a smoke test or on a specimen. {again}")
     entry = handoff["out_of_fold"]["predictions"]
     content = (folder / Path(entry["file"]).name).read_bytes()
     if sha256(content) != entry["sha256"]:
@@ -76,27 +78,36 @@ def check_members(names, families, handoffs, oofs):
     first, oof = handoffs[0], oofs[0]
     again = "Train both on the same data, or leave one of them out of the blend."
     for name, family, handoff, other in zip(names, families, handoffs, oofs, strict=True):
-        both = f"{names[0]} and {name}"
+        pair = f"{names[0]} and {name}"
         if handoff["classes"] != first["classes"]:
-            raise ValueError(f"{both} predict different classes, or in another order. {again}")
+            raise ValueError(f"{pair} predict different classes, or in another order. {again}")
         is_same = handoff["data_sha256"] == first["data_sha256"] or family != families[0]
-        truths = dict(zip(other["ids"].tolist(), other["truth"].tolist(), strict=True))
-        expected = dict(zip(oof["ids"].tolist(), oof["truth"].tolist(), strict=True))
-        if truths.keys() != expected.keys():
-            raise ValueError(f"{both} were trained on different ids. {again}")
-        if not is_same or truths != expected:
-            raise ValueError(f"{both} were trained on different data. {again}")
+        if {*other["ids"]} != {*oof["ids"]}:
+            raise ValueError(f"{pair} were trained on different ids. {again}")
+        if not np.array_equal(other["ids"], oof["ids"]) and not is_unique(other["ids"]):
+            problem = f"{pair} have ids that several rows share, and the rows in another order"
+            raise ValueError(f"{problem}, so that their predictions cannot be joined. {again}")
+        truths = [each["truth"][np.argsort(each["ids"], kind="stable")] for each in (oof, other)]
+        if not is_same or not np.array_equal(*truths):
+            raise ValueError(f"{pair} were trained on different data. {again}")
         if handoff["folds_sha256"] != first["folds_sha256"]:
-            raise ValueError(f"{both} have different folds. Train both with the same N_FOLDS.")
+            raise ValueError(f"{pair} have different folds. Train both with the same N_FOLDS.")
         if set(other["ids"][other["rows"]]) != set(oof["ids"][oof["rows"]]):
-            raise ValueError(f"{both} trained different folds. Train both with the same N_FOLDS.")
+            raise ValueError(f"{pair} trained different folds. Train both with the same N_FOLDS.")
 
 
-def by_id(oof, ids):
-    """Return the out-of-fold predictions of a member in the order of these ids."""
-    place = {name: row for row, name in enumerate(oof["ids"][oof["rows"]].tolist())}
-    predictions = oof["predictions"][[place[name] for name in ids.tolist()]]
-    return predictions.reshape(len(ids), -1)
+def is_unique(ids):
+    """Return whether no id is there twice."""
+    return len(np.unique(ids)) == len(ids)
+
+
+def align_rows(oof, first):
+    """Return the out-of-fold predictions of a member in the order of the first one's rows."""
+    keys, order = oof["rows"], first["rows"]  # by position: several rows may share an id
+    if not np.array_equal(oof["ids"], first["ids"]):
+        keys, order = oof["ids"][keys], first["ids"][order]
+    place = {key: row for row, key in enumerate(keys.tolist())}
+    return oof["predictions"].reshape(len(keys), -1)[[place[key] for key in order.tolist()]]
 
 
 def read_files(run, name, dataset):
@@ -116,8 +127,16 @@ def predictions_in(content, name, columns):
     return [row[0] for row in rows], np.array([row[1:] for row in rows], dtype="float64")
 
 
+def require_unique(ids, name):
+    """Stop if several rows share an id: a file has one prediction for each."""
+    if not is_unique(ids):
+        problem = f"Several rows share an id, and {name} is files with one prediction for each id"
+        raise ValueError(f"{problem}: write the blend again without it.")
+
+
 def out_of_fold_in(run, content, name, columns, ids):
     """Return the out-of-fold predictions in a file, in the order of these ids; stop if it has others."""
+    require_unique(ids, name)
     keys, predictions = predictions_in(content, name, columns)
     place = {key: row for row, key in enumerate(keys)}
     is_same = place.keys() >= {*ids} if run.settings["DEBUG"] else place.keys() == {*ids}
@@ -129,6 +148,7 @@ def out_of_fold_in(run, content, name, columns, ids):
 
 def test_in(content, name, columns, ids):
     """Return the test predictions in a file, in the order of these ids; stop if it lacks one."""
+    require_unique(ids, name)
     keys, predictions = predictions_in(content, name, columns)
     place = {key: row for row, key in enumerate(keys)}
     if lacking := [key for key in ids if key not in place]:
@@ -137,18 +157,25 @@ def test_in(content, name, columns, ids):
     return predictions[[place[key] for key in ids]]
 
 
+def end_process(process):
+    """End a process and those that it started, as far as the system can."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL) if hasattr(os, "killpg") else process.kill()
+    process.stdin.close()
+    process.wait()
+
+
 def predict_member(run, name, kernel, cells):
     """Run a member's own inference in a process; return its ids and predictions."""
     with tempfile.TemporaryDirectory(dir=run.output, prefix=".member-") as temporary:
         root, working = Path(temporary, "input"), Path(temporary, "working")
-        working.mkdir()
-        for entry in run.input.iterdir():
-            if entry.name != "notebooks":
-                (root / entry.name).parent.mkdir(exist_ok=True)
-                (root / entry.name).symlink_to(entry.resolve())
         attached = root / "notebooks" / kernel  # and no other member's output
         attached.parent.mkdir(parents=True)
         attached.symlink_to(member_folder(run, kernel).resolve())
+        working.mkdir()
+        for entry in run.input.iterdir():
+            if entry.name != "notebooks" and not (entry / "handoff.json").is_file():
+                (root / entry.name).symlink_to(entry.resolve())
         seconds = run.seconds_left()
         parameters = {"TRAIN_KERNEL": kernel, "HANDOFF_MOUNTS": [], "DEBUG": run.settings["DEBUG"]}
         parameters |= {"INPUT_ROOT": str(root), "WORKING_ROOT": str(working)}
@@ -160,7 +187,13 @@ def predict_member(run, name, kernel, cells):
         environment = os.environ | {"MPLBACKEND": "Agg", "PYTHONUNBUFFERED": "1"}
         with open(Path(temporary, "log"), "w+") as log:
             process = subprocess.Popen(
-                command, env=environment, cwd=working, stdout=log, stderr=subprocess.STDOUT
+                command,
+                env=environment,
+                cwd=working,
+                stdin=subprocess.PIPE,  # open as long as this process lives
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
             )
             try:
                 process.wait(timeout=max(1, seconds))
@@ -168,7 +201,7 @@ def predict_member(run, name, kernel, cells):
                 problem = f"{name} did not finish its predictions before the time limit."
                 raise TimeoutError(f"{problem} {LEAVE_OUT}") from None
             finally:
-                process.kill()
+                end_process(process)
             log.seek(0)
             lines = log.read()[-20_000:].splitlines()
         if process.returncode:
@@ -192,32 +225,37 @@ def predict_members(run, names, kernels, codes, weights, datasets=(), columns=()
     The largest weight comes first; members without weight do not run. Those with a dataset
     come last among the names: their predictions [ids, columns] are read.
     """
-    ids, found, slowest = np.array([]), {}, 0.0
+    ids, outputs, slowest = np.array([]), {}, 0.0
     for place in np.argsort(-np.abs(weights[: len(kernels)]), kind="stable").tolist():
         left = run.seconds_left()
         if weights[place] == 0:
             print(f"{names[place]}: skipped, its weight is 0")
             continue
-        if found and left < 1.5 * slowest:
-            if not run.settings["SKIP_LATE"]:
+        try:
+            if outputs and left < 1.5 * slowest:
                 problem = f"There is no time left for {names[place]} ({left:.0f} s)."
                 raise TimeoutError(f"{problem} {LEAVE_OUT}")
+            code = codes[names[place]]
+            keys, predictions = predict_member(run, names[place], kernels[place], code)
+        except TimeoutError:
+            if not outputs or not run.settings["SKIP_LATE"]:
+                raise
             print(f"{names[place]}: skipped, out of time")
             continue
-        keys, predictions = predict_member(run, names[place], kernels[place], codes[names[place]])
         slowest = max(slowest, left - run.seconds_left())
-        ids = ids if len(found) else keys
-        rows = {key: row for row, key in enumerate(keys.tolist())}
-        if rows.keys() != set(ids.tolist()) or len(rows) != len(keys):
-            raise ValueError(f"{names[place]} predicted other ids than the members before it.")
-        found[place] = predictions[[rows[key] for key in ids.tolist()]]
+        ids = ids if outputs else keys
+        if not np.array_equal(keys, ids):  # where they are equal, several rows may share an id
+            rows = {key: row for row, key in enumerate(keys.tolist())}
+            if rows.keys() != {*ids.tolist()} or len(rows) != len(keys):
+                raise ValueError(f"{names[place]} predicted other ids than the members before it.")
+            predictions = predictions[[rows[key] for key in ids.tolist()]]
+        outputs[place] = predictions
     for name, dataset in zip(names[len(kernels) :], datasets, strict=True):
         _, content, _ = read_files(run, name, dataset)
-        ids = ids if len(found) else np.array(predictions_in(content, name, columns)[0])
-        found[names.index(name)] = test_in(content, name, columns, ids.tolist())
-    width = next(iter(found.values())).shape
-    missing = np.full(width, np.nan)
-    return ids.tolist(), np.stack([found.get(place, missing) for place in range(len(names))])
+        ids = ids if outputs else np.array(predictions_in(content, name, columns)[0])
+        outputs[names.index(name)] = test_in(content, name, columns, ids.tolist())
+    missing = np.full(next(iter(outputs.values())).shape, np.nan)
+    return ids.tolist(), np.stack([outputs.get(place, missing) for place in range(len(names))])
 
 
 def without_skipped(blend, members):

@@ -11,14 +11,13 @@ from generator.competition import builtin
 from generator.errors import TandemError
 from generator.kaggle.chain.chain import push_pair
 from generator.kaggle.chain.execution import ChainResult, PollingPolicy, PushOptions, RunContext
-from generator.kaggle.errors import ForbiddenError, NotFoundError, RateLimitedError, ServerFailedError, UnreachableError
+from generator.kaggle.errors import ForbiddenError, NotFoundError, RateLimitedError, UnreachableError
 from generator.pair.workspace import PairFolder, Workspace
 
 if TYPE_CHECKING:
     from generator.kaggle.chain.journal import Event
 
 LOST = UnreachableError(doing="push", host="kaggle", reason="gave no answer", was_sent=True)
-FAILED = ServerFailedError(doing="push", status=503, words="")
 LIMITED = RateLimitedError(doing="push", retry_after=None)
 MISSING = NotFoundError(doing="look", words="", look_at="")
 FORBIDDEN = ForbiddenError(doing="look", words="", remedy="look")

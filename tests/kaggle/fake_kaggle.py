@@ -168,7 +168,7 @@ class FakeKaggle:
         listed = tuple(RemoteFile(name, len(content), f"{ref}/{version}") for name, content in files.items())
         return KernelOutput(listed, "the last line\n", self.log_seconds)
 
-    def fetch_output(self, file: RemoteFile, destination: Path) -> None:
+    def fetch_output(self, file: RemoteFile, destination: Path, *, most: int = 2**40) -> None:
         self._called("fetch_output")
         ref, _, version = file.url.rpartition("/")
         content = self._version(ref, int(version)).files[file.name]

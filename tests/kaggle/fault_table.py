@@ -110,9 +110,9 @@ MODEL_CALLS = (
 )
 # How many lines the journal of a whole chain has, by the way through it.
 LINES = {"code": 15, "file": 15, "dataset": 17, "model": 17}
-# One of each kind that a chain can tell apart: not handled, handled but not known to be, not allowed. The gateway alone
-# tells a limit or a page of 503 from 500, and half an answer from one that is lost.
-FAULTS = ("500", "200-html", "drop", "500-after", "drop-after", "stall", "401")
+# One of each kind that a chain can tell apart: known not to be handled, not handled, handled but not known to be, not
+# allowed. The gateway alone tells a page of 503 from 500, and half an answer from one that is lost.
+FAULTS = ("429", "500", "200-html", "drop", "500-after", "drop-after", "stall", "401")
 # The faults that last until a command gives up; the others are told from these by the gateway alone.
 _LASTING = ("500", "drop", "401")
 # Calls of a chain that are so far from each other are of different methods, and no repair of one is another.

@@ -175,6 +175,7 @@ def notebook(**sources: str) -> str:
         ({"x": "1", "y": "2", "z": "3"}, ""),
         ({"x": "1", "y": "two", "z": "3"}, "cells changed: b"),
         ({"a": "1", "b": "2", "x": "new", "c": "3"}, "cells added: x"),
+        ({"a": "1", "b": "2", "\x1b[31m": "new", "c": "3"}, "cells added: \\x1b[31m"),
         ({"x": "1", "z": "3"}, "cells removed: b"),
         ({"x": "3", "y": "1", "z": "2"}, "cells in another order"),
         ({"a": "1", "c": "3", "b": "two"}, "cells changed: b; cells in another order"),

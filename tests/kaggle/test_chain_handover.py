@@ -1,18 +1,24 @@
 """What training hands over, what inference predicts, and submitting it once."""
 
 import io
+import json
 import sys
+from dataclasses import replace
+from pathlib import Path
 
 import pandas
 import pytest
-from chain_pair import training_output
+from chain_pair import marker, training_output
 from chain_table import LOST, Table
 
 from generator.kaggle.api_types import DatasetState
 from generator.kaggle.chain import errors
 from generator.kaggle.chain.execution import Handoff
 from generator.kaggle.chain.journal import ChainStep
-from generator.pair.folder import read_pair_spec
+from generator.pair.folder import complete_settings, read_pair_spec
+from generator.pair.notebook import has_parameters, read_parameters
+from generator.pair.rendering import kernel_files, rendered_cells
+from generator.pair.settings import Origin, SettingValue, settings_toml
 from generator.pair.workspace import Role
 
 
@@ -87,6 +93,16 @@ def test_without_pyarrow_a_submission_of_parquet_goes_unchecked_and_that_is_said
     assert any("its rows were not checked, since pyarrow is not installed" in each.text for each in table.events)
 
 
+def test_nothing_is_submitted_on_a_day_without_submissions(table: Table) -> None:
+    table.kaggle.allowed = 0
+    table.stops(errors.ChainError, match="tandem submit digits")
+    assert table.counts == (2, 0)
+
+    table.kaggle.allowed = 1
+    table.push()
+    assert table.counts == (2, 1)
+
+
 def test_a_dataset_carries_the_weights_where_that_is_asked_for(table: Table) -> None:
     table.kaggle.dataset_states = [DatasetState.PREPARING] * 3
     table.push(handoff=Handoff.DATASET)
@@ -118,3 +134,52 @@ def test_another_way_of_handing_over_takes_another_push_of_inference(table: Tabl
     table.push(handoff=Handoff.DATASET, back_to=ChainStep.INFER)
     assert table.counts == (3, 2)
     assert len(table.kaggle.uploads) == 1
+
+
+def as_blend(table: Table) -> list[Path]:
+    """Make the pair at the table a blend with a member that is files, and return those."""
+    member = "one kernel=local/one-train family=image_classification framework=keras"
+    values = {"framework": "blend", "members": [member, "mine dataset=somebody/digits-members"]}
+    settings = complete_settings(table.folder)
+    settings = replace(
+        settings, pair=settings.pair | {name: SettingValue(value, Origin.FLAG) for name, value in values.items()}
+    )
+    table.folder.settings_path.write_text(settings_toml(settings))
+    for path, content in kernel_files(settings, rendered_cells(settings)).items():
+        (table.folder.path / path).write_bytes(content)
+    cpu = json.dumps(marker(emulated=False)).encode()
+    table.kaggle.outputs["train"] = training_output(table.folder) | {"accelerator.json": cpu}
+    files = [table.workspace.input / f"datasets/somebody/digits-members/mine.{part}.csv" for part in ("oof", "test")]
+    files[0].parent.mkdir(parents=True)
+    for path in files:
+        path.write_text("id,0\n1,1\n")
+    return files
+
+
+def test_the_files_of_a_blends_members_become_a_dataset_before_its_first_kernel(table: Table) -> None:
+    files = as_blend(table)
+
+    table.push()
+
+    assert table.kaggle.calls.index("upload") < table.kaggle.calls.index("push")
+    ((dataset, (upload,)),) = table.kaggle.uploads.items()
+    assert (dataset, upload.files) == ("local/digits-members", {path.name: path for path in files})
+    for (version,) in table.kaggle.saved.values():
+        assert version.push.dataset_sources == (dataset,)
+        (cell,) = [cell for cell in json.loads(version.push.text)["cells"] if has_parameters(cell)]
+        assert read_parameters(cell["source"])["MEMBER_DATASETS"] == [dataset]
+
+
+@pytest.mark.parametrize("is_link", [False, True])
+def test_a_file_of_a_blends_member_that_is_missing_or_a_link_stops_the_push_before_anything_is_sent(
+    table: Table, is_link: bool
+) -> None:
+    file, _ = as_blend(table)
+    file.unlink()
+    if is_link:
+        file.symlink_to(table.folder.settings_path)
+
+    error = table.stops(errors.ChainError, match=r"mine\.oof\.csv, a file of the member mine of the blend")
+
+    assert error.remedy == "Write the blend again with `tandem blend`."
+    assert (table.counts, table.kaggle.uploads) == ((0, 0), {})

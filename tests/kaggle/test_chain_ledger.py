@@ -1,5 +1,6 @@
 """A chain's run arrives in the ledger once, with its scores."""
 
+import hashlib
 import io
 
 import numpy as np
@@ -10,8 +11,21 @@ from generator.cli.main import main
 from generator.kaggle.chain.chain import submit_pair
 from generator.kaggle.chain.execution import PushOptions
 from generator.kaggle.chain.journal import ChainStep
+from generator.pair.folder import read_pair_spec
 from generator.pair.generation import GenerateOptions, draft, write
-from generator.run.ledger import RunRecord, change_run, read_runs, run_folder
+from generator.pair.handover import read_handover
+from generator.pair.workspace import Role
+from generator.run.ledger import (
+    RunOrigin,
+    RunOutputs,
+    RunRecord,
+    change_run,
+    read_runs,
+    record_run,
+    remove_runs,
+    run_folder,
+    training_key,
+)
 
 
 def runs(table: Table) -> tuple[RunRecord, ...]:
@@ -56,12 +70,26 @@ def test_a_run_that_cannot_be_kept_stops_no_chain(table: Table) -> None:
 
 
 def test_predictions_that_arrive_damaged_are_fetched_again_by_the_next_command(table: Table) -> None:
-    promised = {"file": "oof.npz", "bytes": 3, "sha256": "0" * 64}
+    promised = {"file": "oof.npz", "bytes": 3, "sha256": hashlib.sha256(b"npz").hexdigest()}
     folds = {"out_of_fold": {"metric": "accuracy", "score": 0.97, "rows": 3, "predictions": promised}}
-    table.kaggle.outputs["train"] = training_output(table.folder, **folds) | {"oof.npz": b"npz"}
+    table.kaggle.outputs["train"] = training_output(table.folder, **folds) | {"oof.npz": b"np?"}
     table.push(submit=False)
     assert runs(table) == ()
     assert any("oof.npz arrived damaged" in event.text for event in table.events)
+
+    (version,) = next(versions for ref, versions in table.kaggle.saved.items() if ref.endswith("-train"))
+    version.files["oof.npz"] = b"npz"
+    for damage in (b"{", training_output(table.folder)["handoff.json"]):
+        (handover,) = table.workspace.root.rglob("handoff.json")
+        handover.write_bytes(damage)
+        table.push(submit=False)
+        assert runs(table) == ()
+        assert "handoff.json of the training cannot be used" in table.events[-1].text
+        assert not handover.exists()
+        table.push(submit=False)
+        (record,) = runs(table)
+        assert (run_folder(table.workspace, "digits", 1) / "oof.npz").read_bytes() == b"npz"
+        remove_runs(table.workspace, [record])
 
 
 def test_a_training_on_colab_is_completed_by_its_chain(table: Table) -> None:
@@ -72,10 +100,23 @@ def test_a_training_on_colab_is_completed_by_its_chain(table: Table) -> None:
     for name, content in table.kaggle.outputs.pop("train").items():
         (folder / name).write_bytes(content)
     (folder / "train.ipynb").write_bytes(table.folder.path.joinpath("train/train.ipynb").read_bytes())
+    handover = read_handover(folder)
+    training = RunOutputs(
+        workspace=table.workspace,
+        folder=table.folder,
+        spec=read_pair_spec(table.folder),
+        origin=RunOrigin.COLAB,
+        handover=handover,
+        keys={Role.TRAIN: training_key(handover)},
+        folders={Role.TRAIN: folder},
+        notebooks={Role.TRAIN: folder / "train.ipynb"},
+    )
+    assert not record_run(training).record.is_inferred
 
     table.push()
     table.push()
 
     (record,) = runs(table)
-    assert (record.origin, record.weights, record.public_score) == ("colab", "kept", 0.96)
+    assert (record.number, record.origin, record.weights, record.public_score) == (1, "colab", "kept", 0.96)
     assert record.is_inferred
+    assert (run_folder(table.workspace, "digits", 1) / "submission.csv").is_file()

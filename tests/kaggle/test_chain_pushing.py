@@ -2,11 +2,19 @@
 
 import pytest
 from chain_pair import edited
-from chain_table import LOST, Table
+from chain_table import LIMITED, LOST, Table
 
 from generator.kaggle.chain import errors
 from generator.kaggle.errors import SessionLimitError
 from generator.pair.workspace import Role
+
+
+@pytest.mark.parametrize("method", ["push", "submit"])
+def test_a_rate_limit_for_a_while_is_outlived_and_nothing_is_done_twice(table: Table, method: str) -> None:
+    table.kaggle.wrong[method] = [LIMITED] * 5
+    table.push()
+
+    assert table.counts == (2, 1)
 
 
 def test_a_push_that_shows_late_is_still_found(table: Table) -> None:

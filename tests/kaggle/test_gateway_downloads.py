@@ -41,9 +41,9 @@ def reading(start: int, length: int) -> Ask:
     return lambda kaggle: kaggle.files.read_range(f"{kaggle.address}/x", start, length)
 
 
-def fetching_output(path: Path, *, size: int = 5, query: str = "") -> Ask:
+def fetching_output(path: Path, *, size: int = 5, query: str = "", **limits: int) -> Ask:
     return lambda kaggle: kaggle.files.fetch_output(
-        RemoteFile(path.name, size, f"{kaggle.address}/{path.name}{query}"), path
+        RemoteFile(path.name, size, f"{kaggle.address}/{path.name}{query}"), path, **limits
     )
 
 
@@ -172,6 +172,15 @@ def test_what_is_not_the_file_never_becomes_it(
 
     assert list(tmp_path.iterdir()) == []
     assert server.asked[0].headers["accept-encoding"] == "identity"
+
+
+@pytest.mark.parametrize("length", [None, 11])
+def test_a_file_whose_size_is_not_listed_is_fetched_up_to_a_limit(tmp_path: Path, length: int | None) -> None:
+    told = Told(b"hello there", media_type="text/csv", length=length)
+    fetch = fetching_output(tmp_path / "a.csv", size=0, most=5)
+    failed([told], errors.UnsafeAnswerError, fetch, says="larger than")
+
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_page_of_html_may_be_what_was_asked_for(tmp_path: Path) -> None:

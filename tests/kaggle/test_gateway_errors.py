@@ -316,7 +316,7 @@ def test_no_request_goes_through_a_proxy_or_takes_a_password_of_netrc(
 
 
 def test_importing_the_gateway_loads_no_client_and_sends_nothing() -> None:
-    code = "import sys, generator.kaggle.gateway, generator.kaggle.gateway; print(*sys.modules)"
+    code = "import sys, generator.kaggle.gateway; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
 
     assert not {"requests", "urllib3", "kagglesdk", "kaggle"} & set(loaded)

@@ -421,3 +421,25 @@ def test_a_slow_version_is_not_mounted_until_it_was_waited_for(tmp_path: Path) -
 
     assert seen == ["BLOBS_RECEIVED"] * 3
     assert mounted(desk) == {"data.csv": b"two"}
+
+
+def test_a_slow_version_is_ready_after_a_while_without_being_asked(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, faults=("dataset-slow",))
+    create(desk, {"data.csv": b"one"})
+    assert mounted(desk) is None
+    assert desk.refused("ListDatasetFiles", **REF) == (404, "Dataset tester/my-test-data has no version that is ready.")
+
+    desk.clock.pass_by(61)
+
+    assert mounted(desk) == {"data.csv": b"one"}
+
+
+def test_a_version_that_fails_says_so_and_the_one_before_stays(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, faults=("dataset-fails@CreateDatasetVersion",))
+    create(desk, {"data.csv": b"one"})
+
+    assert add_version(desk, {"data.csv": b"two"})["status"] == "Ok"
+
+    assert desk.ask("GetDatasetStatus", **REF) == {"status": "FAILED"}
+    assert desk.ask("GetDataset", **REF)["currentVersionNumber"] == 1
+    assert mounted(desk) == {"data.csv": b"one"}

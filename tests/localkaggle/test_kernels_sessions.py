@@ -390,3 +390,14 @@ def test_a_session_that_was_cut_off_costs_quota_until_its_last_line(tmp_path: Pa
 
     assert second.status() == "ERROR"
     assert second.ask("GetAcceleratorQuotaStatistics")["tpuQuota"]["timeUsed"] == "60s"
+
+
+def test_a_wedged_kernel_answers_403_until_it_is_deleted(tmp_path: Path) -> None:
+    desk = faulty(tmp_path, "wedged@SaveKernelx1")
+    desk.push()
+
+    assert desk.refused("GetKernelSessionStatus", **TRAIN)[0] == 403
+    assert desk.refused("ListKernelSessionOutput", **TRAIN)[0] == 403
+    desk.ask("DeleteKernel", **TRAIN)
+    desk.push()
+    assert desk.status() == "COMPLETE"

@@ -92,10 +92,11 @@ def kaggle(tmp_path: Path, runner: ScriptedRunner) -> Iterator[Served]:
         yield running
 
 
-def test_from_a_new_notebook_to_a_score_by_clicks_on_a_telephone(
-    kaggle: Served, runner: ScriptedRunner, tmp_path: Path
+@pytest.mark.parametrize("width", [1280, 390])
+def test_from_a_new_notebook_to_a_score_by_clicks(
+    kaggle: Served, runner: ScriptedRunner, tmp_path: Path, width: int
 ) -> None:
-    browser = Browser(tmp_path / "profile", width=390)
+    browser = Browser(tmp_path / "profile", width=width)
     try:
         browser.open(f"{kaggle.address}/?token={kaggle.token}")
         browser.see("Welcome, local")

@@ -466,3 +466,24 @@ def test_private_scores_show_when_the_competition_is_over(opening: Opening, tmp_
     assert desk.ask("GetLeaderboard", competitionName=TOY)["submissions"][0]["score"] == "1.08333"
     shown = desk.ask("GetLeaderboard", competitionName=TOY, overridePublic=True)["submissions"]
     assert shown[0]["score"] == "1.00000"
+
+
+@pytest.mark.parametrize(
+    ("fault", "status", "sentence"),
+    [
+        ("submit-403", 403, "Permission 'competitions.submit' was denied"),
+        ("submit-limit", 400, "daily Submission allowance (5) today"),
+        ("rules-not-accepted@CreateSubmission", 403, "accept this competition's rules"),
+    ],
+)
+def test_a_submission_can_be_refused_on_demand_and_leaves_no_trace(
+    opening: Opening, fault: str, status: int, sentence: str
+) -> None:
+    desk = opening(faults=(f"{fault}x1",))
+    with pytest.raises(ApiError) as refusal:
+        desk.submit(submission_text())
+
+    assert refusal.value.status == status
+    assert sentence in refusal.value.message
+    assert desk.ask("GetSubmissionLimits", competitionName=TOY)["numTotal"] == 0
+    assert desk.outcome(desk.submit(submission_text()))["status"] == "COMPLETE"

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from runtime.blend import blended, chosen, correlations, cross_fitted, fitted, fold_scores, gains_of
+from runtime.blend import blend_predictions, choose_method, correlations, cross_fit, fit_blend, fold_scores, gains_of
 from scipy.special import expit, softmax
 from scipy.stats import rankdata
 
@@ -56,22 +56,22 @@ def example(space: str) -> Example:
 @pytest.mark.parametrize("space", ["number", "log", "classes", "labels"])
 @pytest.mark.parametrize("method", ["hill-climbing", "stacking"])
 def test_two_good_members_beat_the_best_and_useless_ones_weigh_nothing(method: str, space: str) -> None:
-    members, truth, goodness = example(space)
+    members, truth, fit_score = example(space)
 
-    weights = np.array(fitted(method, members, truth, space, goodness)["weights"]).reshape(4, -1).mean(axis=1)
+    weights = np.array(fit_blend(method, members, truth, space, fit_score)["weights"]).reshape(4, -1).mean(axis=1)
 
     assert weights[:2].min() > 0.25
     assert np.abs(weights[2:]).max() < 0.08
-    best = max(goodness(truth, one) for one in members)
-    assert fold_scores(method, members, truth, FOLDS, space, goodness).mean() > best
+    best = max(fit_score(truth, one) for one in members)
+    assert fold_scores(method, members, truth, FOLDS, space, fit_score).mean() > best
 
 
 @pytest.mark.parametrize("space", ["number", "log", "classes", "labels"])
 def test_the_method_is_chosen_by_folds_and_the_gain_of_a_useless_member_is_none(space: str) -> None:
-    members, truth, goodness = example(space)
+    members, truth, fit_score = example(space)
 
-    method, scores = chosen(METHODS, members, truth, FOLDS, space, goodness)
-    gains = gains_of(method, members, truth, FOLDS, space, goodness)
+    method, scores = choose_method(METHODS, members, truth, FOLDS, space, fit_score)
+    gains = gains_of(method, members, truth, FOLDS, space, fit_score)
 
     assert method in ("hill-climbing", "stacking")
     assert set(scores) == set(METHODS)
@@ -83,13 +83,13 @@ def test_the_cv_of_a_blend_is_no_better_than_new_rows_show() -> None:
     random = np.random.default_rng(0)
     truth = random.normal(size=(4_000, 1))
     members = random.normal(size=(30, 4_000, 1))  # there is nothing to find
-    few, goodness = slice(0, 200), lambda t, p: -float(np.sqrt(np.mean((t - p) ** 2)))
+    few, fit_score = slice(0, 200), lambda t, p: -float(np.sqrt(np.mean((t - p) ** 2)))
 
-    blend = fitted("stacking", members[:, few], truth[few], "number", goodness)
-    cv = fold_scores("stacking", members[:, few], truth[few], np.arange(200) % 5, "number", goodness).mean()
+    blend = fit_blend("stacking", members[:, few], truth[few], "number", fit_score)
+    cv = fold_scores("stacking", members[:, few], truth[few], np.arange(200) % 5, "number", fit_score).mean()
 
-    on_its_rows = goodness(truth[few], blended(blend, members[:, few]))
-    on_new_rows = goodness(truth[200:], blended(blend, members[:, 200:]))
+    on_its_rows = fit_score(truth[few], blend_predictions(blend, members[:, few]))
+    on_new_rows = fit_score(truth[200:], blend_predictions(blend, members[:, 200:]))
     assert abs(cv - on_new_rows) < abs(on_its_rows - on_new_rows) / 2
 
 
@@ -100,19 +100,19 @@ def test_ranks_come_from_the_out_of_fold_predictions_so_that_a_row_alone_gets_th
     positive = np.stack([expit(scores[0]), expit(scores[1]) / 50])  # members on scales of their own
     members = np.stack([1 - positive, positive], axis=2)
 
-    blend = fitted("rank", members, truth, "classes", area)
-    together, alone = blended(blend, members), blended(blend, members[:, 17:18])
+    blend = fit_blend("rank", members, truth, "classes", area)
+    together, alone = blend_predictions(blend, members), blend_predictions(blend, members[:, 17:18])
 
     np.testing.assert_allclose(alone, together[17:18])
     assert 0 <= together.min() <= together.max() <= 1
-    mean = cross_fitted("mean", members, truth, FOLDS, "classes", area)
-    ranks = cross_fitted("rank", members, truth, FOLDS, "classes", area)
+    mean = cross_fit("mean", members, truth, FOLDS, "classes", area)
+    ranks = cross_fit("rank", members, truth, FOLDS, "classes", area)
     assert area(truth, ranks) > max(area(truth, mean), *(area(truth, one) for one in members))
 
 
 def test_the_blend_of_one_member_is_that_member() -> None:
-    members, truth, goodness = example("log")
+    members, truth, fit_score = example("log")
 
     for method in ("mean", "best", "hill-climbing"):
-        blend = fitted(method, members[:1], truth, "log", goodness)
-        np.testing.assert_allclose(blended(blend, members[:1]), np.maximum(members[0], 0), rtol=1e-6)
+        blend = fit_blend(method, members[:1], truth, "log", fit_score)
+        np.testing.assert_allclose(blend_predictions(blend, members[:1]), np.maximum(members[0], 0), rtol=1e-6)

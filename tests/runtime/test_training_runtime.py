@@ -326,6 +326,17 @@ def test_a_handoff_that_is_none_or_was_changed_is_one_sentence(tmp_path: Path, t
         inference.read_handoff()
 
 
+def test_a_handoff_with_an_edit_and_its_old_hash_is_refused(tmp_path: Path) -> None:
+    inference, _ = promised(tmp_path)
+    path = next(tmp_path.rglob("handoff.json"))
+    text = path.read_text()
+    assert text.count('"complete": true') == 1
+    path.write_text(text.replace('"complete": true', '"complete": false'))
+
+    with pytest.raises(ValueError, match=r"handoff\.json has SHA-256 \w{64}, expected \w{64}\. Run ada/shops again"):
+        inference.read_handoff()
+
+
 @pytest.mark.parametrize(
     ("changes", "allowed_by", "problem"),
     [

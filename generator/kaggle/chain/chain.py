@@ -8,7 +8,7 @@ from generator.kaggle.chain.ledger import record_chain
 from generator.kaggle.chain.plan import ChainPair
 from generator.kaggle.chain.submission import await_submission_file, submit_and_score
 from generator.kaggle.chain.training import await_training, write_trained
-from generator.kaggle.chain.uploads import with_inputs
+from generator.kaggle.chain.uploads import with_inputs, with_member_files
 from generator.kaggle.chain.versions import KernelVersions
 from generator.kaggle.gateway import Kaggle
 from generator.pair.workspace import Role
@@ -80,15 +80,15 @@ def _push(pair: ChainPair, chain: ChainExecution, role: Role) -> None:
         # Said before hours of training, not behind them.
         versions.check_unedited(Role.INFER, pair.kernels[Role.INFER])
     kernel = pair.kernels[role]
+    inputs = with_member_files(chain, kernel.push, pair.options, role)
     if role is Role.INFER:
         inputs = with_inputs(
             chain,
-            kernel.push,
+            inputs,
             training_kernel=pair.kernels[Role.TRAIN].push.ref,
             elsewhere=pair.elsewhere,
             offline_wheels=pair.options.offline_wheels,
         )
-        kernel = replace(kernel, push=inputs)
         if chain.setup.is_code_competition:
             kernel = replace(kernel, forecast=for_rerun(kernel.forecast))
-    versions.push(role, with_limit(kernel))
+    versions.push(role, with_limit(replace(kernel, push=inputs)))

@@ -8,14 +8,15 @@ from generator.kaggle.chain.execution import ChainExecution
 from generator.kaggle.chain.journal import ChainState, ChainStep, Push
 from generator.kaggle.chain.plan import ChainPair
 from generator.kaggle.chain.session import KernelSession, file_digest
-from generator.pair.handover import FILE_NAME, promised_files, read_handover
+from generator.kaggle.chain.training import whole_handover
+from generator.pair.handover import FILE_NAME, DamagedError, HandOver, promised_files, read_handover
 from generator.pair.workspace import Role, Workspace
 from generator.run.ledger import RunOrigin, RunOutputs, RunRecord, change_run, read_runs, record_run
-from generator.text import printable
 
 _FILES = {Role.TRAIN: ("oof.csv", "oof.npz"), Role.INFER: ("predictions.npz",)}
 _LARGEST = 2**30  # bytes of a file that is fetched for the ledger alone
 _DIGITS = 16  # of a hash in a key
+_FETCHED_AGAIN = "The same command fetches it again."
 
 
 def record_chain(pair: ChainPair, chain: ChainExecution) -> None:
@@ -107,25 +108,41 @@ def _outputs(pair: ChainPair, chain: ChainExecution) -> RunOutputs:
 def _fetch_files(chain: ChainExecution, session: KernelSession, role: Role) -> None:
     """Fetch the predictions that a session wrote, as far as they are not here.
 
+    A file that is not as training described it is removed, so that the next command fetches it again.
+
     Raises:
-        ChainError: A file is not as training described it.
+        ChainError: There is such a file.
+        HandOverError: There is no hand-over.
         KaggleError: Kaggle refuses, or is out of reach.
     """
-    if role is Role.TRAIN and not session.file(FILE_NAME).is_file():
-        listing = chain.kaggle.kernels.output(session.push.ref, session.push.version).files
-        handover = next((file for file in listing if file.name == FILE_NAME), None)
-        if handover is not None:
-            chain.kaggle.files.fetch_output(handover, session.file(FILE_NAME))
-    digests = {}
-    if role is Role.TRAIN:
-        digests = {entry.file: entry.sha256 for entry in promised_files(read_handover(chain.folder(role)).fields)}
-    names = [name for name in _FILES[role] if not session.file(name).is_file()]
+    handover_name = (FILE_NAME,) if role is Role.TRAIN else ()
+    names = [name for name in (*handover_name, *_FILES[role]) if not session.file(name).is_file()]
     files = chain.kaggle.kernels.output(session.push.ref, session.push.version).files if names else ()
     for file in files:
         if file.name in names and file.size <= _LARGEST:
-            chain.kaggle.files.fetch_output(file, session.file(file.name))
+            chain.kaggle.files.fetch_output(file, session.file(file.name), most=_LARGEST)
+    if role is not Role.TRAIN:
+        return
+    digests = {entry.file: entry.sha256 for entry in promised_files(_journalled_handover(chain, session).fields)}
     for name in _FILES[role]:
         path = session.file(name)
         if path.is_file() and digests.get(name, "") not in ("", file_digest(path)):
             chain.journal.files.remove(path)
-            raise ChainError(f"{printable(name)} arrived damaged: its SHA-256 is not the one in {FILE_NAME}.")
+            problem = f"{name} arrived damaged: its SHA-256 is not the one in {FILE_NAME}."
+            raise ChainError(problem, remedy=_FETCHED_AGAIN)
+
+
+def _journalled_handover(chain: ChainExecution, session: KernelSession) -> HandOver:
+    """The hand-over of a chain's training, which is the one that its journal names."""
+    path, training = session.file(FILE_NAME), chain.state.training
+    try:
+        handover = whole_handover(path)
+        problem = "it is of another training than the journal of the chain"
+        if training is not None and handover.fields.text("sha256") == training.section("handover").text("sha256"):
+            return handover
+    except FileNotFoundError:
+        return read_handover(path.parent)
+    except DamagedError as error:
+        problem = str(error)
+    chain.journal.files.remove(path)
+    raise ChainError(f"{FILE_NAME} of the training cannot be used: {problem}.", remedy=_FETCHED_AGAIN)

@@ -1,25 +1,24 @@
-"""What the inference kernel reads beside the competition: the output of training, and packages of its own."""
+"""What the kernels read beside the competition: training's output, packages, the files of a blend's members."""
 
 import hashlib
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from generator.files import open_below, reason_not_read
 from generator.kaggle.api_types import DatasetState, DatasetUpload, KernelPush
-from generator.kaggle.chain.errors import UploadFailedError
-from generator.kaggle.chain.execution import ChainExecution, ExactlyOnce, Handoff
+from generator.kaggle.chain.errors import ChainError, UploadFailedError
+from generator.kaggle.chain.execution import ChainExecution, ExactlyOnce, Handoff, PushOptions
 from generator.kaggle.chain.journal import AnnouncedUpload, ChainStep, EntryKind, EventKind
 from generator.kaggle.chain.session import file_digest
 from generator.kaggle.chain.training import TrainedElsewhere, fetch_handover
 from generator.kaggle.chain.wheels import install_cell, wheels_for
+from generator.pair.blend import files_dataset, prediction_files
 from generator.pair.notebook import with_first_cell, with_parameters
 from generator.pair.workspace import Role, dataset_beside
-from generator.text import JsonObject
+from generator.text import JsonObject, printable
 
 # Uploading a version of a dataset or a model exactly once, and waiting until it can be mounted.
-
-
-_UPLOAD_STEP = ChainStep.INFER
 
 
 class UploadedVersion(ExactlyOnce[AnnouncedUpload]):
@@ -32,16 +31,25 @@ class UploadedVersion(ExactlyOnce[AnnouncedUpload]):
         ref: The dataset, or the model's variation.
         title: What Kaggle calls that.
         files: Where the files are, by their names in it.
+        step: The step that needs it.
     """
 
     _noun, _withdrawn = "upload", EntryKind.NOT_UPLOADED
 
     def __init__(  # noqa: PLR0913 - a version is all of these
-        self, chain: ChainExecution, name: str, kind: Handoff, *, ref: str, title: str, files: Mapping[str, Path]
+        self,
+        chain: ChainExecution,
+        name: str,
+        kind: Handoff,
+        *,
+        ref: str,
+        title: str,
+        files: Mapping[str, Path],
+        step: ChainStep = ChainStep.INFER,
     ) -> None:
         self._url = chain.page(f"{kind}s/{ref}")
         super().__init__(
-            chain, _UPLOAD_STEP, subject=f"the {kind} {ref}", poll=chain.poll(f"the upload of {ref}", url=self._url)
+            chain, step, subject=f"the {kind} {ref}", poll=chain.poll(f"the upload of {ref}", url=self._url)
         )
         self._key = {"what": name}
         self._name, self._kind, self._ref, self._title, self._files = name, kind, ref, title, files
@@ -73,7 +81,7 @@ class UploadedVersion(ExactlyOnce[AnnouncedUpload]):
         fields = {"what": self._name, "kind": str(self._kind), "ref": self._ref, "digest": self._digest}
         self._chain.write(EntryKind.UPLOADING, baseline=self._newest(), **fields)
         size = sum(path.stat().st_size for path in self._files.values())
-        self._chain.tell(_UPLOAD_STEP, f"uploading {self._ref}: {len(self._files)} files, {size:,} bytes")
+        self._chain.tell(self._step, f"uploading {self._ref}: {len(self._files)} files, {size:,} bytes")
 
     def _send(self) -> None:
         self._write_made(self._api.upload(self._ref, DatasetUpload(self._title, self._files, notes=self._digest[:12])))
@@ -91,7 +99,7 @@ class UploadedVersion(ExactlyOnce[AnnouncedUpload]):
     def _write_made(self, version: int) -> None:
         self._chain.write(EntryKind.UPLOADED, what=self._name, version=version)
         text = f"{self._ref}, version {version}, is uploaded: {self._url}"
-        self._chain.tell(_UPLOAD_STEP, text, kind=EventKind.STEP, ref=self._ref, version=version)
+        self._chain.tell(self._step, text, kind=EventKind.STEP, ref=self._ref, version=version)
 
     def _wait_until_ready(self) -> None:
         """A kernel that is pushed before a version is ready mounts the version before."""
@@ -103,7 +111,7 @@ class UploadedVersion(ExactlyOnce[AnnouncedUpload]):
             if state is DatasetState.FAILED:
                 self._last = "processing failed"
                 self._withdraw()
-                raise self._chain.fail(_UPLOAD_STEP, UploadFailedError(subject=f"dataset {self._ref}"))
+                raise self._chain.fail(self._step, UploadFailedError(subject=f"dataset {self._ref}"))
             poll.give_up_after(self._chain.polling.ready, trouble=f"it is still {state}", remedy="Kaggle may be slow.")
             poll.pause()
 
@@ -176,7 +184,51 @@ def _with_wheels(chain: ChainExecution, push: KernelPush) -> KernelPush:
     return replace(push, text=text, dataset_sources=(*push.dataset_sources, ref))
 
 
-def _dataset(chain: ChainExecution, name: str, ref: str, files: Mapping[str, Path]) -> str:
+def _dataset(
+    chain: ChainExecution, name: str, ref: str, files: Mapping[str, Path], *, step: ChainStep = ChainStep.INFER
+) -> str:
     """Makes a version of a dataset, and returns the dataset."""
     title = ref.partition("/")[2]
-    return UploadedVersion(chain, name, Handoff.DATASET, ref=ref, title=title, files=files).execute().ref
+    return UploadedVersion(chain, name, Handoff.DATASET, ref=ref, title=title, files=files, step=step).execute().ref
+
+
+# What both kernels of a blend get: the predictions of its members that are files.
+
+
+def with_member_files(chain: ChainExecution, push: KernelPush, options: PushOptions, role: Role) -> KernelPush:
+    """A kernel of a blend, with its members that are files as a dataset of the account; any other kernel as it is.
+
+    Args:
+        chain: The chain.
+        push: The kernel as its folder says.
+        options: What is asked for.
+        role: Which kernel.
+
+    Raises:
+        ChainError: A file is missing, or may have come with the workspace as a link.
+        UploadFailedError: Kaggle could not process the dataset.
+        KaggleError: Kaggle refused.
+    """
+    slug = files_dataset(chain.setup.account, options.pair).partition("/")[2]
+    members = [member for member in options.spec.members if member.dataset.partition("/")[2] == slug]
+    if not members:
+        return push
+    root, files = options.workspace.root, dict[str, Path]()
+    for member in members:
+        for name in prediction_files(member.pair):
+            path = Path("input", "datasets", member.dataset, name)
+            try:
+                open_below(root, path).close()
+            except OSError as error:
+                raise ChainError(
+                    f"{printable(str(path))}, a file of the member {printable(member.name)} of the blend, cannot be "
+                    f"uploaded: {reason_not_read(error)}.",
+                    remedy="Write the blend again with `tandem blend`.",
+                    code="member-not-uploaded",
+                ) from error
+            files[name] = root / path
+    dataset = _dataset(chain, "members", f"{chain.setup.account}/{slug}", files, step=ChainStep(role))
+    datasets = [dataset if ref.partition("/")[2] == slug else ref for ref in options.spec.member_datasets]
+    sources = [ref for ref in push.dataset_sources if ref.partition("/")[2] != slug]
+    text = with_parameters(push.text, {"MEMBER_DATASETS": datasets})
+    return replace(push, text=text, dataset_sources=(*sources, dataset))
