@@ -477,6 +477,7 @@ def plan(context: click.Context, /, **options: Any) -> int:
         return 0
     planned_pair = _make_plan(options)
     picture = _write_picture(planned_pair, options)
+    _keep_times(planned_pair, options)
 
     quota = _remaining_quota(options["to"])
     if not options["as_json"]:
@@ -512,6 +513,28 @@ def _write_picture(planned_pair: "PlannedPair", options: dict[str, Any]) -> "Pat
         files.make_folder(path.parent)
     files.write(path, svg.encode("utf-8"))
     return path
+
+
+def _keep_times(planned_pair: "PlannedPair", options: dict[str, Any]) -> None:
+    """Keep the predictions for the next push, unless they are too rough, or of synthetic data of another size."""
+    from generator.kaggle.chain.budget import PlannedTime, write_planned_times
+    from generator.pair.notebook import parse_assignment
+    from generator.pair.workspace import Role
+    from generator.run.ledger import read_executed_code
+
+    is_of_specimen = planned_pair.measurement.is_specimen and not options["examples"]
+    if planned_pair.plan.workload.is_rough or is_of_specimen or options["output"]:
+        return
+    workspace = options["workspace"]
+    parameters = dict(read_executed_code(workspace.pair(planned_pair.name).notebook(Role.TRAIN)).parameters)
+    parameters |= dict(parse_assignment(text, parameters) for text in options["assignments"])
+    times = []
+    for prediction in planned_pair.plan.predictions:
+        if prediction.accelerator.service is Service.KAGGLE:
+            choice = {"ACCELERATOR": str(prediction.accelerator.kind), "BATCH_SIZE": prediction.batch}
+            values = {name: choice.get(name, value) for name, value in parameters.items()}
+            times.append(PlannedTime(prediction.accelerator.machine_shape, values, prediction.total))
+    write_planned_times(workspace, planned_pair.name, times)
 
 
 def _remaining_quota(to: str | None) -> "Quota | None":

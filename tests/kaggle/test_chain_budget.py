@@ -11,6 +11,8 @@ from fake_kaggle import RUNNING, KernelPush, quota
 from generator.errors import TandemError
 from generator.kaggle.api_types import Quota, SessionState, SessionStatus
 from generator.kaggle.chain import errors
+from generator.kaggle.chain.budget import PlannedTime, write_planned_times
+from generator.kaggle.chain.inputs import prepare
 from generator.kaggle.chain.journal import ChainStep, Outcome
 from generator.kaggle.receipt import receipt_of
 from generator.pair.notebook import with_parameters
@@ -86,6 +88,20 @@ def test_a_limit_fits_the_parameters_of_the_training(
         assert abs(push.limit_seconds - limit) <= 60
     else:
         assert push.limit_seconds == limit
+
+
+@pytest.mark.parametrize(("epochs", "limit"), [(20, 75 * 60), (40, 135 * 60), (None, 0)])
+def test_a_first_push_takes_its_limit_from_a_plan_of_the_same_parameters(
+    table: Table, epochs: int | None, limit: int
+) -> None:
+    change_parameters(table, EPOCHS=20)
+    parameters = prepare(table.folder, Role.TRAIN, verify=False).parameters
+    times = [PlannedTime("NvidiaTeslaT4", parameters, 60.0), PlannedTime("TpuV5E8", parameters, 1200.0)]
+    write_planned_times(table.workspace, "digits", times)
+    change_parameters(table, **({"EPOCHS": epochs} if epochs else {"BATCH_SIZE": 256}))
+    table.push()
+
+    assert (sent(table, TRAIN).limit_seconds, sent(table, INFER).limit_seconds) == (limit, 0)
 
 
 def test_a_version_that_a_code_competition_runs_again_has_no_limit(table: Table) -> None:

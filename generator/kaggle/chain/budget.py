@@ -1,8 +1,10 @@
 """The time of a session: what it is likely to take, the limit that a push sends, and the quota that has to be left."""
 
+import json
 import math
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 from generator.accelerators import Accelerator, AcceleratorKind
 from generator.errors import TandemError
@@ -14,14 +16,16 @@ from generator.kaggle.chain.inputs import Forecast, PreparedKernel, accelerator_
 from generator.kaggle.chain.journal import ChainState, Journals, Push, state_in
 from generator.kaggle.errors import CredentialsError, KaggleError
 from generator.pair.notebook import digest_of_cells, with_parameters
-from generator.pair.workspace import Role
-from generator.text import duration, printable
+from generator.pair.workspace import Role, Workspace
+from generator.text import JsonObject, duration, printable
 
 # The forecast of a session, from the last one of the same role, accelerator and parameters on the same Kaggle.
 
 
 _FACTOR, _EXTRA_SECONDS, _LEAST_SECONDS = 2, 15 * 60, 30 * 60
 """The margin of a limit: sessions differ, and a training that reaches its limit has to be continued."""
+_PLAN_FACTOR = 3
+"""A plan knows a session from its data sheet only."""
 _OF_SESSIONS = frozenset({"TRAIN_KERNEL", "HANDOFF_MOUNTS", "SESSION_HOURS", "RESERVE_MINUTES"})
 _OF_LEARNING = frozenset({"SEED", "LEARNING_RATE", "WARMUP_EPOCHS", "WEIGHT_DECAY", "DROPOUT", "LABEL_SMOOTHING"})
 """Parameters that change what is learned, and not how long it takes."""
@@ -97,7 +101,9 @@ def _earlier_forecast(
         origin = f"chain {journal.number} took {duration(seconds / ratio)}{times}"
         reason = f"{_FACTOR} times {duration(seconds)} and {_EXTRA_SECONDS // 60} min, because {origin}"
         return Forecast(seconds, origin, limit, reason)
-    return Forecast(limit_reason="no earlier session predicts its time")
+    return (role is Role.TRAIN and _plan_forecast(options, kernels[role])) or Forecast(
+        limit_reason="no earlier session predicts its time, nor does `tandem plan`"
+    )
 
 
 def _ratio(state: ChainState, kernels: Mapping[Role, PreparedKernel], journals: Journals, role: Role) -> float | None:
@@ -107,17 +113,70 @@ def _ratio(state: ChainState, kernels: Mapping[Role, PreparedKernel], journals: 
         push, parameters = state.pushes.get(notebook), kernels[notebook].parameters
         if push is None:  # trained elsewhere
             continue
-        earlier_parameters = _pushed_parameters(journals, push)
-        # With early stopping, the learning rate decides on the number of rounds.
-        neutral = _OF_SESSIONS | ({"SEED"} if "EARLY_STOPPING" in parameters else _OF_LEARNING)
-        for name in (earlier_parameters.keys() | parameters.keys()) - neutral:
-            before, now = earlier_parameters.get(name), parameters.get(name)
-            if name in _IN_PROPORTION and isinstance(before, int) and isinstance(now, int) and before > 0:
-                # Inference predicts with the model of each fold, however long they were trained.
-                ratio *= now / before if role is Role.TRAIN or name == "N_FOLDS" else 1
-            elif before != now:
-                return None
+        notebook_ratio = _parameter_ratio(_pushed_parameters(journals, push), parameters, role)
+        if notebook_ratio is None:
+            return None
+        ratio *= notebook_ratio
     return max(1.0, ratio)
+
+
+def _parameter_ratio(earlier: Mapping[str, object], parameters: Mapping[str, object], role: Role) -> float | None:
+    ratio = 1.0
+    # With early stopping, the learning rate decides on the number of rounds.
+    neutral = _OF_SESSIONS | ({"SEED"} if "EARLY_STOPPING" in parameters else _OF_LEARNING)
+    for name in (earlier.keys() | parameters.keys()) - neutral:
+        before, now = earlier.get(name), parameters.get(name)
+        if name in _IN_PROPORTION and isinstance(before, int) and isinstance(now, int) and before > 0:
+            # Inference predicts with the model of each fold, however long they were trained.
+            ratio *= now / before if role is Role.TRAIN or name == "N_FOLDS" else 1
+        elif before != now:
+            return None
+    return ratio
+
+
+@dataclass(frozen=True)
+class PlannedTime:
+    """A time that `tandem plan` predicts: of a training with these parameters, on a machine shape of Kaggle."""
+
+    machine_shape: str
+    parameters: Mapping[str, object]
+    seconds: float
+
+
+def write_planned_times(workspace: Workspace, pair: str, times: Sequence[PlannedTime]) -> None:
+    """Keeps what `tandem plan` predicts for the next push, in `output/PAIR/plan.json`.
+
+    Raises:
+        FileWriteError: No permission or no space.
+        UnsafePlaceError: It is a link, or below one.
+    """
+    text = json.dumps({"predictions": [vars(time) for time in times]}, indent=1)
+    workspace.files.write(_plan_path(workspace, pair), text.encode())
+
+
+def _plan_path(workspace: Workspace, pair: str) -> Path:
+    return workspace.output(pair) / "plan.json"
+
+
+def _plan_forecast(options: PushOptions, kernel: PreparedKernel) -> Forecast | None:
+    path = _plan_path(options.workspace, options.pair)
+    try:
+        options.workspace.files.check(path)
+        predictions = JsonObject.parse(read_text(path).encode()).sections("predictions")
+    except (TandemError, ValueError, RecursionError):
+        return None
+    for prediction in predictions:
+        seconds, parameters = prediction.number("seconds"), prediction.section("parameters")
+        if prediction.text("machine_shape") != kernel.push.machine_shape or not seconds or seconds < 0:
+            continue
+        ratio = _parameter_ratio(parameters, kernel.parameters, Role.TRAIN)
+        if ratio is not None:
+            seconds *= max(1.0, ratio)
+            limit = 60 * math.ceil(max(_PLAN_FACTOR * seconds + _EXTRA_SECONDS, _LEAST_SECONDS) / 60)
+            origin = f"`tandem plan` predicts {duration(seconds)}"
+            reason = f"{_PLAN_FACTOR} times {duration(seconds)} and {_EXTRA_SECONDS // 60} min, because {origin}"
+            return Forecast(seconds, origin, limit, reason)
+    return None
 
 
 def _pushed_parameters(journals: Journals, push: Push) -> Mapping[str, object]:
