@@ -25,7 +25,7 @@ from generator.accelerators import (
     predict,
 )
 from generator.cli.plan import plan_as_text
-from generator.kaggle.api_types import Quota
+from generator.kaggle.api_types import AcceleratorQuota, Quota
 from generator.pair.workspace import Workspace
 from generator.plan import (
     CpuStep,
@@ -254,7 +254,10 @@ def test_the_report_says_what_to_do_there_and_what_is_left_of_the_week() -> None
     planned = PlannedPair(
         "flowers", "keras", measured, StepCosts(()), plan, predict(plan.workload, this_machine(measured), 16)
     )
-    used = Quota(timedelta(), timedelta(hours=30), timedelta(hours=19.5), timedelta(hours=20))
+    none, week = timedelta(), timedelta(hours=20)
+    used = Quota(
+        AcceleratorQuota(none, none, timedelta(hours=30)), AcceleratorQuota(timedelta(hours=19), week * 0.025, week)
+    )
 
     said = plan_as_text(planned, quota=used, picture=Path("plan.svg"))
 
@@ -262,4 +265,5 @@ def test_the_report_says_what_to_do_there_and_what_is_left_of_the_week() -> None
     # Linear up to 128 examples a step, then with the root: 0.0005 at 16 is 0.004 at 128.
     assert "128 examples a device, 1,024 a step, a peak learning rate of 0.011" in said
     assert "0.5 hours of TPU are left of this account's week: too little for this training." in said
+    assert "Kaggle runs 1 session on a TPU side by side for an account" in said
     assert "this machine" in said

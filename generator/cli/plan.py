@@ -23,7 +23,7 @@ from generator.text import dollars, duration, milliseconds, operations, printabl
 from generator.tpu_compiler.compilation import StepCost
 
 if TYPE_CHECKING:
-    from generator.kaggle.api_types import Quota
+    from generator.kaggle.api_types import AcceleratorQuota, Quota
 
 
 # What Kaggle and Colab lend, as a table and as JSON.
@@ -184,7 +184,8 @@ def plan_as_text(planned_pair: PlannedPair, *, quota: "Quota | None", picture: P
     )
     lines += [_ROUGH.format(planned_pair.compilation.missing)] if plan.workload.is_rough else []
     lines += [*plan.lessons, "", f"Recommended: {recommendation.accelerator.title}. {plan.reason}"]
-    lines += [_settings(planned_pair), *_quota_lines(recommendation, quota), f"Roofline: {shortest(picture)}"]
+    lines += [_settings(planned_pair), *_quota_lines(recommendation, quota), *_concurrency(recommendation)]
+    lines += [f"Roofline: {shortest(picture)}"]
     return "\n".join(lines)
 
 
@@ -209,6 +210,8 @@ class PredictionFields(TypedDict):
         examples_per_second: The speed of the training.
         session_share: The share of a session that it takes.
         weekly_share: The share of a week's quota; null where there is no quota.
+        concurrent_sessions: The sessions of its kind that an account can run side by side; null where there is no
+            such limit, or it is not known.
         units: Colab's compute units; null where they are not known or not needed.
         dollars: Their price.
         learning_rate: The peak learning rate at this batch.
@@ -232,6 +235,7 @@ class PredictionFields(TypedDict):
     examples_per_second: float
     session_share: float
     weekly_share: float | None
+    concurrent_sessions: int | None
     units: float | None
     dollars: float | None
     learning_rate: float
@@ -253,7 +257,7 @@ class RecommendationFields(TypedDict):
 
 
 class QuotaFields(TypedDict):
-    """Hours that are left of the week's quota.
+    """Hours that are left of the week's quota: neither used nor reserved by sessions that run.
 
     Attributes:
         gpu: Of GPUs.
@@ -317,7 +321,7 @@ def plan_report(planned_pair: PlannedPair, *, quota: "Quota | None", picture: Pa
             "parameters": list(planned_pair.assignments),
         },
         "lessons": list(plan.lessons),
-        "quota": None if quota is None else {"gpu": _hours_left(quota, "gpu"), "tpu": _hours_left(quota, "tpu")},
+        "quota": None if quota is None else {"gpu": _hours_left(quota.gpu), "tpu": _hours_left(quota.tpu)},
         "picture": str(picture),
     }
 
@@ -388,16 +392,24 @@ def _settings(planned_pair: PlannedPair) -> str:
 
 def _quota_lines(prediction: Prediction, quota: "Quota | None") -> list[str]:
     kind = prediction.accelerator.kind
-    if quota is None or kind is AcceleratorKind.CPU:
+    entry = (quota.gpu if kind is AcceleratorKind.GPU else quota.tpu) if quota else None
+    if entry is None or kind is AcceleratorKind.CPU:
         return []
-    left = _hours_left(quota, str(kind))
+    left = _hours_left(entry)
     note = "" if prediction.total / 3600 <= left else ": too little for this training"
     return [f"{left:.1f} hours of {kind.upper()} are left of this account's week{note}."]
 
 
-def _hours_left(quota: "Quota", kind: str) -> float:
-    usage, allowance = (quota.gpu_used, quota.gpu_allowed) if kind == "gpu" else (quota.tpu_used, quota.tpu_allowed)
-    return max(0.0, (allowance - usage).total_seconds() / 3600)
+def _hours_left(quota: "AcceleratorQuota | None") -> float:
+    return quota.left.total_seconds() / 3600 if quota else 0.0
+
+
+def _concurrency(prediction: Prediction) -> list[str]:
+    count, kind = prediction.accelerator.concurrent_sessions, prediction.accelerator.kind.upper()
+    if count is None:
+        return []
+    sessions = "1 session" if count == 1 else f"{count} sessions"
+    return [f"Kaggle runs {sessions} on a {kind} side by side for an account; one that waits in the queue counts."]
 
 
 def _fields(planned_pair: PlannedPair, prediction: Prediction) -> PredictionFields:
@@ -419,6 +431,7 @@ def _fields(planned_pair: PlannedPair, prediction: Prediction) -> PredictionFiel
         "examples_per_second": prediction.examples_per_second,
         "session_share": prediction.session_share,
         "weekly_share": prediction.weekly_share,
+        "concurrent_sessions": prediction.accelerator.concurrent_sessions,
         "units": prediction.units,
         "dollars": prediction.dollars,
         "learning_rate": planned_pair.learning_rate(prediction),
@@ -464,6 +477,7 @@ def plan(context: click.Context, /, **options: Any) -> int:
         return 0
     planned_pair = _make_plan(options)
     picture = _write_picture(planned_pair, options)
+    _keep_times(planned_pair, options)
 
     quota = _remaining_quota(options["to"])
     if not options["as_json"]:
@@ -499,6 +513,28 @@ def _write_picture(planned_pair: "PlannedPair", options: dict[str, Any]) -> "Pat
         files.make_folder(path.parent)
     files.write(path, svg.encode("utf-8"))
     return path
+
+
+def _keep_times(planned_pair: "PlannedPair", options: dict[str, Any]) -> None:
+    """Keep the predictions for the next push, unless they are too rough, or of synthetic data of another size."""
+    from generator.kaggle.chain.budget import PlannedTime, write_planned_times
+    from generator.pair.notebook import parse_assignment
+    from generator.pair.workspace import Role
+    from generator.run.ledger import read_executed_code
+
+    is_of_specimen = planned_pair.measurement.is_specimen and not options["examples"]
+    if planned_pair.plan.workload.is_rough or is_of_specimen or options["output"]:
+        return
+    workspace = options["workspace"]
+    parameters = dict(read_executed_code(workspace.pair(planned_pair.name).notebook(Role.TRAIN)).parameters)
+    parameters |= dict(parse_assignment(text, parameters) for text in options["assignments"])
+    times = []
+    for prediction in planned_pair.plan.predictions:
+        if prediction.accelerator.service is Service.KAGGLE:
+            choice = {"ACCELERATOR": str(prediction.accelerator.kind), "BATCH_SIZE": prediction.batch}
+            values = {name: choice.get(name, value) for name, value in parameters.items()}
+            times.append(PlannedTime(prediction.accelerator.machine_shape, values, prediction.total))
+    write_planned_times(workspace, planned_pair.name, times)
 
 
 def _remaining_quota(to: str | None) -> "Quota | None":

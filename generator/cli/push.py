@@ -104,11 +104,17 @@ class PlannedKernel(KernelFacts):
     Attributes:
         role: train or infer.
         cost: The session that it takes, in words.
+        limit_seconds: The limit that is sent, after which Kaggle ends the session; null for none.
+        limit_reason: Why that, or why none.
+        likely_seconds: What the session is likely to take; null if nothing predicts it.
         is_there: The version that stays; null if a new one is pushed.
     """
 
     role: str
     cost: str
+    limit_seconds: int | None
+    limit_reason: str
+    likely_seconds: float | None
     is_there: int | None
 
 
@@ -310,6 +316,14 @@ def receipt_summary(receipt: ChainReceipt, path: Path | None) -> str:
 @click.option("--offline-wheels", is_flag=True, help="Attach wheels for imports that Kaggle's image does not have.")
 @click.option("--message", default="", metavar="TEXT", help="The description of the submission.")
 @click.option("--logs", "show_log", is_flag=True, help="Show the lines that the notebooks print on Kaggle.")
+@click.option(
+    "--hours",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="N",
+    help="End each session after N hours. Default: what the last session with the same parameters took, and a margin.",
+)
+@click.option("--anyway", is_flag=True, help="Push even if too little of the week's quota is left.")
+@click.option("--may-cost-money", is_flag=True, help="Push even if the session can cost money.")
 @verify_option
 @allow_option
 @click.option("--yes", is_flag=True, help="Push without a question. Needed if this is no interactive terminal.")
@@ -385,6 +399,9 @@ def _show_plan(options: PushOptions, *, to: str, as_json: bool) -> int:
                 "role": str(role),
                 **kernel.facts,
                 "cost": kernel.cost(is_local=to != _REAL),
+                "limit_seconds": kernel.forecast.limit_seconds or None,
+                "limit_reason": kernel.forecast.limit_reason,
+                "likely_seconds": kernel.forecast.seconds,
                 "is_there": versions.get(role),
             }
             for role, kernel in pushes.items()
@@ -412,6 +429,8 @@ def _show_plan(options: PushOptions, *, to: str, as_json: bool) -> int:
         for role, kernel, facts in ((role, kernel, kernel.facts) for role, kernel in pushes.items())
     ]
     click.echo(table(("step", "plan", "kernel", "accelerator", "session", "internet", "seen by", "notebook"), rows))
+    for role in plan.pushes:
+        click.echo(f"{role}: {printable(kernels[role].forecast.limit_in_words)}")
     if plan.reason:
         click.echo(plan.reason)
     if not plan.pushes:

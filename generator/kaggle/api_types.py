@@ -295,7 +295,7 @@ class KernelPush:
 
     `machine_shape` is the accelerator asked for. A `docker_image` is not among the fields on purpose: one of a GPU
     makes a TPU session run without its TPU (Kaggle/kaggle-cli#1197). `may_hold_secrets` is not sent: somebody has
-    said that what looks like a key in the text is none.
+    said that what looks like a key in the text is none. `limit_seconds` ends the session; 0 leaves that to Kaggle.
     """
 
     ref: str
@@ -311,6 +311,7 @@ class KernelPush:
     kernel_sources: tuple[str, ...] = ()
     model_sources: tuple[str, ...] = ()
     may_hold_secrets: bool = False
+    limit_seconds: int = 0
 
 
 @dataclass(frozen=True)
@@ -324,10 +325,14 @@ class PushResult:
 
 @dataclass(frozen=True)
 class KernelOutput:
-    """The files that a session wrote, and its log (JSON lines joined to text; may be cut off or empty)."""
+    """The files that a session wrote, and its log (JSON lines joined to text; may be cut off or empty).
+
+    `seconds` is the time of the last line of the log since the session's start; 0 if it has none.
+    """
 
     files: tuple[RemoteFile, ...]
     log: str
+    seconds: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -340,13 +345,33 @@ class LogLine:
 
 
 @dataclass(frozen=True)
-class Quota:
-    """Accelerator hours of this week."""
+class AcceleratorQuota:
+    """This week's time on one kind of accelerator.
 
-    gpu_used: timedelta
-    gpu_allowed: timedelta
-    tpu_used: timedelta
-    tpu_allowed: timedelta
+    Attributes:
+        usage: The time that sessions used.
+        reservation: The time that is set aside for sessions that run.
+        allowance: The time of the week.
+        is_pay_to_scale: Whether sessions beyond the allowance run, and cost money.
+    """
+
+    usage: timedelta
+    reservation: timedelta
+    allowance: timedelta
+    is_pay_to_scale: bool = False
+
+    @property
+    def left(self) -> timedelta:
+        """The time that no session used and that none has set aside."""
+        return max(self.allowance - self.usage - self.reservation, timedelta())
+
+
+@dataclass(frozen=True)
+class Quota:
+    """The accelerator time of this week; None for a kind that Kaggle says nothing of."""
+
+    gpu: AcceleratorQuota | None
+    tpu: AcceleratorQuota | None
 
 
 class DatasetState(StrEnum):

@@ -19,6 +19,7 @@ from generator.kaggle.api_types import (
     END,
     KERNELS,
     MODELS,
+    AcceleratorQuota,
     ApiSubmission,
     DatasetState,
     DatasetUpload,
@@ -127,6 +128,7 @@ class KernelApi:
             # Left out it means true, whatever Kaggle's documents say.
             enable_internet=kernel.enable_internet,
             machine_shape=kernel.machine_shape or None,
+            session_timeout_seconds=kernel.limit_seconds or None,
         )
         return self._read_push(answer, kernel, operation)
 
@@ -155,7 +157,8 @@ class KernelApi:
         files = [
             RemoteFile(name, sizes.get(name, 0), self._client.checked_url(urls[name], operation)) for name in names
         ]
-        return KernelOutput(tuple(files), parse_log(log))
+        seconds = max((event.seconds for event in log_events(log)), default=0.0)
+        return KernelOutput(tuple(files), parse_log(log), seconds)
 
     def log_lines(self, ref: str) -> Iterator[LogLine]:
         """The log of the newest session as it grows, reconnecting by itself, to its end; never twice the same line."""
@@ -181,12 +184,7 @@ class KernelApi:
         """The accelerator hours of this week."""
         operation = Operation("read the accelerator quota")
         answer = self._client.read(operation, KERNELS, "get_accelerator_quota_statistics")
-        return Quota(
-            gpu_used=_time(answer.gpu_quota, "time_used"),
-            gpu_allowed=_time(answer.gpu_quota, "total_time_allowed"),
-            tpu_used=_time(answer.tpu_quota, "time_used"),
-            tpu_allowed=_time(answer.tpu_quota, "total_time_allowed"),
-        )
+        return Quota(gpu=_accelerator_quota(answer.gpu_quota), tpu=_accelerator_quota(answer.tpu_quota))
 
     def _read_kernel(self, answer: Any, ref: str, operation: Operation) -> RemoteKernel:
         metadata, blob = answer.metadata, answer.blob
@@ -302,9 +300,15 @@ def _kernel_label(ref: str, version: int | None) -> str:
     return f"version {version} of {ref}" if version is not None else ref
 
 
-def _time(quota: Any, name: str) -> timedelta:
-    value = getattr(quota, name, None)
-    return value if isinstance(value, timedelta) else timedelta(0)
+def _accelerator_quota(quota: Any) -> AcceleratorQuota | None:
+    if quota is None:
+        return None
+    return AcceleratorQuota(
+        usage=quota.time_used or timedelta(),
+        reservation=quota.time_reserved or timedelta(),
+        allowance=quota.total_time_allowed or timedelta(),
+        is_pay_to_scale=bool(quota.is_pay_to_scale_enabled),
+    )
 
 
 # Following the log of a session that runs: server-sent events, taken up again where the connection broke.

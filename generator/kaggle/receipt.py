@@ -33,6 +33,7 @@ class KernelLine:
         state: The last known state of its session.
         queued_minutes: How long it waited.
         ran_minutes: How long it ran.
+        limit_minutes: The limit that its push sent; null for none.
         replaced: Whether a later version took its place.
     """
 
@@ -44,6 +45,7 @@ class KernelLine:
     state: str
     queued_minutes: float | None
     ran_minutes: float | None
+    limit_minutes: float | None
     replaced: bool
 
 
@@ -241,6 +243,7 @@ def _line(push: Push, *, is_replaced: bool) -> KernelLine:
         state=str(push.last or "not seen yet"),
         queued_minutes=_minutes(push.queue_time),
         ran_minutes=_minutes(push.ran),
+        limit_minutes=_minutes(timedelta(seconds=push.limit_seconds)) if push.limit_seconds else None,
         replaced=is_replaced,
     )
 

@@ -208,6 +208,7 @@ PLATFORM = {
     "invalid-sources": "save a push without its kernel sources, and name them as invalid",
     "push-error": "answer a push with 200 and an error: as many sessions run as may",
     "no-quota": "answer a push with 200 and an error: no accelerator quota",
+    "pay-to-scale": "answer the quota of an account that pays for time beyond it",
     "slug-moved": "save a push under another slug than asked for",
     "session-fails": "end a session with an error of the machine, not of the notebook",
     "session-killed": "kill a session in its middle, as a time limit does",

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from generator.files import WorkspaceFiles
 from generator.kaggle.api_types import (
+    AcceleratorQuota,
     ApiSubmission,
     DatasetState,
     DatasetUpload,
@@ -29,6 +30,13 @@ QUEUED, RUNNING, COMPLETE, ERROR = (
     SessionStatus(SessionState[name]) for name in ("QUEUED", "RUNNING", "COMPLETE", "ERROR")
 )
 SAMPLE = "id,label\n1,0\n2,0\n3,0\n"
+
+
+def quota(*, tpu: tuple[float, float, float] = (0, 0, 20), is_pay_to_scale: bool = False) -> Quota:
+    """The week of an account: hours of TPU that are used, reserved and allowed, and 30 hours of GPU."""
+    times = (timedelta(hours=hours) for hours in tpu)
+    gpu = AcceleratorQuota(timedelta(hours=1), timedelta(), timedelta(hours=30), is_pay_to_scale)
+    return Quota(gpu, AcceleratorQuota(*times, is_pay_to_scale))
 
 
 @dataclass
@@ -58,6 +66,8 @@ class FakeKaggle:
     pending: int = 1
     scoring_error: str = ""
     allowed: int = 5
+    week: Quota = field(default_factory=lambda: quota(tpu=(2, 0, 20)))
+    log_seconds: float = 0.0
     uploads: dict[str, list[DatasetUpload]] = field(default_factory=dict)
     dataset_states: list[DatasetState] = field(default_factory=list)
     calls: list[str] = field(default_factory=list)
@@ -156,7 +166,7 @@ class FakeKaggle:
         self._called("output")
         files = self._version(ref, version).files
         listed = tuple(RemoteFile(name, len(content), f"{ref}/{version}") for name, content in files.items())
-        return KernelOutput(listed, "the last line\n")
+        return KernelOutput(listed, "the last line\n", self.log_seconds)
 
     def fetch_output(self, file: RemoteFile, destination: Path, *, most: int = 2**40) -> None:
         self._called("fetch_output")
@@ -169,7 +179,7 @@ class FakeKaggle:
 
     def quota(self) -> Quota:
         self._called("quota")
-        return Quota(timedelta(hours=1), timedelta(hours=30), timedelta(hours=2), timedelta(hours=20))
+        return self.week
 
     def state(self, ref: str) -> DatasetState:
         self._called("dataset_state")

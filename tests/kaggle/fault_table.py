@@ -69,8 +69,8 @@ def _bytes(name: str, method: str, skip: int = 0, *, page: str = "") -> CallSite
 CODE_CALLS = (
     CallSite("account", "IntrospectToken", outage=("ServerFailedError", "UnreachableError")),
     CallSite("competition", "GetCompetition"),
-    _dispensable("quota", "GetAcceleratorQuotaStatistics", outage=""),
     CallSite("newest training", "GetKernel"),
+    CallSite("quota for training", "GetAcceleratorQuotaStatistics"),
     _change("push training", "SaveKernel"),
     _looked_at("training status", "GetKernelSessionStatus"),
     _looked_at("training output", "ListKernelSessionOutput"),
@@ -78,6 +78,7 @@ CODE_CALLS = (
     _bytes("fetch marker", "accelerator.json/download"),
     _bytes("fetch hand-over", "handoff.json/download"),
     CallSite("newest inference", "GetKernel", 1),
+    CallSite("quota for inference", "GetAcceleratorQuotaStatistics", 1),
     _change("push inference", "SaveKernel", 1),
     _looked_at("inference status", "GetKernelSessionStatus", 1),
     _looked_at("inference output", "ListKernelSessionOutput", 3),
@@ -88,7 +89,7 @@ CODE_CALLS = (
     CallSite("submissions left", "GetSubmissionLimits"),
     _change("submit kernel", "CreateCodeSubmission"),
     _looked_at("score", "GetSubmission"),
-    _dispensable("quota in the end", "GetAcceleratorQuotaStatistics", 1, outage=""),
+    _dispensable("quota in the end", "GetAcceleratorQuotaStatistics", 2, outage=""),
 )
 FILE_CALLS = (
     CallSite("begin upload", "StartSubmissionUpload"),
@@ -115,7 +116,7 @@ FAULTS = ("429", "500", "200-html", "drop", "500-after", "drop-after", "stall", 
 # The faults that last until a command gives up; the others are told from these by the gateway alone.
 _LASTING = ("500", "drop", "401")
 # Calls of a chain that are so far from each other are of different methods, and no repair of one is another.
-_APART = 8
+_APART = 9
 
 
 def cells() -> Iterator[Cell]:

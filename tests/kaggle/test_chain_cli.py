@@ -200,9 +200,11 @@ def test_missing_credentials_are_said_before_a_first_push_is_asked_about(tandem:
 
 @pytest.mark.slow
 def test_a_dry_run_sends_nothing(local: Served, tandem: Tandem) -> None:
-    outcome = tandem("push", "cells", "--to", "local", "--dry-run")
+    outcome = tandem("push", "cells", "--to", "local", "--dry-run", "--hours", "2")
 
     assert "TpuV5E8" in outcome.out
+    assert "TPU v5e-8, at most 2 h" in outcome.out
+    assert "train: the limit is that of --hours" in outcome.out
     assert "Nothing was sent." in outcome.out
     assert not local.local_kaggle.exchanges
 
@@ -254,8 +256,9 @@ def test_a_dry_run_after_a_finished_chain_says_what_the_push_then_does(
     said = tandem(*UNCHECKED, "--dry-run").out
     assert "The training notebook was changed since chain 1. A new chain starts." in said
     assert "stays" not in said
+    assert " s and 15 min, because chain 1 took " in said
     pushed = tandem(*UNCHECKED)
-    assert "to be pushed: local/cells-train (TPU v5e-8, at most 9 h)" in pushed.err
+    assert "to be pushed: local/cells-train (TPU v5e-8, at most 0.5 h)" in pushed.err
     assert pushed.err.index("to be pushed: local/cells-infer (GPU T4 x2, at most 12 h)") < pushed.err.index(
         " as version"
     )

@@ -186,12 +186,17 @@ def test_a_listing_that_goes_in_circles_ends() -> None:
 
 
 def test_quota_is_read_in_hours_and_may_be_missing() -> None:
-    quota = {"timeUsed": "4500.5s", "totalTimeAllowed": "108000s"}
-    answer = said(gpuQuota=quota)
-    found, _ = answered([answer], QUOTA)
+    quota = {
+        "timeUsed": "4500.5s",
+        "timeReserved": "3600s",
+        "totalTimeAllowed": "10800s",
+        "isPayToScaleEnabled": True,
+    }
+    found, _ = answered([said(gpuQuota=quota)], QUOTA)
 
-    assert (found.gpu_used, found.gpu_allowed) == (timedelta(seconds=4500.5), timedelta(hours=30))
-    assert (found.tpu_used, found.tpu_allowed) == (timedelta(0), timedelta(0))
+    assert (found.gpu.usage, found.gpu.allowance) == (timedelta(seconds=4500.5), timedelta(hours=3))
+    assert (found.gpu.left, found.gpu.is_pay_to_scale) == (timedelta(seconds=2699.5), True)
+    assert found.tpu is None
 
 
 def test_a_submission_names_the_version_and_returns_its_number() -> None:

@@ -210,14 +210,15 @@ def test_a_dataset_or_model_is_downloaded_to_where_it_would_be_mounted(
 def test_quota_is_that_of_the_account(kaggle: Kaggle) -> None:
     quota = kaggle.kernels.quota()
 
-    assert quota.tpu_allowed.total_seconds() == 72_000
+    assert quota.tpu is not None
+    assert quota.tpu.allowance.total_seconds() == 72_000
 
 
 @pytest.mark.parametrize("fault", PASSING_FAULTS)
 def test_a_fault_that_passes_is_not_noticed_by_a_read(kaggle_here: Served, kaggle: Kaggle, fault: str) -> None:
     kaggle_here.set_faults(f"{fault}x2")
 
-    assert kaggle.kernels.quota().tpu_allowed.total_seconds() == 72_000
+    assert kaggle.kernels.quota().gpu is not None
     assert [name for name, _ in kaggle_here.site.faults.history] == [fault, fault]
 
 

@@ -250,6 +250,20 @@ def test_a_session_over_midnight_of_friday_counts_for_the_new_week_from_then_on(
     assert desk.ask("GetAcceleratorQuotaStatistics")["tpuQuota"]["timeUsed"] == "7200s"
 
 
+def test_what_a_session_may_still_run_is_reserved_until_it_ends(tmp_path: Path) -> None:
+    runner = ScriptedRunner(held=True)
+    desk = Desk(tmp_path, runner, rules=SessionRules(slots=1))
+    desk.push(machineShape="TpuV5E8", sessionTimeoutSeconds=7200)
+    runner.wait_for_a_session()
+    desk.clock.pass_by(1800)
+    quota = desk.ask("GetAcceleratorQuotaStatistics")["tpuQuota"]
+    runner.release()
+    assert desk.kaggle.kernels.sessions.queue.wait_until_idle(10)
+
+    assert (quota["timeUsed"], quota["timeReserved"], quota["isPayToScaleEnabled"]) == ("1800s", "5400s", False)
+    assert desk.ask("GetAcceleratorQuotaStatistics")["tpuQuota"]["timeReserved"] == "0s"
+
+
 def test_a_push_without_quota_left_is_refused_until_the_week_is_over(desk: Desk) -> None:
     desk.clock.moment = datetime(2026, 11, 16, tzinfo=UTC)
     desk.runner.script = lambda order: desk.clock.pass_by(21 * 3600)

@@ -16,7 +16,8 @@ from scripted import ScriptedRunner, ScriptFailure, writing
 
 from generator.accelerators import AcceleratorKind
 from generator.localkaggle.services.kernel_records import KernelState
-from generator.localkaggle.services.kernels import SessionRules
+from generator.localkaggle.services.kernels import TIMEOUT_REASON, SessionRules
+from generator.sessions.worker import TIMEOUT
 
 if TYPE_CHECKING:
     from generator.localkaggle.services.kernel_records import SessionRecord
@@ -102,6 +103,17 @@ def test_a_session_without_an_accelerator_gets_no_parameters(desk: Desk) -> None
 
     assert (order.accelerator, order.devices, order.parameters) == (AcceleratorKind.CPU, 1, {})
     assert (order.internet, order.time_limit, order.environment) == (False, timedelta(seconds=90), {})
+
+
+def test_a_session_that_its_limit_ended_says_so_in_the_words_of_kaggle(tmp_path: Path) -> None:
+    def hangs(order) -> None:
+        raise ScriptFailure(TIMEOUT)
+
+    desk = Desk(tmp_path, ScriptedRunner(hangs), faults=("pay-to-scale",))
+    desk.push(machineShape="TpuV5E8", sessionTimeoutSeconds=90)
+
+    assert desk.ask("GetKernelSessionStatus", **TRAIN) == {"status": "ERROR", "failureMessage": TIMEOUT_REASON}
+    assert desk.ask("GetAcceleratorQuotaStatistics")["tpuQuota"]["isPayToScaleEnabled"] is True
 
 
 def test_outputs_are_listed_in_pages_with_an_address_each(tmp_path: Path) -> None:

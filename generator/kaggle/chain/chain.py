@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from generator.kaggle.chain.budget import for_rerun, with_limit
 from generator.kaggle.chain.execution import ChainExecution, ChainResult, PushOptions, RunContext
 from generator.kaggle.chain.ledger import record_chain
 from generator.kaggle.chain.plan import ChainPair
@@ -51,8 +52,6 @@ def submit_pair(kaggle: Kaggle, options: PushOptions, context: RunContext | None
 
 def _carry(pair: ChainPair, chain: ChainExecution) -> None:
     options = pair.options
-    if not chain.state.quotas:
-        chain.note_quota(pair.accelerator_kinds)
     if pair.elsewhere is None:
         _push(pair, chain, Role.TRAIN)
         if chain.state.training is None:
@@ -68,7 +67,7 @@ def _carry(pair: ChainPair, chain: ChainExecution) -> None:
         submit_and_score(chain, options)
     if chain.state.score is not None and not chain.state.is_finished:
         record_chain(pair, chain)
-        chain.note_quota(pair.accelerator_kinds)
+        chain.note_final_quota(pair.accelerator_kinds)
         chain.finish()
 
 
@@ -90,4 +89,6 @@ def _push(pair: ChainPair, chain: ChainExecution, role: Role) -> None:
             elsewhere=pair.elsewhere,
             offline_wheels=pair.options.offline_wheels,
         )
-    versions.push(role, replace(kernel, push=inputs))
+        if chain.setup.is_code_competition:
+            kernel = replace(kernel, forecast=for_rerun(kernel.forecast))
+    versions.push(role, with_limit(replace(kernel, push=inputs)))

@@ -12,6 +12,7 @@ ChainError
 ├── SubmitByHandError          Kaggle wants this submission to be made in a browser
 └── StepError                  a step went wrong on Kaggle, which is written down
     ├── SessionFailedError     a session ended with an error, or was cancelled
+    │   └── SessionTimeoutError   it reached the limit that its push sent
     ├── WrongAcceleratorError  training did not get what it asked for
     ├── HandOverUnfitError     what training handed over cannot be used
     │   └── UnfinishedError    the session ended before training did
@@ -157,10 +158,23 @@ class StepError(ChainError):
 class SessionFailedError(StepError):
     """A session on Kaggle failed or was cancelled."""
 
-    def __init__(self, *, role: str, state: str, failure: str, url: str, tail: str) -> None:
+    def __init__(  # noqa: PLR0913 - a session is all of these
+        self, *, role: str, state: str, failure: str, url: str, tail: str, limit: str = ""
+    ) -> None:
         reason = f" ({printable(failure)})" if failure else ""
         log = "\n" + "\n".join(f"  {printable(line)}" for line in tail.splitlines()) if tail else ""
-        super().__init__(f"The {role} session ended: {state}{reason}. Its log is at {printable(url)}{log}")
+        note = self._note(limit) if limit else ""
+        super().__init__(f"The {role} session ended: {state}{reason}.{note} Its log is at {printable(url)}{log}")
+
+    def _note(self, limit: str) -> str:
+        return f" Its limit was {limit}."
+
+
+class SessionTimeoutError(SessionFailedError):
+    """A session reached the limit that its push sent, and Kaggle ended it."""
+
+    def _note(self, limit: str) -> str:
+        return f" It reached its limit of {limit}: it hung, or needs more time, which --hours N gives."
 
 
 class WrongAcceleratorError(StepError):

@@ -5,7 +5,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from functools import cached_property
 from pathlib import Path
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 from generator.accelerators import AcceleratorKind
 from generator.errors import TandemError
 from generator.files import writing
+from generator.kaggle.api_types import Quota
 from generator.kaggle.chain.errors import NotAcceptedError, StepError, WaitedInVainError
 from generator.kaggle.chain.journal import (
     AnnouncedSubmission,
@@ -79,6 +80,9 @@ class PushOptions:
         over_edits: Whether to push over a version that was edited on Kaggle.
         verify: Whether errors of `tandem check` refuse a push.
         allow: Rules of `tandem check` whose findings are passed by, by their ids.
+        hours: The limit of each session; None for the one that earlier sessions suggest.
+        anyway: Whether to push what is likely to take more than is left of the week's quota.
+        may_cost_money: Whether a session may take more than the free quota of an account that pays for the rest.
     """
 
     workspace: Workspace
@@ -95,6 +99,9 @@ class PushOptions:
     over_edits: bool = False
     verify: bool = True
     allow: tuple[str, ...] = ()
+    hours: float | None = None
+    anyway: bool = False
+    may_cost_money: bool = False
 
     @cached_property
     def folder(self) -> PairFolder:
@@ -383,25 +390,28 @@ class ChainExecution:
                 self.fail(step, error)
             raise
 
-    def note_quota(self, kinds: Collection[AcceleratorKind]) -> None:
-        """Writes down the accelerator hours that were used, which are good to know, and nothing to fail for.
+    def note_quota(self, quota: Quota, kind: AcceleratorKind) -> None:
+        """Writes down the accelerator time that was used, and tells what is left of this kind."""
+        gpu, tpu = ((entry.usage if entry else timedelta()).total_seconds() for entry in (quota.gpu, quota.tpu))
+        self.write(EntryKind.QUOTA, gpu=gpu, tpu=tpu)
+        entry = quota.tpu if kind is AcceleratorKind.TPU else quota.gpu
+        if entry is not None:
+            text = f"{entry.left.total_seconds() / 3600:.1f} hours of {kind.upper()} are left this week"
+            self.tell("quota", text, gpu_seconds=gpu, tpu_seconds=tpu)
+
+    def note_final_quota(self, kinds: Collection[AcceleratorKind]) -> None:
+        """Reads and writes down the time that was used in the end, which is good to know, and nothing to fail for.
 
         Args:
             kinds: The kinds of accelerator of both kernels; a session without one has no quota.
         """
-        if not {AcceleratorKind.TPU, AcceleratorKind.GPU} & set(kinds):
+        kind = next((kind for kind in (AcceleratorKind.TPU, AcceleratorKind.GPU) if kind in kinds), None)
+        if kind is None:
             return
         try:
-            quota = self.kaggle.kernels.quota()
+            self.note_quota(self.kaggle.kernels.quota(), kind)
         except KaggleError as error:
             self.tell("quota", f"The quota cannot be read: {error.message}")
-            return
-        gpu, tpu = quota.gpu_used.total_seconds(), quota.tpu_used.total_seconds()
-        self.write(EntryKind.QUOTA, gpu=gpu, tpu=tpu)
-        is_tpu = AcceleratorKind.TPU in kinds
-        left = quota.tpu_allowed - quota.tpu_used if is_tpu else quota.gpu_allowed - quota.gpu_used
-        text = f"{left.total_seconds() / 3600:.1f} hours of {'TPU' if is_tpu else 'GPU'} are left this week"
-        self.tell("quota", text, gpu_seconds=gpu, tpu_seconds=tpu)
 
     def finish(self) -> None:
         """Writes down that the chain has its score, and nothing is left to be done."""

@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypedDict
 
@@ -57,6 +57,32 @@ class KernelFacts(TypedDict):
 
 
 @dataclass(frozen=True)
+class Forecast:
+    """The time of a session, before it is pushed.
+
+    Attributes:
+        seconds: What it is likely to take; None if nothing predicts it.
+        origin: What predicts it.
+        limit_seconds: The limit that the push sends, after which Kaggle ends the session; 0 for none.
+        limit_reason: Why that, or why none.
+    """
+
+    seconds: float | None = None
+    origin: str = ""
+    limit_seconds: int = 0
+    limit_reason: str = ""
+
+    def with_limit(self, seconds: int, reason: str) -> "Forecast":
+        """The same time with another limit, or with none."""
+        return replace(self, limit_seconds=seconds, limit_reason=reason)
+
+    @property
+    def limit_in_words(self) -> str:
+        """Where the limit of the session comes from, or why none is sent."""
+        return f"{'the limit is' if self.limit_seconds else 'no limit is sent:'} {self.limit_reason}"
+
+
+@dataclass(frozen=True)
 class PreparedKernel:
     """A kernel that is fit to be pushed.
 
@@ -66,6 +92,7 @@ class PreparedKernel:
         parameters: The constants of its parameters cell.
         wants: The accelerator that it is for.
         check: What its folder says, and what `tandem check` found in it, none of it an error.
+        forecast: The time of its session.
     """
 
     push: KernelPush
@@ -73,6 +100,7 @@ class PreparedKernel:
     parameters: Mapping[str, object]
     wants: str
     check: KernelCheck
+    forecast: Forecast = field(default_factory=Forecast)
 
     @property
     def facts(self) -> KernelFacts:
@@ -90,7 +118,7 @@ class PreparedKernel:
 
     def cost(self, *, is_local: bool) -> str:
         """What a push of it costs."""
-        return cost(self.push, is_local=is_local)
+        return cost(self.push, is_local=is_local, limit_seconds=self.forecast.limit_seconds)
 
 
 def prepare(folder: PairFolder, role: Role, *, verify: bool = True, allow: Collection[str] = ()) -> PreparedKernel:
@@ -116,7 +144,7 @@ def prepare(folder: PairFolder, role: Role, *, verify: bool = True, allow: Colle
         raise KernelUnfitError(path=kernel.metadata_path or path, problem="it has no id OWNER/SLUG, or no title")
     parameters = _parameters(notebook, path)
     push = _push(metadata, _clean(notebook), may_hold_secrets=SECRET_RULE in allow)
-    names = KernelPush.__dataclass_fields__.keys() - {"text", "may_hold_secrets"}
+    names = KernelPush.__dataclass_fields__.keys() - {"text", "may_hold_secrets", "limit_seconds"}
     fields = {name: str(getattr(push, name)) for name in names}
     digest = hashlib.sha256(json.dumps([digest_of_cells(push.text), fields], sort_keys=True).encode()).hexdigest()
     wants = str(parameters.get("ACCELERATOR", kernel.accelerator or AcceleratorKind.GPU))
@@ -181,13 +209,23 @@ def _clean(notebook: dict[str, Any]) -> str:
 
 
 def _parameters(notebook: Mapping[str, Any], path: Path) -> Mapping[str, object]:
-    for cell in notebook["cells"]:
-        if has_parameters(cell):
-            try:
-                return read_parameters(join_lines(cell["source"]))
-            except ParameterError as error:
-                raise KernelUnfitError(path=path, problem=error.message.rstrip(".")) from error
-    return {}
+    try:
+        return _constants(notebook)
+    except ParameterError as error:
+        raise KernelUnfitError(path=path, problem=error.message.rstrip(".")) from error
+
+
+def pushed_parameters(text: str) -> Mapping[str, object]:
+    """The constants of the parameters cell of a notebook that was sent; empty if that cannot be read."""
+    try:
+        return _constants(json.loads(text))
+    except (ParameterError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return {}
+
+
+def _constants(notebook: Mapping[str, Any]) -> Mapping[str, object]:
+    cell = next((cell for cell in notebook["cells"] if has_parameters(cell)), None)
+    return {} if cell is None else read_parameters(join_lines(cell["source"]))
 
 
 def _push(metadata: JsonObject, text: str, *, may_hold_secrets: bool) -> KernelPush:
@@ -225,11 +263,18 @@ def accelerator_of(kernel: KernelPush) -> Accelerator | None:
     return catalog().replacements.get(shape) or accelerators.get(shape)
 
 
-def cost(kernel: KernelPush, *, is_local: bool) -> str:
+def cost(kernel: KernelPush, *, is_local: bool, limit_seconds: int = 0) -> str:
     """What a push costs: the accelerator, and how long the session may last, which is taken from a week's quota."""
+    limit = f", at most {hours_in_words(limit_seconds)}" if limit_seconds else ""
     accelerator = accelerator_of(kernel)
     if accelerator is None:
-        return kernel.machine_shape
+        return f"{kernel.machine_shape}{limit}"
     name = "no accelerator" if accelerator.kind is AcceleratorKind.CPU else accelerator.name
     quota = " of quota" if accelerator.weekly_hours else ", without quota"
-    return f"{name}, at most {accelerator.session_hours} h{'' if is_local else quota}"
+    limit = limit or f", at most {accelerator.session_hours} h"
+    return f"{name}{limit}{'' if is_local else quota}"
+
+
+def hours_in_words(seconds: float) -> str:
+    """A limit in hours, such as `1.52 h`."""
+    return f"{seconds / 3600:.3g} h"

@@ -107,7 +107,8 @@ class SeenState:
 class Push:
     """A push that was announced; `version` is 0 as long as it is not known whether it was made.
 
-    `source` is the digest of the kernel's folder, `sent` that of the cells that were sent.
+    `source` is the digest of the kernel's folder, `sent` that of the cells that were sent. `limit_seconds` is the limit
+    of the session that was sent, or 0. `log_seconds` is the time of the last line of the log, or 0.
     """
 
     role: Role
@@ -116,11 +117,13 @@ class Push:
     sent: str
     baseline: int
     machine_shape: str
+    limit_seconds: int
     announce_time: datetime
     version: int = 0
     url: str = ""
     push_time: datetime | None = None
     observations: tuple[SeenState, ...] = ()
+    log_seconds: float = 0.0
 
     @property
     def is_open(self) -> bool:
@@ -147,6 +150,11 @@ class Push:
         """The time that the session ran, as far as it was watched."""
         start_time = self.first_seen(SessionState.RUNNING)
         return max(self.end_time - start_time, timedelta()) if start_time and self.end_time else None
+
+    @property
+    def seconds(self) -> float:
+        """The time of the session, by its log or as far as it was watched; 0 if it is not known."""
+        return self.log_seconds or (self.ran.total_seconds() if self.ran else 0.0)
 
     @property
     def end_time(self) -> datetime | None:
@@ -664,7 +672,8 @@ def _apply_push(state: ChainState, entry: Entry) -> ChainState:
 def _session(state: ChainState, entry: Entry) -> ChainState:
     push = state.pushes[_role(entry)]
     observation = SeenState(SessionState(entry.fields.text("state")), entry.at)
-    return _with_push(state, replace(push, observations=(*push.observations, observation)))
+    log_seconds = max(entry.fields.number("log_seconds") or 0.0, push.log_seconds)
+    return _with_push(state, replace(push, observations=(*push.observations, observation), log_seconds=log_seconds))
 
 
 def _apply_upload(state: ChainState, entry: Entry) -> ChainState:

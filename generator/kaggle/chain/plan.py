@@ -2,15 +2,16 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from generator import __version__
 from generator.accelerators import AcceleratorKind
 from generator.competition import builtin
+from generator.kaggle.chain.budget import forecasts
 from generator.kaggle.chain.errors import ChainError, KernelUnfitError, NoChainError, StepFailedError, to_target
 from generator.kaggle.chain.execution import ChainExecution, Handoff, PushOptions, RunContext
-from generator.kaggle.chain.inputs import PreparedKernel, accelerator_of, check_offline, cost, prepare, with_owner
+from generator.kaggle.chain.inputs import PreparedKernel, accelerator_of, check_offline, prepare, with_owner
 from generator.kaggle.chain.journal import (
     ChainState,
     ChainStep,
@@ -234,7 +235,9 @@ def prepare_kernels(options: PushOptions, target: str) -> dict[Role, PreparedKer
         FileReadError: A file is missing.
     """
     check_exists(options, target)
-    return {role: prepare(options.folder, role, verify=options.verify, allow=options.allow) for role in Role}
+    kernels = {role: prepare(options.folder, role, verify=options.verify, allow=options.allow) for role in Role}
+    times = forecasts(options, target, kernels, Journals(options.folder))
+    return {role: replace(kernel, forecast=times[role]) for role, kernel in kernels.items()}
 
 
 @dataclass(frozen=True)
@@ -317,8 +320,9 @@ class ChainPair:
         if plan.reason:
             chain.tell(plan.pushes[0], plan.reason)
         for role in plan.pushes:
-            kernel = self.kernels[role].push
-            chain.tell(role, f"to be pushed: {kernel.ref} ({cost(kernel, is_local=self.kaggle.is_local)})")
+            kernel = self.kernels[role]
+            chain.tell(role, f"to be pushed: {kernel.push.ref} ({kernel.cost(is_local=self.kaggle.is_local)})")
+            chain.tell(role, kernel.forecast.limit_in_words)
         return chain
 
     def _begin(self, journals: Journals, context: RunContext) -> ChainExecution:
@@ -368,4 +372,4 @@ def first_sessions(options: PushOptions, kernels: Mapping[Role, PreparedKernel])
     """The kernels that a first push to the real Kaggle starts, each with what it costs."""
     # Inference alone, where training ran elsewhere.
     roles = [Role.INFER] if options.spec.handover_dataset else list(Role)
-    return [f"{kernels[role].push.ref} ({cost(kernels[role].push, is_local=False)})" for role in roles]
+    return [f"{kernels[role].push.ref} ({kernels[role].cost(is_local=False)})" for role in roles]

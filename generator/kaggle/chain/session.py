@@ -1,6 +1,7 @@
 """The session of a pushed version: waiting for it and for no other, and fetching what it wrote."""
 
 import hashlib
+import re
 import threading
 from collections.abc import Callable, Collection
 from contextlib import suppress
@@ -9,8 +10,15 @@ from typing import TypeVar
 
 from generator.errors import TandemError
 from generator.kaggle.api_types import KernelOutput, RemoteFile, SessionState, SessionStatus
-from generator.kaggle.chain.errors import OutputDamagedError, OutputMissingError, SessionFailedError, StepError
+from generator.kaggle.chain.errors import (
+    OutputDamagedError,
+    OutputMissingError,
+    SessionFailedError,
+    SessionTimeoutError,
+    StepError,
+)
 from generator.kaggle.chain.execution import ChainExecution, Poll
+from generator.kaggle.chain.inputs import hours_in_words
 from generator.kaggle.chain.journal import ChainStep, EntryKind, EventKind, Push
 from generator.kaggle.errors import KaggleError, UnsafeAnswerError
 from generator.pair.handover import DamagedError
@@ -18,6 +26,8 @@ from generator.pair.workspace import Role
 
 _ACTIVE = (SessionState.QUEUED, SessionState.RUNNING, SessionState.CANCELLING, SessionState.NEW)
 _TAIL_LINES, _TAIL_LETTERS = 8, 2000
+_LATE_SECONDS = 60.0
+_TIMEOUT = re.compile(r"execution duration|time.?out|time.?limit|timed out", re.IGNORECASE)
 T = TypeVar("T")
 
 
@@ -68,7 +78,7 @@ class KernelSession:
                 output = poll.ask(self._output)
                 missing = set(required_names) - {file.name for file in output.files}
                 if not missing or poll.seconds - over >= policy.settle:
-                    self._write_state(SessionState.COMPLETE)
+                    self._write_state(SessionState.COMPLETE, log_seconds=output.seconds)
                     if not missing:
                         return output
                     names = ", ".join(sorted(missing))
@@ -135,10 +145,13 @@ class KernelSession:
         self._finals += 1
         return self._finals >= self._chain.polling.confirm
 
-    def _write_state(self, state: SessionState) -> bool:
+    def _write_state(self, state: SessionState, *, log_seconds: float = 0.0) -> bool:
         if self.push.last is state:
             return False
-        self._chain.write(EntryKind.SESSION, role=str(self._role), version=self.push.version, state=str(state))
+        seconds = {"log_seconds": log_seconds} if log_seconds else {}
+        self._chain.write(
+            EntryKind.SESSION, role=str(self._role), version=self.push.version, state=str(state), **seconds
+        )
         self._chain.tell(self._role, _WORDS.get(state, str(state)), kind=EventKind.STATE, state=str(state))
         return True
 
@@ -148,8 +161,16 @@ class KernelSession:
         # A session that failed may have no output at all, and its log may be lost.
         with suppress(KaggleError):
             tail = "\n".join(self._output().log[-_TAIL_LETTERS:].splitlines()[-_TAIL_LINES:])
-        return SessionFailedError(
-            role=self._role, state=str(status.state), failure=status.failure, url=self.push.url, tail=tail
+        limit, ran = self.push.limit_seconds, self.push.ran
+        is_late = bool(ran and ran.total_seconds() >= limit - _LATE_SECONDS)
+        is_timeout = limit and (is_late or _TIMEOUT.search(status.failure))
+        return (SessionTimeoutError if is_timeout else SessionFailedError)(
+            role=self._role,
+            state=str(status.state),
+            failure=status.failure,
+            url=self.push.url,
+            tail=tail,
+            limit=hours_in_words(limit) if limit else "",
         )
 
     def _follow_log(self) -> None:

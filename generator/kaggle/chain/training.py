@@ -18,6 +18,7 @@ from generator.kaggle.chain.errors import (
     to_target,
 )
 from generator.kaggle.chain.execution import ChainExecution, Handoff, PushOptions
+from generator.kaggle.chain.inputs import hours_in_words
 from generator.kaggle.chain.journal import ChainState, ChainStep, EntryKind, EventKind
 from generator.kaggle.chain.session import KernelSession, file_digest
 from generator.kaggle.errors import KaggleError
@@ -50,6 +51,8 @@ def await_training(chain: ChainExecution, options: PushOptions, *, accelerator: 
     with chain.record_failures(ChainStep.TRAIN):
         check_accelerator(marker, accelerator=accelerator, is_local=chain.kaggle.is_local, url=session.push.url)
         go_on = way_to_continue(options, target=chain.setup.target)
+        if limit := session.push.limit_seconds:
+            go_on += f" The limit of its session was {hours_in_words(limit)}; --hours N sets another."
         check_handover(handover, pair_id=chain.setup.pair_id, listing=listing, if_interrupted=go_on)
     write_trained(chain, marker, handover)
 

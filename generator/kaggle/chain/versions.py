@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from generator.kaggle.api_types import PushResult, RemoteKernel
+from generator.kaggle.chain.budget import check_quota, is_same_notebook
 from generator.kaggle.chain.errors import ChainError, EditedOnKaggleError, to_target
 from generator.kaggle.chain.execution import ChainExecution, ExactlyOnce, PushOptions
 from generator.kaggle.chain.inputs import PreparedKernel
@@ -52,7 +53,7 @@ class _KernelVersion(ExactlyOnce[Push]):
     ) -> None:
         poll = chain.poll(f"the {role} push", url=chain.page("code"))
         super().__init__(chain, ChainStep(role), subject=f"the {role} kernel {kernel.push.ref}", poll=poll)
-        self._role, self._kernel, self._source, self._known_version = role, kernel.push, kernel.source, known_version
+        self._role, self._kernel, self._full_kernel, self._known_version = role, kernel.push, kernel, known_version
         self._history, self._options = history, options
         self._key, self._digest = {"role": str(role)}, digest_of_cells(kernel.push.text)
 
@@ -85,6 +86,7 @@ class _KernelVersion(ExactlyOnce[Push]):
 
     def _announce(self) -> None:
         before = self.check_unedited()
+        check_quota(self._chain, self._full_kernel, self._options)
         self._history.keep(self._kernel.text)
         self._write_announced(baseline=max(before.version if before else 0, self._known_version))
 
@@ -108,7 +110,7 @@ class _KernelVersion(ExactlyOnce[Push]):
         if (
             newest is not None
             and newest.version > self._known_version
-            and digest_of_cells(newest.source) == self._digest
+            and is_same_notebook(newest.source, self._kernel.text)
         ):
             self._write_announced(baseline=newest.version - 1)
             self._write_found(self._kernel.ref, newest.version)
@@ -137,10 +139,11 @@ class _KernelVersion(ExactlyOnce[Push]):
             EntryKind.PUSHING,
             role=str(self._role),
             ref=self._kernel.ref,
-            source=self._source,
+            source=self._full_kernel.source,
             sent=self._digest,
             baseline=baseline,
             machine_shape=self._kernel.machine_shape,
+            limit_seconds=self._kernel.limit_seconds,
         )
 
     def _write_found(self, ref: str, version: int) -> None:

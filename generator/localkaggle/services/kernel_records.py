@@ -192,6 +192,12 @@ class KernelSettings:
         return catalog().accelerators[self.machine_shape]
 
     @property
+    def time_limit(self) -> timedelta:
+        """The longest time of a session of this version: that of its accelerator, or the shorter one of its push."""
+        longest = timedelta(hours=self.accelerator.session_hours)
+        return min(longest, timedelta(seconds=self.timeout_seconds)) if self.timeout_seconds else longest
+
+    @property
     def is_on_tpu(self) -> bool:
         """True if sessions of this version run on a TPU."""
         return self.accelerator.kind is AcceleratorKind.TPU

@@ -75,6 +75,7 @@ from generator.sessions.sandbox import (
     end_recorded,
     remove_session_tree,
 )
+from generator.sessions.worker import TIMEOUT
 from generator.text import slug_of
 
 # From a version of a kernel to a session that is over: its limits, its place in the queue, its end.
@@ -224,7 +225,8 @@ class KernelSessions:
             return SessionEnd(MACHINE_FAILED)
         order = self._order(session)
         if not faults.strikes("session-killed", at=session.ref):
-            return self._runner.run(order, stop=stop)
+            end = self._runner.run(order, stop=stop)
+            return replace(end, failure=TIMEOUT_REASON) if end.failure == TIMEOUT else end
         self._runner.run(replace(order, time_limit=_KILLED_AFTER), stop=stop)
         return SessionEnd(TIMEOUT_REASON)
 
@@ -247,7 +249,6 @@ class KernelSessions:
             empty_folder = folder.path / "nothing"
             empty_folder.mkdir()
             mounts = dict.fromkeys(mounts, empty_folder)
-        hours = timedelta(hours=accelerator.session_hours)
         return SessionOrder(
             title=f"{session.ref} version {session.number}",
             notebook=folder.notebook,
@@ -258,7 +259,7 @@ class KernelSessions:
             internet=settings.internet,
             accelerator=AcceleratorKind.CPU if is_wrong else accelerator.kind,
             devices=1 if is_wrong else accelerator.devices,
-            time_limit=min(hours, timedelta(seconds=settings.timeout_seconds)) if settings.timeout_seconds else hours,
+            time_limit=settings.time_limit,
             # As much as on Kaggle, where this machine has it.
             memory_limit=min(SessionOrder.memory_limit, largest_memory()),
         )
@@ -763,19 +764,31 @@ class Kernels:
         self.sessions.forget(sessions)
         return {}
 
-    def _quota(self, _call: ApiCall) -> Answer:
+    def _quota(self, call: ApiCall) -> Answer:
         now, sessions = self._site.clock.now(), self.records.sessions()
         answer: dict[str, object] = {"quotaRefreshTime": as_wire(next_week(now))}
         for kind in (AcceleratorKind.GPU, AcceleratorKind.TPU):
             total = weekly_quota(kind)
             answer[f"{kind}Quota"] = {
                 "timeUsed": f"{int(weekly_usage(sessions, kind, now=now).total_seconds())}s",
-                "timeReserved": "0s",
+                "timeReserved": f"{int(self._reserved_time(sessions, kind, now=now).total_seconds())}s",
                 "totalTimeAllowed": f"{int(total.total_seconds()) if total else 0}s",
                 "minimumTimeAllowed": "0s",
+                "isPayToScaleEnabled": self._site.faults.strikes("pay-to-scale", at=call.method),
                 "hasEverRun": any(session.accelerator is kind for session in sessions),
             }
         return answer
+
+    def _reserved_time(self, sessions: list[SessionRecord], kind: AcceleratorKind, *, now: datetime) -> timedelta:
+        """The time that sessions of a kind may still run; reruns of submissions cost nothing."""
+        total = timedelta()
+        for session in sessions:
+            if session.accelerator is not kind or session.submission is not None or session.is_over:
+                continue
+            version = self.records.find_version(session.owner, session.slug, session.number)
+            if version is not None and session.started is not None:
+                total += max(timedelta(), session.started + version.settings.time_limit - now)
+        return total
 
     def finished_version(self, owner: str, slug: str, version: int) -> tuple[KernelSettings, Mapping[str, Path]] | None:
         """The settings of a version and what it wrote; None if there is none, or its session did not end well."""
