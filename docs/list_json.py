@@ -23,8 +23,8 @@ from typing import Annotated, Any, Literal, NotRequired, Union, get_args, get_or
 import click
 
 import generator
-from generator.cli.documents import DISK, INTERRUPT, USAGE, Document, ErrorDocument, JsonOption
 from generator.cli.main import VERBS, verbs
+from generator.cli.terminal import DISK, INTERRUPT, USAGE, Document, ErrorDocument, JsonOption
 from generator.errors import TandemError, code_of
 
 FOLDER = Path(__file__).resolve().parent

@@ -8,6 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from typing import Any
 
+Value = bool | int | float | str | list[str]
+"""The value of a setting or a parameter."""
+
 # Text and objects that somebody else wrote: for a terminal, Markdown or Python code, and out of JSON.
 
 

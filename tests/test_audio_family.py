@@ -14,7 +14,7 @@ from notebook_cells import executed_alone, known_after, task_in
 from notebook_session import rendered_cells
 from tasks import task_of
 
-from generator.competition.facts import Value
+from generator.text import Value
 
 pytest_plugins = ("notebook_session",)
 

@@ -13,10 +13,10 @@ from standin_colab import StandInColab
 
 from generator.cli.main import main
 from generator.competition import builtin
-from generator.competition.facts import Value
 from generator.errors import PairError
 from generator.pair.rendering import render_kernels
 from generator.pair.settings import Origin, Settings, SettingValue, propose_settings
+from generator.text import Value
 
 
 @cache

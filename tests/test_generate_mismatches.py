@@ -10,7 +10,8 @@ from miniature import Outcome, write_tree
 from notebook_cells import executed_alone
 from written_submissions import table_task
 
-from generator.competition.facts import TargetKind, Value
+from generator.competition.facts import TargetKind
+from generator.text import Value
 
 Generate = Callable[..., Outcome]
 

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from generator.cli.terminal import PlainProgress, clock, terminal_progress
+from generator.cli.progress import PlainProgress, terminal_progress
+from generator.cli.terminal import clock
 from generator.run.execution import (
     CellFinished,
     CellStarted,

@@ -7,9 +7,9 @@ import pytest
 from slugify import slugify
 
 from generator.competition import builtin
-from generator.competition.facts import Value
 from generator.pair.settings import Origin, Settings, SettingValue, propose_settings
 from generator.pair.spec import PairSpec, spec_of
+from generator.text import Value
 
 LONG = "house-prices-advanced-regression-techniques-and-more-of-them"
 

@@ -10,11 +10,12 @@ import pytest
 from notebook_cells import executed_alone
 from written_submissions import submitted, table_task
 
-from generator.competition.facts import SubmissionKind, TargetKind, Task, Value
+from generator.competition.facts import SubmissionKind, TargetKind, Task
 from generator.competition.schema import keys_of, values_of
 from generator.competition.tables import table_rows
 from generator.kit_files import template_folder
 from generator.pair.rendering import jinja_environment
+from generator.text import Value
 
 pytest_plugins = ("notebook_session",)
 

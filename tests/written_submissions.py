@@ -11,7 +11,8 @@ from notebook_cells import executed_alone
 from notebook_session import rendered_cells
 
 from generator.competition.builtin import TUMOURS
-from generator.competition.facts import SubmissionKind, TargetKind, Task, Value
+from generator.competition.facts import SubmissionKind, TargetKind, Task
+from generator.text import Value
 
 USUAL = {
     TargetKind.CLASS: (SubmissionKind.LABEL, "accuracy"),

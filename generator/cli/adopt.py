@@ -5,14 +5,13 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 import click
 
-from generator.cli.documents import json_option, print_document
 from generator.cli.generate import bring_data
 from generator.cli.kaggle import connect_kaggle, fact_source
 from generator.cli.notebooks import read_source, require_role
 from generator.cli.options import competition_name, data_option, to_option, workspace_option
 from generator.cli.pull import tell_of_shared_cells
 from generator.cli.questions import ask_about_unclear
-from generator.cli.terminal import is_interactive, warn
+from generator.cli.terminal import is_interactive, json_option, print_document, warn
 from generator.cli.update import role_option
 from generator.errors import TandemError
 from generator.pair.workspace import Role

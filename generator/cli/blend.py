@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 import click
 
-from generator.cli.documents import json_option, print_document
 from generator.cli.options import KnobCommand, workspace_option
-from generator.cli.terminal import progress, table, warn
+from generator.cli.progress import progress
+from generator.cli.terminal import json_option, print_document, table, warn
 from generator.cli.update import conflicts_code
 from generator.pair.blend import METHODS
 from generator.pair.workspace import Role

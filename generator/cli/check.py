@@ -13,9 +13,8 @@ import click
 
 from generator import __version__
 from generator.cli.check_targets import CompilationFields, check_topology, compiler_fields, compiler_lines, read_kernels
-from generator.cli.documents import json_option, print_document
 from generator.cli.options import complete_pair, shortest, workspace_option
-from generator.cli.terminal import apply_style, table, warn
+from generator.cli.terminal import apply_style, json_option, print_document, table, warn
 from generator.pair.workspace import Role
 from generator.text import printable
 

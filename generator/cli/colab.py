@@ -6,7 +6,6 @@ from typing import Any, Literal, TypedDict
 import click
 
 from generator.accelerators import Service, catalog
-from generator.cli.documents import json_option, print_document
 from generator.cli.options import (
     KnobCommand,
     assignments_option,
@@ -14,7 +13,7 @@ from generator.cli.options import (
     shortest,
     workspace_option,
 )
-from generator.cli.terminal import confirm, timed_lines
+from generator.cli.terminal import confirm, json_option, print_document, timed_lines
 from generator.colab.options import ColabOptions, KaggleLogin, PlannedTraining
 from generator.colab.rental import (
     MACHINES,

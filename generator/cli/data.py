@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, Literal, NotRequired, TypedDict
 
 import click
 
-from generator.cli.documents import json_option, print_document
 from generator.cli.kaggle import connect_kaggle
 from generator.cli.options import (
     KnobCommand,
@@ -16,7 +15,7 @@ from generator.cli.options import (
     to_option,
     workspace_option,
 )
-from generator.cli.terminal import warn
+from generator.cli.terminal import json_option, print_document, warn
 from generator.errors import TandemError
 from generator.text import printable
 

@@ -8,7 +8,6 @@ from typing import Any, Literal, TypedDict
 
 import click
 
-from generator.cli.documents import json_option, print_document
 from generator.cli.generate_report import PairReport, pair_as_text, pair_report
 from generator.cli.kaggle import fact_source
 from generator.cli.options import (
@@ -28,7 +27,7 @@ from generator.cli.options import (
     workspace_option,
 )
 from generator.cli.questions import ask_about_unclear
-from generator.cli.terminal import is_interactive, warn
+from generator.cli.terminal import is_interactive, json_option, print_document, warn
 from generator.cli.update import conflicts_code
 from generator.pair import generation
 from generator.pair.generation import GenerateOptions, PairDraft

@@ -8,14 +8,14 @@ from typing import Literal, NotRequired, TypedDict
 from generator.accelerators import cpu_seconds, finetune_text_seconds
 from generator.cli.terminal import table
 from generator.cli.update import MergeFields, merge_as_text, merge_fields_of
-from generator.competition.facts import Medium, Value
+from generator.competition.facts import Medium
 from generator.competition.schema import Preset, families, preset_of
 from generator.files import read_bytes
 from generator.pair.generation import PairDraft
 from generator.pair.settings import PLACEHOLDER_OWNER, Origin, SettingValue
 from generator.pair.spec import suggested_models
 from generator.pair.workspace import Workspace
-from generator.text import duration, printable
+from generator.text import Value, duration, printable
 
 _MOST_FILES = 8
 _SMALL_TABLE = 4 << 20  # bytes

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NoReturn
 import click
 
 from generator import __version__
-from generator.cli.documents import DISK, INTERRUPT, print_error
+from generator.cli.terminal import DISK, INTERRUPT, complain, print_error
 from generator.errors import TandemError, did_you_mean
 from generator.text import printable
 
@@ -88,7 +88,7 @@ MODULES = {
     "diff": "update",
     "undo": "update",
     "list": "pairs:list_pairs",
-    "schema": "documents",
+    "schema": "terminal",
 }
 
 
@@ -165,8 +165,6 @@ def main(arguments: Sequence[str], *, program: str = "tandem") -> int:
         sys.stdout.flush()
         return code
     except TandemError as error:
-        from generator.cli.terminal import complain
-
         complain(error.message)
         print_error(arguments, error)
         return EXIT_ERROR

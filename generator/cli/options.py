@@ -11,8 +11,7 @@ import click
 from click.shell_completion import CompletionItem, get_completion_class
 
 from generator import __version__
-from generator.cli.documents import print_document
-from generator.cli.terminal import table
+from generator.cli.terminal import print_document, table
 from generator.competition import builtin
 from generator.competition.metrics import METRICS, metric_named
 from generator.competition.schema import Family, Framework, Setting, common, families, frameworks, keys_of

@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Literal, TypedDict, TypeVar
 
 import click
 
-from generator.cli.documents import json_option, print_document
 from generator.cli.options import workspace_option
-from generator.cli.terminal import table, warn
+from generator.cli.terminal import json_option, print_document, table, warn
 from generator.errors import TandemError
 from generator.pair.folder import read_pair_spec
 from generator.pair.notebook import differing

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict
 import click
 
 from generator.accelerators import Accelerator, AcceleratorKind, Prediction, Service, Status, catalog
-from generator.cli.documents import json_option, print_document
 from generator.cli.options import (
     KnobCommand,
     assignments_option,
@@ -17,7 +16,8 @@ from generator.cli.options import (
     to_option,
     workspace_option,
 )
-from generator.cli.terminal import progress, table, warn
+from generator.cli.progress import progress
+from generator.cli.terminal import json_option, print_document, table, warn
 from generator.plan import Measurement, PlannedPair, PlanOptions, plan_pair, roofline_picture
 from generator.text import dollars, duration, milliseconds, operations, printable, share, size
 from generator.tpu_compiler.compilation import StepCost

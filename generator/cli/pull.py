@@ -5,11 +5,10 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 import click
 
-from generator.cli.documents import json_option, print_document
 from generator.cli.kaggle import connect_kaggle
 from generator.cli.notebooks import read_source, require_role
 from generator.cli.options import pair_argument, to_option, workspace_option
-from generator.cli.terminal import confirm, warn
+from generator.cli.terminal import confirm, json_option, print_document, warn
 from generator.cli.update import MergeFields, conflicts_code, merge_as_text, merge_fields_of, role_option, show_edits
 from generator.errors import TandemError
 from generator.pair.folder import existing_pair, write_pair

@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Any, Literal, NotRequired, TypedDict
 
 import click
 
-from generator.cli.documents import json_option, print_document, print_line
 from generator.cli.kaggle import check_credentials, connect_kaggle
 from generator.cli.options import pair_argument, shortest, to_option, workspace_option
-from generator.cli.terminal import clock, confirm, live_console, table, warn
+from generator.cli.terminal import clock, confirm, json_option, live_console, print_document, print_line, table, warn
 from generator.errors import TandemError
 from generator.kaggle import chain
 from generator.kaggle.chain import ChainStep, Event, EventKind, Handoff, PushOptions

@@ -8,11 +8,11 @@ import click
 
 from generator.cli.generate_report import value_text
 from generator.cli.terminal import complain, table
-from generator.competition.facts import Value
 from generator.competition.schema import display_name
 from generator.errors import TandemError
 from generator.pair.generation import GenerateOptions, Infer
 from generator.pair.overrides import parse_setting
+from generator.text import Value
 
 if TYPE_CHECKING:
     from generator.competition.introspection.evidence import Finding

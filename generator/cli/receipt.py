@@ -7,9 +7,8 @@ from typing import Any, Literal, TypedDict
 
 import click
 
-from generator.cli.documents import json_option, print_document
 from generator.cli.options import pair_argument, to_option, workspace_option
-from generator.cli.terminal import table, warn
+from generator.cli.terminal import json_option, print_document, table, warn
 from generator.errors import TandemError
 from generator.files import WorkspaceFiles, reason_not_read
 from generator.kaggle.chain import ChainState, chain_of, chains_of, newest_chain, state_in

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from generator.cli.documents import json_option, print_document
 from generator.cli.options import (
     KnobCommand,
     assignments_option,
@@ -14,7 +13,8 @@ from generator.cli.options import (
     shortest,
     workspace_option,
 )
-from generator.cli.terminal import progress, table, timed_lines, warn
+from generator.cli.progress import progress
+from generator.cli.terminal import json_option, print_document, table, timed_lines, warn
 from generator.pair.workspace import Role
 from generator.text import printable
 

@@ -7,10 +7,8 @@ from typing import Annotated, Any, Literal, TypedDict
 
 import click
 
-from generator.cli.documents import json_option, print_document
 from generator.cli.options import complete_pair, pair_argument, pair_names, shortest, workspace_option
-from generator.cli.terminal import is_interactive, table, warn
-from generator.competition.facts import Value
+from generator.cli.terminal import is_interactive, json_option, print_document, table, warn
 from generator.files import WorkspaceFiles
 from generator.pair.workspace import Workspace
 from generator.run.ledger import (
@@ -25,7 +23,7 @@ from generator.run.ledger import (
     sort_runs,
 )
 from generator.run.run_comparison import changed_parameters, changes_between, changes_since_parent, diff_of_cells
-from generator.text import duration, printable, python_literal
+from generator.text import Value, duration, printable, python_literal
 
 _REFERENCES = "PAIR [NUMBER] …"
 _MOST_KEPT = 10

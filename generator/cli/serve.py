@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 import click
 
-from generator.cli.documents import json_option, print_document, print_line
+from generator.cli.terminal import json_option, print_document, print_line
 from generator.errors import LocalKaggleError
 from generator.files import writing
 from generator.kit_files import install_command

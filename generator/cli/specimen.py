@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 import click
 
-from generator.cli.documents import json_option, print_document
 from generator.cli.kaggle import fact_source
 from generator.cli.options import (
     competition_argument,
@@ -16,7 +15,7 @@ from generator.cli.options import (
     to_option,
     workspace_option,
 )
-from generator.cli.terminal import table, warn
+from generator.cli.terminal import json_option, print_document, table, warn
 from generator.kit_files import PackageMissingError
 from generator.text import printable
 

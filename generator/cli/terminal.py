@@ -1,35 +1,22 @@
-"""The terminal: its width and colours, tables, and live progress."""
+"""What verbs print: lines and tables for a terminal, and JSON documents for programs."""
 
 import os
+import re
 import sys
 import time
 import unicodedata
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
-from itertools import zip_longest
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import takewhile, zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any, Literal, TextIO, TypedDict
 
 import click
 
-from generator.run.execution import (
-    BaselineAwaited,
-    CellFinished,
-    CellStarted,
-    Event,
-    Listener,
-    NotebookFinished,
-    NotebookStarted,
-    OutputKept,
-    OutputLine,
-    ReportWritten,
-    StandInMounted,
-)
-from generator.text import printable
+from generator.errors import TandemError, did_you_mean
+from generator.text import json_text, printable
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.progress import Progress
 
 
 def terminal_width(stream: TextIO) -> int | None:
@@ -179,12 +166,7 @@ def _cut(cell: str) -> str:
     return cell if len(cell) <= _WIDEST else f"{cell[: _WIDEST - 1]}…"
 
 
-# Live progress of a run on stderr: a status line on a terminal, plain lines elsewhere.
-
-
-_LONGEST_LINE = 500
-# A cell that is done sooner is not worth a line of its own in a log.
-_WORTH_TELLING_SECONDS = 5.0
+# Elapsed time.
 
 
 def clock(seconds: float) -> str:
@@ -204,97 +186,127 @@ def timed_lines() -> Callable[[str], None]:
     return tell
 
 
-def _stand_in_message(model: str) -> str:
-    return f"{printable(model)} is not on this machine: a small untrained model takes its place."
+# The JSON documents that verbs print with --json: their flag, their text, and the document of an error. A verb
+# declares its documents where it gets its flag, `@json_option(RunReport)`. They are typed dictionaries and dataclasses,
+# whose annotations and docstrings are the schema: `docs/list_json.py` writes it to the folder `schemas` and to
+# docs/json.md.
 
 
-def _output_message(path: Path) -> str:
-    return f"what an earlier run left is kept in {printable(str(path))}"
+Command = Callable[..., Any]
+Document = type | str | tuple[type, ...]
+"""A class, or "module:class" where its module is slow to import; or classes whose keys are all in one object."""
+
+USAGE, INTERRUPT, DISK = "usage", "interrupted", "disk"
+"""The codes of what is no error of the kit's: a wrong command line, an interrupt, a disk that cannot be written to."""
+
+_SCHEMAS = Path(__file__).with_name("schemas")
 
 
-def _baseline_message(seconds: float) -> str:
-    return f"Computing a plain baseline, for {seconds:.0f} s at most"
+class ErrorFields(TypedDict):
+    """Why nothing else was printed.
+
+    Attributes:
+        code: The name of this kind of error, which does not change when its message does.
+        message: What is wrong, and where; without what to do, where that is in `remedy`.
+        remedy: What to do; empty where the message says it, or nothing can be done.
+    """
+
+    code: str
+    message: str
+    remedy: str
 
 
-class PlainProgress:
-    """Progress as lines, for logs and pipes."""
+class ErrorDocument(TypedDict):
+    """An error, in place of any other document.
 
-    def __init__(self) -> None:
-        self._tell = timed_lines()
+    Attributes:
+        schema_version: The version of this document.
+        error: What went wrong.
+    """
 
-    def __call__(self, event: Event, /) -> None:
-        """Tells of one event."""
-        match event:
-            case NotebookStarted(notebook=notebook, cells=cells):
-                self._tell(f"{printable(notebook)}: {cells} code cells")
-            case CellStarted(name=name, index=index, total=total, section=section):
-                at = f"{printable(section)} · " if section else ""
-                self._tell(f"{at}{printable(name)} [{index}/{total}]")
-            case OutputLine(text=text):
-                click.echo(f"        {printable(text.expandtabs(4)[:_LONGEST_LINE])}", err=True)
-            case CellFinished(name=name, seconds=seconds) if seconds >= _WORTH_TELLING_SECONDS:
-                self._tell(f"{printable(name)} took {seconds:.1f} s")
-            case NotebookFinished(notebook=notebook, seconds=seconds, complete=complete):
-                self._tell(f"{printable(notebook)} {'done' if complete else 'stopped'} after {clock(seconds)}")
-            case OutputKept(path=path):
-                self._tell(_output_message(path))
-            case StandInMounted(model=model):
-                self._tell(_stand_in_message(model))
-            case BaselineAwaited(seconds=seconds):
-                self._tell(_baseline_message(seconds))
-            case ReportWritten(path=path):
-                self._tell(f"report: {printable(str(path))}")
+    schema_version: Literal[1]
+    error: ErrorFields
 
 
-class TerminalProgress:
-    """Progress as one line at the bottom of a terminal, above which the notebooks' lines scroll."""
+class JsonOption(click.Option):
+    """The flag `--json`, with what it makes a command print.
 
-    def __init__(self, bar: "Progress") -> None:
-        self._bar = bar
-        self._task = bar.add_task("Starting")
-        self._notebook = ""
+    Attributes:
+        documents: The documents, one of which is printed; or lines, each of which is one of them.
+        is_lines: Whether it prints several documents, one on each line.
+    """
 
-    def __call__(self, event: Event, /) -> None:
-        """Shows one event."""
-        match event:
-            case NotebookStarted(notebook=notebook):
-                self._notebook = printable(notebook)
-                self._bar.update(self._task, description=f"{self._notebook}: starting its kernel")
-            case CellStarted(name=name, index=index, total=total, section=section):
-                place = " · ".join(part for part in (printable(section), printable(name)) if part)
-                self._bar.update(self._task, description=f"{self._notebook}  {place}  {index}/{total}")
-            case OutputLine(text=text, stream=stream):
-                line = printable(text.expandtabs(4)[:_LONGEST_LINE])
-                self._print(f"  {line}", style="dim" if stream == "stderr" else "")
-            case NotebookFinished(notebook=notebook, seconds=seconds, complete=complete):
-                mark, style = ("✓", "green") if complete else ("✗", "red")
-                self._print(f"{mark} {printable(notebook)}  {clock(seconds)}", style=style)
-                self._bar.update(self._task, description="Looking at what it wrote")
-            case OutputKept(path=path):
-                self._print(_output_message(path), style="")
-            case StandInMounted(model=model):
-                self._print(_stand_in_message(model), style="")
-            case BaselineAwaited(seconds=seconds):
-                self._bar.update(self._task, description=_baseline_message(seconds))
+    documents: tuple[Document, ...] = ()
+    is_lines: bool = False
 
-    def _print(self, text: str, *, style: str) -> None:
-        from rich.text import Text
-
-        self._bar.console.print(Text(text, style=style), highlight=False, soft_wrap=True)
+    def __init__(
+        self, names: list[str], documents: tuple[Document, ...] = (), *, is_lines: bool = False, **options: Any
+    ) -> None:
+        super().__init__(names, **options)
+        self.documents, self.is_lines = documents, is_lines
 
 
-@contextmanager
-def terminal_progress(console: "Console") -> Iterator[Listener]:
-    """Progress on a terminal, for the length of the block."""
-    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-
-    columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
-    # The machine is busy with other things than the display.
-    with Progress(*columns, console=console, transient=True, refresh_per_second=5) as bar:
-        yield TerminalProgress(bar)
+def json_option(*documents: Document, is_lines: bool = False) -> Callable[[Command], Command]:
+    """`--json`, with the documents that the command then prints."""
+    text = "Print JSON, one object per line." if is_lines else "Print JSON."
+    names = ("--json", "as_json")
+    return click.option(*names, cls=JsonOption, documents=documents, is_lines=is_lines, is_flag=True, help=text)
 
 
-def progress() -> AbstractContextManager[Listener]:
-    """The progress that suits where stderr goes."""
-    console = live_console()
-    return nullcontext(PlainProgress()) if console is None else terminal_progress(console)
+def print_document(document: Mapping[str, Any]) -> None:
+    """Prints a document, which is all that a command prints."""
+    click.echo(json_text(document, indent=2))
+
+
+def print_line(document: Mapping[str, Any]) -> None:
+    """Prints a document that is one of several."""
+    click.echo(json_text(document))
+
+
+def print_error(arguments: Iterable[str], error: TandemError | click.ClickException | str, *, code: str = "") -> None:
+    """Prints the document of an error, if a command line asks for JSON; on a line, as it may follow others.
+
+    Args:
+        arguments: The command line, whether or not it can be parsed.
+        error: The error, or its message where it is none of the kit's.
+        code: Its code where it is none of the kit's.
+    """
+    if "--json" not in takewhile(lambda argument: argument != "--", arguments):
+        return
+    if isinstance(error, TandemError):
+        fields = ErrorFields(code=error.code, message=error.summary, remedy=error.remedy)
+    elif isinstance(error, click.ClickException):
+        context = error.ctx if isinstance(error, click.UsageError) else None
+        remedy = f"Try '{context.command_path} --help' for help." if context else ""
+        fields = ErrorFields(code=USAGE, message=error.format_message(), remedy=remedy)
+    else:
+        fields = ErrorFields(code=code, message=error, remedy="")
+    print_line(ErrorDocument(schema_version=1, error=fields))
+
+
+# The verb `schema`: the JSON Schema of what a verb prints, from the files that docs/list_json.py writes.
+
+
+@click.command()
+@click.argument("verb", nargs=-1)
+def schema(verb: tuple[str, ...]) -> None:
+    """Print the JSON Schema (draft 2020-12) of what a verb prints with --json. Without a verb, list the schemas.
+
+    `error` is the schema of an error, and `report` that of output/PAIR/report.json.
+
+    \b
+    tandem schema run
+    tandem schema colab run
+    """  # noqa: D301 - click wants the character itself
+    names = sorted(path.stem for path in _SCHEMAS.glob("*.json"))
+    name = "-".join(verb)
+    if not name:
+        click.echo("\n".join(name.replace("-", " ") for name in names))
+        return
+    if name not in names:
+        raise TandemError(
+            f'There is no schema "{printable(name)}".{did_you_mean(name, names)}',
+            remedy="`tandem schema` lists them.",
+            code="schema-not-found",
+        )
+    click.echo(re.sub(r"\n$", "", (_SCHEMAS / f"{name}.json").read_text(encoding="utf-8")))

@@ -5,9 +5,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 import click
 
-from generator.cli.documents import json_option, print_document
 from generator.cli.options import pair_argument, to_option, workspace_option
-from generator.cli.terminal import complain, table, warn
+from generator.cli.terminal import complain, json_option, print_document, table, warn
 from generator.pair.folder import WritePlan, base_of, existing_pair, undo_write, write_pair
 from generator.pair.merge import TEMPLATE, MergeOutcome
 from generator.pair.workspace import PairFolder, Role

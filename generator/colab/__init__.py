@@ -40,7 +40,6 @@ from generator.colab.rental import (
     rent_machine,
     send_folder,
 )
-from generator.competition.facts import Value
 from generator.errors import TandemError
 from generator.files import read_bytes, read_json, read_text
 from generator.pair.handover import FILE_NAME, HandOver, read_handover
@@ -48,7 +47,7 @@ from generator.pair.notebook import NotebookReadError, with_first_cell, with_par
 from generator.pair.workspace import Role, Workspace
 from generator.run.execution import parse_notebook
 from generator.run.ledger import RunOrigin, RunOutputs, record_run, training_key
-from generator.text import printable, quote_text
+from generator.text import Value, printable, quote_text
 
 GUARD = '''
 # Google's command line goes on after a cell that failed.

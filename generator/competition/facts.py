@@ -8,13 +8,11 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol
 
 from generator.errors import CompetitionError
-from generator.text import printable
+from generator.text import Value, printable
 
 if TYPE_CHECKING:
     from generator.competition.survey import Survey
 
-
-Value = bool | int | float | str | list[str]
 
 _RGB = 3
 _SMALLEST_PHOTOGRAPH, _LARGE_PHOTOGRAPH = 96, 384  # pixels

@@ -12,11 +12,11 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from generator.competition.facts import Medium, ServedAnswer, SubmissionKind, TargetKind, Task, Value
+from generator.competition.facts import Medium, ServedAnswer, SubmissionKind, TargetKind, Task
 from generator.competition.metrics import parse_metric
 from generator.errors import CompetitionError, PairError, did_you_mean
 from generator.kit_files import SUFFIX, template_folder
-from generator.text import is_slug, printable, python_literal
+from generator.text import Value, is_slug, printable, python_literal
 
 # The forms that a value of `pair.toml` can have to have, beside its type.
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from pathlib import Path
 
-from generator.competition.facts import FactSource, Value
+from generator.competition.facts import FactSource
 from generator.errors import PairError, TandemError
 from generator.pair.folder import (
     WritePlan,
@@ -40,7 +40,7 @@ from generator.pair.settings import (
 )
 from generator.pair.spec import model_kinds, untested_backbone, without_foreign_backbone
 from generator.pair.workspace import PairFolder, Role, Workspace
-from generator.text import printable
+from generator.text import Value, printable
 
 
 @dataclass(frozen=True)

@@ -15,12 +15,11 @@ from itertools import groupby, pairwise
 from pathlib import Path
 from typing import Any
 
-from generator.competition.facts import Value
 from generator.competition.schema import TYPE_NAMES, Setting, all_parameters
 from generator.errors import PairError, did_you_mean
 from generator.files import read_text
 from generator.pair.workspace import PairFolder, Role
-from generator.text import JsonObject, parsed_json, printable, python_literal
+from generator.text import JsonObject, Value, parsed_json, printable, python_literal
 
 # Reading the py:percent text that a template renders into named cells.
 #

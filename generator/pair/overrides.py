@@ -7,7 +7,6 @@ does WEIGHTS where it names a model for Kaggle to attach; a path, "" and what is
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from generator.competition.facts import Value
 from generator.competition.metrics import metric_named
 from generator.competition.schema import (
     TYPE_NAMES,
@@ -24,7 +23,7 @@ from generator.errors import PairError, did_you_mean
 from generator.pair.notebook import ParameterError, is_fixed, knob_name, parse_assignment, value_of
 from generator.pair.settings import SettingError, Settings
 from generator.pair.spec import check_spec, spec_of
-from generator.text import printable
+from generator.text import Value, printable
 
 _PRETRAINED = "WEIGHTS"
 

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from generator.competition import builtin
-from generator.competition.facts import CannotAskError, Competition, CompetitionDescription, FactSource, Task, Value
+from generator.competition.facts import CannotAskError, Competition, CompetitionDescription, FactSource, Task
 from generator.errors import CompetitionError, did_you_mean
 from generator.pair.spec import template_limits, with_preset_budget
-from generator.text import is_slug, printable
+from generator.text import Value, is_slug, printable
 
 if TYPE_CHECKING:
     from generator.competition.facts import Rules

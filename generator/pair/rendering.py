@@ -14,7 +14,6 @@ from types import SimpleNamespace
 import jinja2
 from jinja2.bccache import Bucket
 
-from generator.competition.facts import Value
 from generator.competition.schema import all_parameters, extended_names, frameworks
 from generator.errors import PairError
 from generator.kit_files import places, sections, template_folder
@@ -43,7 +42,7 @@ from generator.pair.notebook import (
 from generator.pair.settings import Origin, Settings, SettingValue
 from generator.pair.spec import PairSpec, check_backbone, check_spec, spec_of
 from generator.pair.workspace import PairFolder, Role
-from generator.text import filled_list, markdown, markdown_code, printable, python_literal
+from generator.text import Value, filled_list, markdown, markdown_code, printable, python_literal
 
 PairCells = dict[Role, list[Cell]]
 """The cells of both notebooks of a pair."""

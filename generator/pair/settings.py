@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from generator.competition import builtin
-from generator.competition.facts import Competition, Task, Value
+from generator.competition.facts import Competition, Task
 from generator.competition.schema import (
     Setting,
     check_offered,
@@ -22,7 +22,7 @@ from generator.competition.schema import (
 )
 from generator.errors import PairError, did_you_mean
 from generator.files import read_json
-from generator.text import is_slug, printable, storable
+from generator.text import Value, is_slug, printable, storable
 
 DEFAULT_FRAMEWORK = "keras"
 

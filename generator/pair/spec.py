@@ -15,7 +15,6 @@ from generator.competition.facts import (
     SubmissionKind,
     TargetKind,
     Task,
-    Value,
     are_large_photographs,
     are_photographs,
 )
@@ -37,7 +36,7 @@ from generator.errors import PairError, did_you_mean
 from generator.pair.blend import FRAMEWORK, METHODS, Member, parse_members
 from generator.pair.settings import PLACEHOLDER_OWNER, Settings
 from generator.pair.workspace import KernelName, Role, dataset_beside, kernel_name
-from generator.text import printable
+from generator.text import Value, printable
 
 # Pretrained models of texts: which of them a framework reads, and what suits their fine-tuning.
 

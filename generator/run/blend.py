@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from generator.competition.facts import TargetKind, Value
+from generator.competition.facts import TargetKind
 from generator.pair.blend import FRAMEWORK, METHODS, BlendError, Member, code_text, files_dataset, parse_members
 from generator.pair.folder import (
     WritePlan,
@@ -40,7 +40,7 @@ from generator.run.ledger import (
     resolve_run,
     training_key,
 )
-from generator.text import JsonObject, printable, quote_text
+from generator.text import JsonObject, Value, printable, quote_text
 
 _KINDS = (TargetKind.CLASS, TargetKind.LABELS, TargetKind.NUMBER)
 _OF_MEMBERS = ("pretrained", "inference_backend", "several_hosts")

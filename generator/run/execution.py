@@ -6,14 +6,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from generator.competition.facts import Value
 from generator.errors import RunError
 from generator.files import FileReadError, read_bytes
 from generator.kit_files import install_command
 from generator.pair.notebook import PARAMETERS_TAG, NotebookReadError, ParameterError, parse_assignment, read_parameters
 from generator.pair.workspace import Role
 from generator.run.kernel import KernelSetup
-from generator.text import printable
+from generator.text import Value, printable
 
 # Printed text as a terminal would show it: without control sequences, in whole lines.
 

@@ -12,7 +12,6 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from generator.competition import builtin
-from generator.competition.facts import Value
 from generator.competition.schema import frameworks
 from generator.errors import RunError
 from generator.files import WorkspaceFiles, read_bytes
@@ -25,7 +24,7 @@ from generator.pair.workspace import (
     is_reached_as_the_user_chose,
     unpack_if_packed,
 )
-from generator.text import JsonObject, printable
+from generator.text import JsonObject, Value, printable
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789"
 _VOCABULARY = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *_LETTERS, *map("##{}".format, _LETTERS)]

@@ -28,7 +28,6 @@ from pathlib import Path, PurePosixPath
 from statistics import stdev
 from typing import Any
 
-from generator.competition.facts import Value
 from generator.errors import RunError, TandemError
 from generator.files import WorkspaceFiles, open_below, reason_not_read, writing
 from generator.pair.handover import FILE_NAME, HandOver, digest_of, read_handover
@@ -43,7 +42,7 @@ from generator.pair.notebook import (
 from generator.pair.spec import PairSpec
 from generator.pair.workspace import PairFolder, Role, Workspace, git_commit
 from generator.run.execution import INJECTED_TAG, OFF_COLAB
-from generator.text import JsonObject, is_slug, printable, quote_text, storable
+from generator.text import JsonObject, Value, is_slug, printable, quote_text, storable
 
 RECORD = "run.json"
 OUT_OF_FOLD, PREDICTIONS, REPORT = "oof.npz", "predictions.npz", "report.html"

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from generator.competition.facts import Value
 from generator.pair.folder import existing_pair
 from generator.pair.workspace import Role, Workspace
 from generator.run.execution import (
@@ -17,6 +16,7 @@ from generator.run.execution import (
 )
 from generator.run.input_mounts import InputMissingError, Mount, SpecimenMissingError, lay_out, mounts, read_sources
 from generator.run.kernel import KernelSetup
+from generator.text import Value
 
 
 @dataclass(frozen=True)

@@ -9,12 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from generator.competition.facts import Value
 from generator.errors import TandemError
 from generator.files import open_below
 from generator.pair.workspace import Role, Workspace
 from generator.run.ledger import NOTEBOOKS, OUT_OF_FOLD, RunRecord, read_executed_code, run_folder
-from generator.text import python_literal
+from generator.text import Value, python_literal
 
 _MOST_LINES = 5_000  # of a cell that is compared line by line
 _LARGEST_PREDICTIONS = 2**28  # bytes in memory

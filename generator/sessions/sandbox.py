@@ -21,10 +21,9 @@ from pathlib import Path, PurePath, PurePosixPath
 from typing import BinaryIO, Protocol, Self
 
 from generator.accelerators import AcceleratorKind
-from generator.competition.facts import Value
 from generator.files import read_json
 from generator.run import kernel as private_folder
-from generator.text import JsonObject
+from generator.text import JsonObject, Value
 
 _LARGEST_RECORD = 4_096
 _LOOK_SECONDS = 0.05

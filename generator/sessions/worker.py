@@ -15,7 +15,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from generator.competition.facts import Value
 from generator.run.execution import (
     CellError,
     Event,
@@ -25,6 +24,7 @@ from generator.run.execution import (
     load_notebook_v4,
     read_notebook_parameters,
 )
+from generator.text import Value
 
 NOTEBOOK, EXECUTED_NOTEBOOK = "notebook.ipynb", "executed.ipynb"
 THREW = "Notebook Threw Exception"

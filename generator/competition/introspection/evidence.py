@@ -8,11 +8,11 @@ from enum import StrEnum
 from itertools import pairwise
 from typing import TypeVar, cast
 
-from generator.competition.facts import CompetitionRule, Task, Value
+from generator.competition.facts import CompetitionRule, Task
 from generator.competition.schema import TYPE_NAMES, families, option_of, value_from
 from generator.competition.survey import MISSING, NUMBERS, Column, ColumnKind, Table, without_null_words
 from generator.errors import CompetitionError, did_you_mean
-from generator.text import printable
+from generator.text import Value, printable
 
 # The words that people name files and columns with.
 
