@@ -80,8 +80,29 @@ def test_a_pair_in_another_framework_stands_beside_the_usual_one(generate: Tande
         "Digits tensorflow train",
     )
     assert 'value = "keras"' in workspace.pair("digits").settings_path.read_text()
-    generate("--name", "digits", "--framework", "tensorflow")
+    generate("--name", "digits", "--framework", "tensorflow", "--force")
     assert generate("--framework", "tensorflow").out.splitlines()[-1] == "Next: tandem run digits"
+
+
+def test_a_pair_of_another_competition_or_framework_is_replaced_only_with_force(
+    tandem: Tandem, workspace: Workspace
+) -> None:
+    tumours = ("generate", "tumours", "--name", "tl", "--workspace", workspace.root)
+    diabetes = ("generate", "diabetes", "--name", "tl", "--workspace", workspace.root)
+    assert tandem(*tumours, "--framework", "lightgbm").code == 0
+    before = tree_of(workspace.pair("tl").path)
+
+    for options, difference in (
+        ((*diabetes, "--framework", "lightgbm"), "tl is a pair for tumours, not for diabetes. "),
+        ((*diabetes, "--dry-run"), "tl is a pair for tumours, not for diabetes. "),
+        ((*tumours, "--framework", "xgboost"), "tl is a pair in lightgbm, not in xgboost. "),
+    ):
+        refused = tandem(*options)
+        assert refused.code == 1
+        assert f"{difference}Nothing was written. Choose another --name, or overwrite it with --force." in refused.err
+    assert tree_of(workspace.pair("tl").path) == before
+    assert tandem(*tumours).code == tandem(*diabetes, "--framework", "xgboost", "--force").code == 0
+    assert 'value = "diabetes"' in workspace.pair("tl").settings_path.read_text()
 
 
 @pytest.mark.slow

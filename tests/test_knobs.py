@@ -210,6 +210,6 @@ def test_another_framework_does_not_keep_the_backbone(generate: Tandem) -> None:
     generate("-P", "N_FOLDS=2")
     PAIR.settings_path.write_text(PAIR.settings_path.read_text() + 'BACKBONE = "VGG16"\n')
 
-    assert generate("--name", "flats", "--framework", "jax").code == 0
+    assert generate("--name", "flats", "--framework", "jax", "--force").code == 0
 
     assert (choices()["pair"]["framework"]["value"], list(choices()["parameters"])) == ("jax", ["N_FOLDS"])

@@ -225,20 +225,38 @@ def test_a_link_in_the_place_of_an_output_is_neither_written_nor_emptied(tmp_pat
     }
 
 
-def test_results_that_came_with_a_workspace_are_not_emptied(tmp_path: Path) -> None:
+def test_a_copied_workspace_can_be_run_but_no_file_that_was_added_is_emptied(tmp_path: Path) -> None:
     made = OutputFolder(tmp_path / "made")
     with made.lock():
         made.empty(Role.TRAIN)
         (made.working(Role.TRAIN) / "weights.h5").write_text("nine hours on a TPU")
-    shutil.copytree(made.path, tmp_path / "sent")
-    sent = OutputFolder(tmp_path / "sent")
+    copies = []
+    for name in ("copied", "added to", "changed", "by hand"):
+        shutil.copytree(made.path, tmp_path / name)
+        copies.append(OutputFolder(tmp_path / name))
+    copied, added, changed, by_hand = copies
+    (added.working(Role.TRAIN) / "thesis").write_text("of the user")
+    (changed.working(Role.TRAIN) / "weights.h5").write_text("of the user")
+    (by_hand.path / ".tandem-run").write_text('files train [] \nfiles train {"weights.h5": "19"}\n')
 
-    with pytest.raises(OutputError, match="has files that `tandem run` did not write"), sent.lock():
-        pass
-    with sent.lock([Role.INFER]), pytest.raises(OutputError, match="has files that `tandem run` did not write"):
-        sent.empty(Role.TRAIN)
+    for folder, name in ((added, "thesis"), (changed, "weights.h5"), (by_hand, "weights.h5")):
+        before = texts_of(folder.working(Role.TRAIN))
+        for roles in (Role, [Role.INFER]):
+            with (
+                pytest.raises(OutputError, match=f"has files that `tandem run` did not write, such as {name}, and a"),
+                folder.lock(roles),
+            ):
+                folder.empty(Role.TRAIN)
+        assert texts_of(folder.working(Role.TRAIN)) == before
+    for text in ("19", "afterwards"):
+        with copied.lock():
+            copied.empty(Role.TRAIN)
+            (copied.working(Role.TRAIN) / text).write_text(text)
+    assert texts_of(copied.working(Role.TRAIN)) == {"afterwards": "afterwards"}
 
-    assert (sent.working(Role.TRAIN) / "weights.h5").read_text() == "nine hours on a TPU"
+
+def texts_of(folder: Path) -> dict[str, str]:
+    return {path.name: path.read_text() for path in folder.iterdir()}
 
 
 def test_a_run_empties_what_an_earlier_one_wrote(tmp_path: Path) -> None:

@@ -75,7 +75,7 @@ class AdoptReport(TypedDict):
 @click.option("--name", metavar="NAME", help="The name of the folder in kernels/. Default: the competition's name.")
 @click.option("--competition", metavar="SLUG", help="The competition of a notebook that is not a fork of a pair.")
 @click.option("--framework", metavar="NAME", help="The framework of a notebook that is not a fork of a pair.")
-@role_option
+@role_option()
 @click.option("--owner", metavar="NAME", help="Your Kaggle user name. Default: the name in Kaggle's credentials.")
 @data_option(default="input/competitions/SLUG")
 @to_option(default="kaggle", show_default=True)

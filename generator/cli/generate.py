@@ -100,7 +100,8 @@ class PairDifferences(TypedDict):
 @click.option(
     "--force",
     is_flag=True,
-    help="Overwrite edits in notebooks and metadata instead of merging. With --all: in every pair.",
+    help="Overwrite edits in notebooks and metadata instead of merging, and a pair of another competition or "
+    "framework. With --all: in every pair.",
 )
 @workspace_option
 @click.option("--explain", is_flag=True, help="Show all candidates for each value, with their evidence.")
@@ -196,7 +197,7 @@ def _generate_from(workspace: Workspace, data: Path | None, values: dict[str, An
         print_document(pair_report(workspace, draft, **details))
     else:
         click.echo(pair_as_text(workspace, draft, **details))
-    return conflicts_code(draft.plan)
+    return conflicts_code(draft.plan, is_dry_run=options["dry_run"])
 
 
 def bring_data(workspace: Workspace, draft: PairDraft) -> None:

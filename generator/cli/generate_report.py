@@ -91,6 +91,8 @@ def pair_as_text(workspace: Workspace, draft: PairDraft, *, is_dry_run: bool, ex
     lines += [table(["state", "file"], files), ""]
     if plan.changes:
         lines += [merge_as_text(plan), ""]
+        if plan.stale and not is_dry_run:
+            lines += [f"To restore the previous files, run: {_command(workspace, 'undo', draft.folder.name)}", ""]
     if draft.user_files:
         own_cells = ", ".join(printable(path.name) for path in draft.user_files)
         lines.append(f"These cells come from your files in {printable(str(draft.folder.path))}: {own_cells}.")

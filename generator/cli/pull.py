@@ -59,7 +59,7 @@ class PullReport(MergeFields):
     metavar="SOURCE",
     help="OWNER/NAME or OWNER/NAME/VERSION on Kaggle, or a file (.ipynb). Default: the newest version of both kernels.",
 )
-@role_option
+@role_option()
 @to_option(default="kaggle", show_default=True)
 @click.option("--yes", is_flag=True, help="Write without a question. Needed if this is no interactive terminal.")
 @click.option("--dry-run", is_flag=True, help="Show a diff of each cell that would change, but write nothing.")
@@ -107,14 +107,14 @@ def pull(**options: Any) -> int:
         sources = [_source_fields(of, notebook) for of, notebook in notebooks.items()]
         fields = {"pair": folder.name, "dry_run": options["dry_run"], "sources": sources, **merge_fields_of(plan)}
         print_document({"schema_version": 1, **fields})
-        return conflicts_code(plan, author=author)
+        return conflicts_code(plan, author=author, is_dry_run=options["dry_run"])
     state = "Would be written" if options["dry_run"] else "Written"
     paths = ", ".join(str(folder.path / path) for path in plan.files if path in plan.stale)
     click.echo(f"{state}: {paths}." if plan.stale else f"{folder.path} is up to date.")
     if plan.stale and not options["dry_run"]:
         tell_of_shared_cells(folder)
         click.echo(f"To restore the previous files, run: tandem undo {folder.name}")
-    return conflicts_code(plan, author=author)
+    return conflicts_code(plan, author=author, is_dry_run=options["dry_run"])
 
 
 def _merge_base(folder: PairFolder, role: Role, notebook: "ForeignNotebook") -> bytes:

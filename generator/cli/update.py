@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 import click
 
-from generator.cli.options import pair_argument, to_option, workspace_option
+from generator.cli.options import Option, pair_argument, to_option, workspace_option
 from generator.cli.terminal import complain, json_option, print_document, table, warn
 from generator.pair.folder import WritePlan, base_of, existing_pair, undo_write, write_pair
 from generator.pair.merge import TEMPLATE, MergeOutcome
@@ -109,11 +109,9 @@ class UndoReport(TypedDict):
     restored: list[str]
 
 
-role_option = click.option(
-    "--role",
-    type=click.Choice([str(role) for role in Role], case_sensitive=False),
-    help="Only this notebook. With --share: the notebook with the right version.",
-)
+def role_option(text: str = "Only this notebook.") -> Option:
+    """`--role`, with what is done with that notebook as its help."""
+    return click.option("--role", type=click.Choice([str(role) for role in Role], case_sensitive=False), help=text)
 
 
 @click.command()
@@ -125,7 +123,7 @@ role_option = click.option(
     multiple=True,
     help="Instead, copy the edit of a shared cell to the other notebook. Can be repeated.",
 )
-@role_option
+@role_option("With --share: the notebook whose version is right.")
 @click.option("--dry-run", is_flag=True, help="Show a diff of each cell that would change, but write nothing.")
 @workspace_option
 @json_option(UpdateReport)
@@ -157,7 +155,7 @@ def update(context: click.Context, /, **options: Any) -> int:
     if options["as_json"]:
         fields = {"pair": folder.name, "dry_run": options["dry_run"], **merge_fields_of(plan)}
         print_document({"schema_version": 1, **fields})
-        return conflicts_code(plan)
+        return conflicts_code(plan, is_dry_run=options["dry_run"])
     if options["dry_run"] and plan.stale:
         show_edits(planned_edits(plan))
     click.echo(merge_as_text(plan) or "No cell differs.")
@@ -166,12 +164,12 @@ def update(context: click.Context, /, **options: Any) -> int:
     click.echo(f"{state}: {paths}." if plan.stale else f"{folder.path} is up to date.")
     if plan.stale and not options["dry_run"]:
         click.echo(f"To restore the previous files, run: tandem undo {folder.name}")
-    return conflicts_code(plan)
+    return conflicts_code(plan, is_dry_run=options["dry_run"])
 
 
 @click.command()
 @pair_argument
-@role_option
+@role_option()
 @click.option(
     "--from",
     "source",
@@ -298,11 +296,14 @@ def merge_fields_of(plan: WritePlan) -> MergeFields:
     }
 
 
-def conflicts_code(plan: WritePlan, *, author: str = TEMPLATE) -> int:
+def conflicts_code(plan: WritePlan, *, author: str = TEMPLATE, is_dry_run: bool = False) -> int:
     """Tells of conflicts with the template or another author, and returns the exit code."""
     if not plan.conflicts:
         return 0
     names = ", ".join(f"{path.as_posix()}: {change.name}" for path, change in plan.conflicts)
+    if is_dry_run:
+        complain(f"Your edits would conflict with {author} in {names}. Your versions would stay.")
+        return 1
     complain(
         f"Conflicts between your edits and {author} in {names}. Your versions are kept. Compare each cell with the "
         "folded cell below it, copy what you need, and delete the folded cell."

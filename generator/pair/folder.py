@@ -414,10 +414,11 @@ def existing_pair(workspace: Workspace, name: str) -> PairFolder:
         pair_names = [pair.name for pair in workspace.pairs()]
         competition, _, framework = name.rpartition("-")
         options = f"{competition} --framework {framework}" if framework in frameworks() else name
-        hint = f" Existing pairs: {', '.join(pair_names)}.{did_you_mean(name, pair_names)}" if pair_names else ""
+        hint = f" Existing pairs: {', '.join(pair_names)}." if pair_names else ""
+        near = f"{did_you_mean(name, pair_names)} ".lstrip()
         raise PairError(
             f'There is no pair "{name}" in {printable(str(folder.path.parent))}.',
-            remedy=f"Write one with `tandem generate --competition {options}`.{hint}",
+            remedy=f"{near}Write one with `tandem generate --competition {options}`.{hint}",
             code="pair-not-found",
         )
     return folder

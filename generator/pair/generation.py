@@ -56,7 +56,8 @@ class GenerateOptions:
         data: The folder with the competition's files, where it is not in its place in the workspace.
         ask: Source of facts about the competition, if any.
         asks_always: Whether to ask what the hosts say even where the competition's files are at hand.
-        force: Whether edits in the pair are overwritten rather than merged.
+        force: Whether edits in the pair are overwritten rather than merged, and a pair of another competition or
+            framework is replaced.
     """
 
     competition: str
@@ -135,10 +136,13 @@ def draft(workspace: Workspace, options: GenerateOptions, *, ask: Ask | None = N
 
     Raises:
         CompetitionError: The competition is not known.
-        PairError: Its settings cannot be used or rendered, or a file that somebody edited cannot be merged.
+        PairError: The pair that is there is of another competition or framework, its settings cannot be used or
+            rendered, or a file that somebody edited cannot be merged.
     """
     folder = _folder_of(workspace, options)
     current = read_settings(folder)
+    if not options.force:
+        _refuse_other_pair(folder, current, options)
     facts = gather_facts(
         options.competition,
         mount_path=workspace.competition_data(options.competition),
@@ -189,6 +193,26 @@ def _folder_of(workspace: Workspace, options: GenerateOptions) -> PairFolder:
         return usual
     is_usual = framework == read_settings(usual).get("framework", DEFAULT_FRAMEWORK)
     return usual if is_usual else pair_folder(workspace, f"{options.competition}-{framework}")
+
+
+def _refuse_other_pair(folder: PairFolder, current: Settings, options: GenerateOptions) -> None:
+    """Make sure that a pair that is there stays one of its competition and of its framework."""
+    name, remedy = printable(folder.name), "Choose another --name, or overwrite it with --force."
+    competition, framework = (str(current.get(key, "")) for key in ("competition", "framework"))
+    if competition not in ("", options.competition):
+        raise PairError(
+            f"{name} is a pair for {printable(competition)}, not for {printable(options.competition)}. "
+            "Nothing was written.",
+            remedy=remedy,
+            code="pair-of-other-competition",
+        )
+    if framework not in ("", options.values.get("framework", framework)):
+        raise PairError(
+            f"{name} is a pair in {printable(framework)}, not in {printable(str(options.values['framework']))}. "
+            "Nothing was written.",
+            remedy=remedy,
+            code="pair-of-other-framework",
+        )
 
 
 def write(draft: PairDraft) -> None:

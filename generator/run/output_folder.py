@@ -1,31 +1,36 @@
 """The folder that a run writes to: one run at a time, a finished run kept, nothing emptied that no run made there.
 
-Its marker file holds the number of the process that writes, and the inode of every folder that a run made here. A
-workspace that was copied or sent, marker and all, has other inodes: its results are somebody's, and are not emptied.
+Its marker file holds the number of the process that writes, the inode of every folder that a run made here, and the
+names and sizes of the files in it. In a workspace that was copied the inodes are others: there a folder counts as a
+run's if it has no file but those.
 
 OutputError
 └── AlreadyRunningError     another process runs this pair into the same folder
 """
 
 import errno
+import json
 import os
 import signal
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
-from generator.errors import RunError
+from generator.errors import RunError, TandemError
 from generator.files import WorkspaceFiles, writing
 from generator.pair.folder import handled_signals
 from generator.pair.handover import HandOver, HandOverError, read_handover
 from generator.pair.workspace import Role
 from generator.run.kernel import private_folder
-from generator.text import printable
+from generator.text import JsonObject, printable
 
 MARKER = ".tandem-run"
 CHECKPOINTS = "checkpoints"
-_LARGEST_MARKER = 4_096  # bytes
+_LARGEST_MARKER = 1 << 20  # bytes
+_LONGEST_LISTING = 150_000  # characters, of the files of one of the six folders
+_MOST_FILES = 5_000
 
 # What a notebook that was killed early has written already.
 _NO_PROGRESS = {"train.ipynb", "infer.ipynb", "accelerator.json"}
@@ -107,10 +112,12 @@ class OutputFolder:
             handle = self.files.open(self.path / MARKER, os.O_RDWR | os.O_CREAT)
         try:
             _lock(handle, self.path)
-            marker_text = f"{os.getpid()}\n" + "".join(map(_note, self._read_inodes()))
-            os.truncate(handle, 0)
-            os.pwrite(handle, marker_text.encode(), 0)
-            yield
+            self._write_marker(handle)
+            try:
+                yield
+            finally:
+                with suppress(OSError, TandemError):
+                    self._write_marker(handle)
         finally:
             # The system drops the lock with the handle, so a killed run leaves no stale one behind.
             os.close(handle)
@@ -232,34 +239,88 @@ class OutputFolder:
 
     def _refuse_foreign(self, folder: Path) -> None:
         self.files.check(folder)
-        if folder.is_dir() and any(folder.iterdir()) and folder.stat().st_ino not in self._read_inodes():
+        if not folder.is_dir() or not any(folder.iterdir()):
+            return
+        marker_lines = self._read_marker()
+        if not self._is_of_run(folder, marker_lines):
+            name = _foreign_file(folder, _listing(self._key(folder), marker_lines) or {})
+            example = f", such as {printable(name)}" if name else ""
             raise OutputError(
-                f"{printable(str(folder))} has files that `tandem run` did not write, and a run deletes all files "
-                "there first.",
+                f"{printable(str(folder))} has files that `tandem run` did not write{example}, and a run deletes all "
+                "files there first.",
                 remedy="Move them away, or choose another folder with --output.",
                 code="output-in-use",
             )
 
-    def _read_inodes(self) -> list[int]:
-        """The inodes of the folders that runs made here, as far as they are still here."""
+    def _is_of_run(self, folder: Path, marker_lines: Iterable[str]) -> bool:
+        """True if a run made a folder here, or if it is a copy of one and has no other files."""
+        if _note(folder.stat().st_ino) in marker_lines:
+            return True
+        files = _listing(self._key(folder), marker_lines)
+        return files is not None and _foreign_file(folder, files) is None
+
+    def _folders_of_runs(self, marker_lines: Iterable[str]) -> list[Path]:
+        """The folders that runs made here, as far as they are still here."""
+        outputs = (self, self.previous, self.interrupted_output)
+        folders = [output.working(role) for output in outputs for role in Role]
+        return [folder for folder in folders if folder.is_dir() and self._is_of_run(folder, marker_lines)]
+
+    def _key(self, folder: Path) -> str:
+        return folder.relative_to(self.path).as_posix()
+
+    def _read_marker(self) -> list[str]:
         try:
             with os.fdopen(self.files.open(self.path / MARKER, os.O_RDONLY), "rb") as file:
-                marker_text = file.read(_LARGEST_MARKER).decode(errors="replace")
+                return file.read(_LARGEST_MARKER).decode(errors="replace").splitlines()
         except FileNotFoundError:
             return []
-        folders = [output.working(role) for output in (self, self.previous, self.interrupted_output) for role in Role]
-        inodes = [folder.stat().st_ino for folder in folders if folder.is_dir()]
-        return [inode for inode in inodes if _note(inode) in marker_text.splitlines(keepends=True)]
+
+    def _write_marker(self, handle: int) -> None:
+        """Write the process, and each folder that a run made, with the files in it."""
+        folders = self._folders_of_runs(self._read_marker())
+        lines = [str(os.getpid()), *(_note(folder.stat().st_ino) for folder in folders)]
+        lines += filter(None, (_listing_line(self._key(folder), folder) for folder in folders))
+        content = "".join(f"{line}\n" for line in lines).encode()
+        os.truncate(handle, 0)
+        while content:
+            content = content[os.pwrite(handle, content, os.fstat(handle).st_size) :]
 
     def _remember(self, folder: Path) -> None:
-        inode = folder.stat().st_ino
-        if inode not in self._read_inodes():
-            self.files.append(self.path / MARKER, _note(inode).encode())
+        note = _note(folder.stat().st_ino)
+        if note not in self._read_marker():
+            self.files.append(self.path / MARKER, f"{note}\n".encode())
 
 
 def _note(inode: int) -> str:
     """The marker's line on a folder that a run made."""
-    return f"folder {inode}\n"
+    return f"folder {inode}"
+
+
+def _listing_line(key: str, folder: Path) -> str:
+    """The marker's line on the files in a folder; "" where there are too many."""
+    files = dict(islice(_files(folder), _MOST_FILES + 1))
+    line = f"files {key} {json.dumps(files)}"
+    return line if len(files) <= _MOST_FILES and len(line) <= _LONGEST_LISTING else ""
+
+
+def _listing(key: str, marker_lines: Iterable[str]) -> Mapping[str, object] | None:
+    """The files of a folder with their sizes, as the marker has them; None if it has none."""
+    prefix = f"files {key} "
+    return next((JsonObject.parse(line[len(prefix) :]) for line in marker_lines if line.startswith(prefix)), None)
+
+
+def _foreign_file(folder: Path, files: Mapping[str, object]) -> str | None:
+    """The first file in a folder that is not among these."""
+    return min((name for name, size in _files(folder) if files.get(name) != size), default=None)
+
+
+def _files(folder: Path) -> Iterator[tuple[str, int]]:
+    """Yield the path inside of a folder and the size of each file below it; a link is not followed."""
+    for parent, names, file_names in os.walk(folder):
+        links = [name for name in names if os.path.islink(os.path.join(parent, name))]
+        for name in (*links, *file_names):
+            path = Path(parent, name)
+            yield path.relative_to(folder).as_posix(), path.lstat().st_size
 
 
 def _is_finished(folder: Path, role: Role) -> bool:

@@ -799,13 +799,14 @@ def shared_cell_differs(kernel: KernelSource) -> Iterator[RuleProblem]:
         return
     notebook_texts = {training.code.path: training.text, kernel.code.path: kernel.text}
     cells = {cell.name: cell for cell in kernel.code.cells}
+    pair_name = kernel.code.path.absolute().parent.parent.name
     for name in differing(notebook_texts):
         place = kernel.code.place(cells[name]) if name in cells else kernel.in_notebook()
         message = (
             f'The cell "{name}" differs between {training.code.path} and {kernel.code.path}, so inference would '
             "not match the training."
         )
-        remedy = f"Copy the edit into the other notebook: `tandem update PAIR --share {name}`."
+        remedy = f"Copy the edit into the other notebook: `tandem update {pair_name} --share {name}`."
         yield RuleProblem(place, message, remedy)
 
 
