@@ -37,20 +37,24 @@ class FileWriteError(TandemError):
     """A file or folder could not be written; what was there before is untouched."""
 
     def __init__(self, *, path: Path, cause: OSError) -> None:
-        super().__init__(f"Cannot write {printable(str(path))}: {reason(cause)}; nothing was changed.")
+        is_denied = cause.errno in (errno.EACCES, errno.EPERM, errno.EROFS)
+        super().__init__(
+            f"Cannot write {printable(str(path))}: {reason(cause)}; nothing was changed.",
+            remedy="Make the folder writable, or use another one." if is_denied else "",
+        )
 
 
 class FileReadError(TandemError):
     """A file that is needed could not be read."""
 
-    def __init__(self, *, path: Path, cause: OSError | UnicodeDecodeError) -> None:
+    def __init__(self, *, path: Path, cause: OSError | UnicodeDecodeError, remedy: str = "") -> None:
         if isinstance(cause, UnicodeDecodeError):
             problem = "it is not UTF-8 text"
         elif isinstance(cause, FileNotFoundError):
             problem = "it does not exist"
         else:
             problem = reason_not_read(cause)
-        super().__init__(f"Cannot read {printable(str(path))}: {problem}.")
+        super().__init__(f"Cannot read {printable(str(path))}: {problem}.", remedy=remedy)
 
 
 class PathOutsideError(TandemError):
@@ -208,8 +212,12 @@ def read_bytes(path: Path) -> bytes:
     return content
 
 
-def read_text(path: Path) -> str:
+def read_text(path: Path, *, remedy: str = "") -> str:
     """Reads a UTF-8 file, keeping its line ends; the mark that some editors put in front is left out.
+
+    Args:
+        path: The file.
+        remedy: What the user does where it cannot be read.
 
     Raises:
         FileReadError: It is missing, not readable, or not UTF-8.
@@ -217,7 +225,7 @@ def read_text(path: Path) -> str:
     try:
         return read_bytes(path).decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
-        raise FileReadError(path=path, cause=error) from error
+        raise FileReadError(path=path, cause=error, remedy=remedy) from error
 
 
 def read_json(path: Path, *, most: int = _LARGEST) -> JsonObject:

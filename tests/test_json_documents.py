@@ -168,8 +168,8 @@ def test_a_schema_is_printed_by_name(tandem: Tandem) -> None:
             {
                 "code": "pair-not-found",
                 "message": 'There is no pair "tinny" in kernels.',
-                "remedy": "Write one with `tandem generate --competition tinny`. Existing pairs: tiny. "
-                'Did you mean "tiny"?',
+                "remedy": 'Did you mean "tiny"? Write one with `tandem generate --competition tinny`. '
+                "Existing pairs: tiny.",
             },
         ),
         (["run", "tiny", "--only", "infer"], 1, {"code": "hand-over-missing"}),

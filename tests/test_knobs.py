@@ -98,10 +98,10 @@ def test_turning_a_knob_loses_no_edit_and_takes_none_for_one(generate: Tandem) -
     [
         (["-P", "DROPUOT=0.3"], 'no parameter "DROPUOT". Did you mean "DROPOUT"?'),
         (["-P", "QQQ=3"], "Examples of parameters: K, N_FOLDS, EPOCHS, BATCH_SIZE, LEARNING_RATE. docs/knobs.md"),
-        (["-P", "N_FOLDS=2.5"], "N_FOLDS must be a whole number, like its default 5, not 2.5"),
+        (["-P", "N_FOLDS=2.5"], "N_FOLDS must be a whole number, like its value 5, not 2.5"),
         (["-P", "EPOCHS=many"], '-P "EPOCHS=many": EPOCHS must be a whole number.'),
         (["-P", "EPOCHS=0"], "EPOCHS must be at least 1"),
-        (["-P", "N_FOLDS=0"], "N_FOLDS must be at least 1, like its default 5, not 0"),
+        (["-P", "N_FOLDS=0"], "N_FOLDS must be at least 1, like its value 5, not 0"),
         (["--set", "ema=1"], "ema must be at least 0 and below 1."),
         (["-P", "DROPOUT=__import__('os')"], "DROPOUT must be a number"),
         (["-P", "N_FOLDS"], '"N_FOLDS" has no value. Write NAME=VALUE'),

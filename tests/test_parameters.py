@@ -86,10 +86,10 @@ def test_the_default_says_how_a_value_is_read(text: str, name: str, value: objec
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("EPOCHS=3.5", "must be a whole number, like its default 30, not 3.5"),
-        ("EPOCHS=true", "must be a whole number, like its default 30, not 'true'"),
-        ("DEBUG=1", "must be true or false, like its default False, not '1'"),
-        ("LEARNING_RATE=nan", "must be a number, like its default 0.004, not nan"),
+        ("EPOCHS=3.5", "must be a whole number, like its value 30, not 3.5"),
+        ("EPOCHS=true", "must be a whole number, like its value 30, not 'true'"),
+        ("DEBUG=1", "must be true or false, like its value False, not '1'"),
+        ("LEARNING_RATE=nan", "must be a number, like its value 0.004, not nan"),
         ("SIZES=1,2", "must be a list, such as"),
         ('SIZES={"a": 1}', "must be a list, such as"),
         ("SIZES=[1", "must be a list, such as"),
@@ -105,9 +105,9 @@ def test_a_value_of_another_type_is_refused(text: str, expected: str) -> None:
 @pytest.mark.parametrize(
     ("text", "default", "expected"),
     [
-        ("N_FOLDS=0", 1, "N_FOLDS must be at least 1, like its default 1, not 0"),
+        ("N_FOLDS=0", 1, "N_FOLDS must be at least 1, like its value 1, not 0"),
         ("K=0", 16, "at least 1"),
-        ("DROPOUT=1.5", 0.1, "at least 0 and below 1, like its default 0.1, not 1.5"),
+        ("DROPOUT=1.5", 0.1, "at least 0 and below 1, like its value 0.1, not 1.5"),
         ("LEARNING_RATE=-1", 0.004, "above 0"),
         ("LEARNING_RATE=0", 0.004, "above 0"),
         ("LEARNING_RATE=-1", 0.0, "at least 0"),

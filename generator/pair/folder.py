@@ -559,9 +559,7 @@ def _merge_file(
     try:
         return merge_notebooks(base, existing, content, path=folder.path / path, redundant=redundant)
     except NotebookReadError as error:
-        raise PairError(
-            f"{error.message} Nothing was written. Repair the notebook, or overwrite it with `tandem generate --force`."
-        ) from error
+        raise PairError(f"{error.summary} Nothing was written.", remedy=error.remedy, code=error.code) from error
 
 
 def rendered_before(

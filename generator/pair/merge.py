@@ -28,6 +28,7 @@ from generator.pair.notebook import (
     cells_of_fields,
     notebook_fields,
     notebook_json,
+    restore_remedy,
 )
 from generator.text import parsed_json, printable
 
@@ -332,7 +333,9 @@ def merge_metadata(base: bytes, user: bytes, template: bytes, *, path: Path) -> 
     old, now, new = (_read_object(content) for content in (base, user, template))
     if now is None or new is None:
         raise PairError(
-            f"{printable(str(path))} is not a JSON object. Correct it, or overwrite it with `tandem generate --force`."
+            f"{printable(str(path))} is not a JSON object. Nothing was written.",
+            remedy=restore_remedy(path),
+            code="metadata-damaged",
         )
     fields, conflicts = merge_fields(old if old is not None else new, now, new)
     if fields == now:

@@ -175,7 +175,20 @@ class NotebookReadError(PairError):
     """A file that is no notebook."""
 
     def __init__(self, *, path: Path, problem: str) -> None:
-        super().__init__(f"{printable(str(path))} is not a notebook: {printable(problem)}.")
+        super().__init__(
+            f"{printable(str(path))} is not a notebook: {printable(problem)}.", remedy=restore_remedy(path)
+        )
+
+
+def restore_remedy(path: Path) -> str:
+    """Return how to restore a notebook of a pair or its metadata; "" for other files."""
+    if path.parent.name not in tuple(Role) or path.parent.parent.parent.name != "kernels":
+        return ""
+    name = printable(path.parent.parent.name)
+    return (
+        f"Restore it with `tandem undo {name}`, or write it again with "
+        f"`tandem generate COMPETITION --name {name} --force`."
+    )
 
 
 @dataclass(frozen=True)
@@ -461,7 +474,7 @@ def checked_value(name: str, value: Value, default: Value) -> Value:
     if expected := setting.expected(value):
         default_text = printable(python_literal(default))
         raise ParameterError(
-            f"The parameter {printable(name)} must be {expected}, like its default {default_text}, not "
+            f"The parameter {printable(name)} must be {expected}, like its value {default_text}, not "
             f"{printable(repr(value))}.{did_you_mean(str(value), setting.options)}",
             code="parameter-invalid",
         )
@@ -746,7 +759,9 @@ def check_shared_cells(folder: PairFolder) -> None:
         FileReadError: One cannot be read.
     """
     train_path, infer_path = (folder.notebook(role) for role in Role)
-    if different := differing({path: read_text(path) for path in (train_path, infer_path)}):
+    if different := differing(
+        {path: read_text(path, remedy=restore_remedy(path)) for path in (train_path, infer_path)}
+    ):
         names = ", ".join(f'"{printable(name)}"' for name in different)
         options = " ".join(f"--share {printable(name)}" for name in different)
         subject = f"The cell {names} differs" if len(different) == 1 else f"The cells {names} differ"

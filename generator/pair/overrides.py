@@ -122,7 +122,12 @@ def apply_overrides(
             raise UnknownKeyError(key=key, family=family, keys=keys_of(family))
         if key not in settings.task_keys:
             names = [name for name, rule in all_parameters().items() if name in defaults and rule.group == "main"]
-            raise SettingError(unused_key(key, settings.framework), remedy=f"Parameters for -P: {', '.join(names)}.")
+            remedy = (
+                ""
+                if key == "epochs" and frameworks()[settings.framework].learner == "trees"
+                else f"Parameters for -P: {', '.join(names)}."
+            )
+            raise SettingError(unused_key(key, settings.framework), remedy=remedy)
         if key.upper() in settings.parameters:
             raise PairError(
                 f"{printable(source)} sets the parameter {key.upper()}, which has priority over the key {key}.",
@@ -143,6 +148,8 @@ def unused_key(key: str, framework: str) -> str:
     """Return a sentence on a key of a task that no notebook in a framework uses."""
     learners = dict.fromkeys(learner for rule in known_keys()[key] for learner in rule.learners)
     title = frameworks()[framework].title
+    if key == "epochs" and frameworks()[framework].learner == "trees":
+        return f"{title} has no epochs. Limit training with ROUNDS and EARLY_STOPPING."
     return f"{title} does not use {key}: only notebooks that train a {' or '.join(learners)} do."
 
 

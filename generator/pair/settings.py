@@ -350,7 +350,10 @@ class _SettingsFile:
         # A number of 5,000 digits is a ValueError of Python's, not of the parser's.
         except (ValueError, RecursionError) as error:
             raise SettingError(
-                f"{printable(str(self.path))} is not TOML: {printable(str(error))}.", code="pair-toml-damaged"
+                f"{printable(str(self.path))} is not TOML: {printable(str(error))}.",
+                remedy=f"Correct it, or restore it: with `tandem undo {printable(self.path.parent.name)}`, or from the "
+                f"copy {printable(str(self.path.parent / '.tandem' / 'rendered' / self.path.name))}.",
+                code="pair-toml-damaged",
             ) from error
         valid_keys = {"pair": common()["pair"], "task": known_keys(), "parameters": None}
         self._check_keys(data, valid_keys)

@@ -15,6 +15,7 @@ from generator.pair.merge import Change, match_cells, merge_lines, merge_noteboo
 from generator.pair.notebook import (
     SHARED_MARK,
     WrittenCell,
+    restore_remedy,
     shared_text,
     with_cell_sources,
     with_shared_text,
@@ -77,7 +78,8 @@ def find_edits(folder: PairFolder, roles: Sequence[Role] = tuple(Role)) -> list[
         base = {name: cell.source for name, cell in notebook.base.items()}
         edits += cell_differences(path, base, cells)
         metadata_path = folder.metadata(role).relative_to(folder.path)
-        texts = (_base_text(folder, metadata_path, without_base), read_text(folder.metadata(role)))
+        metadata_text = read_text(folder.metadata(role), remedy=restore_remedy(folder.metadata(role)))
+        texts = (_base_text(folder, metadata_path, without_base), metadata_text)
         before, after = (
             {key: json.dumps(value, ensure_ascii=False) for key, value in JsonObject.parse(text or "{}").items()}
             for text in texts
@@ -115,7 +117,7 @@ class _Notebook:
     @classmethod
     def read(cls, folder: PairFolder, role: Role, without_base: "_WithoutBase") -> "_Notebook":
         path = folder.notebook(role).relative_to(folder.path)
-        text = read_text(folder.notebook(role))
+        text = read_text(folder.notebook(role), remedy=restore_remedy(folder.notebook(role)))
         cells = written_cells(text.encode("utf-8"), path=folder.notebook(role))
         base_text = _base_text(folder, path, without_base)
         base = written_cells((base_text or text).encode("utf-8"), path=path)

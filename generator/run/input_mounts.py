@@ -16,6 +16,7 @@ from generator.competition.schema import frameworks
 from generator.errors import RunError
 from generator.files import WorkspaceFiles, read_bytes
 from generator.kit_files import install_command
+from generator.pair.notebook import restore_remedy
 from generator.pair.workspace import (
     PairFolder,
     Role,
@@ -99,7 +100,8 @@ class KernelMetadataError(RunError):
     """The metadata of a kernel cannot be used."""
 
     def __init__(self, *, path: Path, problem: str) -> None:
-        super().__init__(f"{printable(str(path))}: {problem}.", remedy="Write it again with `tandem generate`.")
+        remedy = restore_remedy(path) or "Write it again with `tandem generate`."
+        super().__init__(f"{printable(str(path))}: {problem}.", remedy=remedy)
 
 
 class InputMissingError(RunError):

@@ -317,7 +317,7 @@ def _foreign_file(folder: Path, files: Mapping[str, object]) -> str | None:
 def _files(folder: Path) -> Iterator[tuple[str, int]]:
     """Yield the path inside of a folder and the size of each file below it; a link is not followed."""
     for parent, names, file_names in os.walk(folder):
-        links = [name for name in names if os.path.islink(os.path.join(parent, name))]
+        links = [name for name in names if Path(parent, name).is_symlink()]
         for name in (*links, *file_names):
             path = Path(parent, name)
             yield path.relative_to(folder).as_posix(), path.lstat().st_size
