@@ -1,8 +1,10 @@
 """`tandem runs`: runs listed, compared, noted, removed, exported, and drawn."""
 
 import json
+import re
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -15,6 +17,7 @@ from generator.pair.workspace import Workspace
 from generator.run import run_comparison
 from generator.run.ledger import change_run, read_runs
 from generator.run.run_comparison import changes_between, correlations, read_predictions
+from generator.run.runs_page import score_bar
 
 Tandem = Callable[..., Outcome]
 
@@ -196,12 +199,30 @@ def test_the_page_draws_what_the_runs_scored_and_escapes_what_they_say(tandem: T
     ]
     assert pictures["CV against leaderboard"].count("<circle") == 2
     assert pictures["Score against EPOCHS"].count("<circle") == 4
+    assert {"tiny@1", "tiny-trees@1"} <= set(re.findall(r">([a-z-]+@\d)</text>", pictures["Score against EPOCHS"]))
     assert pictures["Correlation of out-of-fold predictions"].count("<rect") == 16
     assert "CV (accuracy)" in pictures["CV against leaderboard"]
     assert "a &lt;b&gt;larger&lt;/b&gt; model" in page
     assert "<script" not in page
     assert tandem("runs", "tiny", "--output", "mine.html").out == "mine.html\n"
     assert "tiny-trees" not in Path("mine.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("metric", "score", "ends"),
+    [
+        ("accuracy", 0.995, (0.98086, 1.0)),
+        ("map@5", 0.995, (0.98086, 1.0)),
+        ("rmse", 0.995, (0.98086, 1.00914)),
+        ("rmse", 0.005, (0.0, 0.01914)),
+        ("own", 0.995, (0.98086, 1.00914)),
+    ],
+)
+def test_bars_end_where_the_metric_does(runs: Path, metric: str, score: float, ends: tuple[float, float]) -> None:
+    first = read_runs(Workspace(runs), "tiny")[0]
+    run = replace(first, metric=metric, cv=score, fold_scores=(score - 0.01, score + 0.01))
+
+    assert score_bar(run) == pytest.approx(ends, abs=1e-5)
 
 
 def test_correlations_join_examples_by_their_ids(workspace: Path) -> None:
