@@ -114,7 +114,7 @@ def test_a_blend_has_its_document(
         (["tumours-torch", "diabetes-lightgbm"], "blend pairs of one competition"),
         (["tumours-torch"], "A blend needs 2 to 100 members"),
         (["tumours-torch", "tumours-torch"], "is in the blend twice"),
-        (["tumours-torch", "tumours-lightgbm@4"], "has no runs that can be used"),
+        (["tumours-torch", "tumours-lightgbm@4"], "has no runs"),
         (["tumours-torch", "unknown"], 'There is no pair "unknown"'),
     ],
 )
