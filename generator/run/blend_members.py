@@ -190,8 +190,9 @@ def _check_test_predictions(path: Path, reference: str) -> None:
 
     if not path.is_file():
         return
-    pair, location = reference.partition("@")[0], printable(str(path))
-    remedy = f"Run its inference again with `tandem run {pair} --only infer`, or leave {reference} out."
+    location, remedy = printable(str(path)), _remedy(reference)
+    if "@" not in reference:
+        remedy = f"Run its inference again with `tandem run {reference} --only infer`, or leave {reference} out."
     try:
         with np.load(path, allow_pickle=False) as arrays:
             is_finite = "predictions" not in arrays or bool(np.isfinite(arrays["predictions"]).all())
@@ -220,6 +221,6 @@ def _is_same_code(code: Mapping[Role, Mapping[str, str]], record: RunRecord) -> 
     """Whether inference would do what it did in a run or, where that has none, share what its training had."""
     if Role.INFER in record.code:
         return [*code[Role.INFER].values()] == [*record.code[Role.INFER].values()]
-    recorded, now = record.code.get(Role.TRAIN, {}), code[Role.TRAIN]
-    shared = [name for name, digest in code[Role.INFER].items() if now.get(name) == digest]
-    return all(recorded.get(name, now[name]) == now[name] for name in shared)
+    digests, now = record.code.get(Role.TRAIN, {}), code[Role.TRAIN]
+    names = [name for name, digest in code[Role.INFER].items() if now.get(name) == digest]
+    return all(digests.get(name, now[name]) == now[name] for name in names)
