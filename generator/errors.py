@@ -78,7 +78,8 @@ def did_you_mean(name: str, candidates: Iterable[str]) -> str:
     by_lower_case = {candidate.lower(): candidate for candidate in candidates}
     query = name[:100].lower()
     of_initials = [lower_name for lower_name in by_lower_case if "_" in lower_name and query == _initials(lower_name)]
-    nearest = get_close_matches(query, by_lower_case, n=1) or of_initials
+    of_letters = [lower_name for lower_name in by_lower_case if sorted(query) == sorted(lower_name)]  # in another order
+    nearest = get_close_matches(query, by_lower_case, n=1) or of_initials or of_letters
     return f' Did you mean "{by_lower_case[nearest[0]]}"?' if nearest else ""
 
 

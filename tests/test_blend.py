@@ -25,24 +25,33 @@ from generator.pair.settings import Origin, SettingValue, propose_settings
 from generator.pair.spec import spec_of
 from generator.pair.workspace import Role, Workspace
 from generator.run.blend import plan_blend, read_results, write_blend
-from generator.run.ledger import WeightsState, change_run, hash_training_table, run_folder
+from generator.run.ledger import WeightsState, change_run, hash_training_table, run_folder, training_key
 
 Change = Callable[[dict[str, Any]], None]
 MEMBERS = ("tumours-torch", "tumours-lightgbm")
 
 
-def write_output(workspace: Workspace, pair: str, change: Change = lambda _: None, *, has_oof: bool = True) -> None:
+def write_output(
+    workspace: Workspace,
+    pair: str,
+    change: Change = lambda _: None,
+    *,
+    has_oof: bool = True,
+    predictions: Sequence[float] = (0.1, 0.9),
+) -> None:
     folder = workspace.output(pair) / Role.TRAIN
     folder.mkdir(parents=True, exist_ok=True)
     if has_oof:
-        np.savez(folder / "oof.npz", ids=["a", "b"])
+        np.savez(folder / "oof.npz", ids=["a", "b"], predictions=predictions)
+    entry = {"file": "oof.npz", "sha256": hashlib.sha256((folder / "oof.npz").read_bytes()).hexdigest()}
     handoff: dict[str, Any] = {
         "complete": True,
         "run_id": "ab" * 8,
         "classes": ["0", "1"],
         "settings": {"DEBUG": False},
     }
-    handoff |= {"data_sha256": "ab" * 32, "folds_sha256": "cd" * 32, "out_of_fold": {"metric": "auc", "score": 0.9}}
+    handoff |= {"data_sha256": "ab" * 32, "folds_sha256": "cd" * 32, "folds": [{"score": 0.9}]}
+    handoff["out_of_fold"] = {"metric": "auc", "score": 0.8, "predictions": entry}
     change(handoff)
     digest = hashlib.sha256(json.dumps(handoff, sort_keys=True).encode()).hexdigest()
     (folder / "handoff.json").write_text(json.dumps({**handoff, "sha256": digest}))
@@ -71,6 +80,10 @@ def own_workspace(workspace: Workspace, tmp_path: Path) -> Workspace:
     return Workspace(Path(shutil.copytree(workspace.root, tmp_path / "own")))
 
 
+def notebooks_of(workspace: Workspace, pair: str) -> dict[Role, Path]:
+    return {role: existing_pair(workspace, pair).notebook(role) for role in Role}
+
+
 def blend(workspace: Workspace, *arguments: str) -> int:
     return main(["blend", "both", *arguments, "--workspace", str(workspace.root)])
 
@@ -82,8 +95,8 @@ def blend(workspace: Workspace, *arguments: str) -> int:
         (lambda h: h.update(folds_sha256="ef" * 32), "have different ids or folds"),
         (lambda h: h.update(classes=["1", "0"]), "predict different classes, or in another order"),
         (lambda h: h.pop("folds_sha256"), "was trained by an older notebook"),
-        (lambda h: h.update(complete=False), "damaged, interrupted or a smoke test"),
-        (lambda h: h.update(settings={"DEBUG": True}), "damaged, interrupted or a smoke test"),
+        (lambda h: h.update(complete=False), "The training of tumours-lightgbm was interrupted. Run"),
+        (lambda h: h.update(settings={"DEBUG": True}), "was a smoke test or on a specimen. Run"),
     ],
 )
 def test_a_member_that_would_hurt_is_refused_in_one_sentence(
@@ -99,6 +112,90 @@ def test_a_member_that_would_hurt_is_refused_in_one_sentence(
     assert not workspace.pair("both").path.exists()
 
 
+def cut(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:-9])
+
+
+@pytest.mark.parametrize(
+    ("damage", "sentence"),
+    [
+        (lambda w: cut(w.output(MEMBERS[1]) / "train/oof.npz"), "oof.npz differs from its handoff.json. Run `tandem"),
+        (lambda w: cut(w.output(MEMBERS[1]) / "train/handoff.json"), "handoff.json is damaged. Run `tandem run"),
+        (lambda w: write_output(w, MEMBERS[1], predictions=(0.1, np.nan)), "has predictions that are NaN or infinite"),
+        (lambda w: shutil.rmtree(w.output(MEMBERS[1])), f"has no run yet. Make one with `tandem run {MEMBERS[1]}`."),
+        (lambda w: w.pair(MEMBERS[1]).notebook(Role.TRAIN).unlink(), "train.ipynb does not exist. Write it again with"),
+        (lambda w: cut(w.pair(MEMBERS[1]).notebook(Role.TRAIN)), "is not a notebook"),
+    ],
+)
+def test_a_damaged_member_is_refused_before_an_earlier_blend_is_touched(
+    own_workspace: Workspace,
+    capsys: pytest.CaptureFixture[str],
+    damage: Callable[[Workspace], None],
+    sentence: str,
+) -> None:
+    write_blend(own_workspace, plan_blend(own_workspace, "both", MEMBERS))
+    write_output(own_workspace, "both")
+    damage(own_workspace)
+    earlier = {path: path.read_bytes() for path in own_workspace.root.rglob("*both*/**/*") if path.is_file()}
+
+    for options in ((), ("--dry-run",)):
+        assert blend(own_workspace, *MEMBERS, "--method", "mean", *options) == 1
+        assert sentence in re.sub(r"\s+", " ", capsys.readouterr().err)
+
+    assert earlier == {path: path.read_bytes() for path in own_workspace.root.rglob("*both*/**/*") if path.is_file()}
+
+
+@pytest.mark.parametrize("inference", ["first", None])
+def test_a_member_whose_notebooks_were_edited_after_its_run_is_refused(
+    own_workspace: Workspace, capsys: pytest.CaptureFixture[str], inference: str | None
+) -> None:
+    pair, folder = MEMBERS[1], existing_pair(own_workspace, MEMBERS[1])
+    key = training_key(read_handover(own_workspace.output(pair) / Role.TRAIN))
+    notebooks = notebooks_of(own_workspace, pair)
+    if inference is None:
+        del notebooks[Role.INFER]
+    keys = {Role.TRAIN: key, Role.INFER: inference or ""}
+    content = {name: (own_workspace.output(pair) / "train" / name).read_bytes() for name in ("handoff.json", "oof.npz")}
+    record(own_workspace.root, pair=pair, inference=inference, notebooks=notebooks, keys=keys)
+    for name, data in content.items():
+        (own_workspace.output(pair) / "train" / name).write_bytes(data)
+    np.savez(own_workspace.output(pair) / "infer/predictions.npz", predictions=[0.5])
+    assert blend(own_workspace, *MEMBERS, "--dry-run") == 0
+
+    for role in Role:
+        text = folder.notebook(role).read_text()
+        assert "def make_features(" in text
+        folder.notebook(role).write_text(text.replace("def make_features(", "def make_features(more, "))
+    assert blend(own_workspace, *MEMBERS, "--dry-run") == 1
+
+    error = re.sub(r"\s+", " ", capsys.readouterr().err)
+    assert f"The notebooks of {pair} were edited after its run 1. Run `tandem run {pair}`, then blend again." in error
+
+
+def test_the_dry_run_of_a_blend_says_the_whole_command(
+    workspace: Workspace, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert blend(workspace, *MEMBERS, "--method", "mean", "--dry-run") == 0
+
+    output = capsys.readouterr().out
+    assert f"tandem blend both {' '.join(MEMBERS)} --method mean --workspace {workspace.root}" in output
+    assert "CV, mean of folds" in output
+    assert "0.9000" in output
+    assert "0.8000" not in output
+
+
+def test_generating_over_a_blend_is_refused_with_the_way_to_write_it(
+    own_workspace: Workspace, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_blend(own_workspace, plan_blend(own_workspace, "both", MEMBERS))
+    arguments = ["generate", "tumours", "--framework", "lightgbm", "--name", "both"]
+
+    assert main([*arguments, "--workspace", str(own_workspace.root)]) == 1
+
+    sentence = "both is a blend. Choose another --name, or write it again with `tandem blend both …`."
+    assert sentence in re.sub(r"\s+", " ", capsys.readouterr().err)
+
+
 def test_a_blend_has_its_document(
     workspace: Workspace, tandem: Callable[..., Outcome], keep_example: Callable[[str, str], None]
 ) -> None:
@@ -112,9 +209,9 @@ def test_a_blend_has_its_document(
     ("members", "sentence"),
     [
         (["tumours-torch", "diabetes-lightgbm"], "blend pairs of one competition"),
-        (["tumours-torch"], "A blend needs 2 to 100 members"),
+        (["tumours-torch"], "2 to 100 members, and this one has 1. Name another pair of the competition"),
         (["tumours-torch", "tumours-torch"], "is in the blend twice"),
-        (["tumours-torch", "tumours-lightgbm@4"], "has no runs that can be used"),
+        (["tumours-torch", "tumours-lightgbm@4"], "has no runs"),
         (["tumours-torch", "unknown"], 'There is no pair "unknown"'),
     ],
 )
@@ -216,6 +313,7 @@ def test_a_blend_warns_of_members_that_are_stale_slow_or_without_weights(
     recording = record(
         own_workspace.root,
         pair=pair,
+        notebooks=notebooks_of(own_workspace, pair),
         fields={"data_sha256": "ef" * 32},
         seconds={Role.TRAIN: 1.0, Role.INFER: 20 * 3600.0},
     )
@@ -224,7 +322,7 @@ def test_a_blend_warns_of_members_that_are_stale_slow_or_without_weights(
     folder = run_folder(own_workspace, pair, recording.record.number)
     for name in ("handoff.json", "oof.npz"):
         shutil.copyfile(own_workspace.output(pair) / "train" / name, folder / name)
-    (folder / "infer.ipynb").unlink()
+    (folder / "predictions.npz").unlink()
 
     assert blend(own_workspace, MEMBERS[0], f"{pair}@1", "--dry-run") == 0
 
@@ -242,12 +340,13 @@ def test_a_member_that_was_trained_on_another_training_table_is_refused(
     pair = MEMBERS[1]
     table = own_workspace.competition_data("tumours") / "train.csv"
     spec = spec_of(complete_settings(existing_pair(own_workspace, pair)))
-    recording = record(own_workspace.root, pair=pair, table_sha256=hash_training_table(own_workspace, spec))
+    digest, notebooks = hash_training_table(own_workspace, spec), notebooks_of(own_workspace, pair)
+    recording = record(own_workspace.root, pair=pair, table_sha256=digest, notebooks=notebooks)
     write_output(own_workspace, pair)
     folder = run_folder(own_workspace, pair, recording.record.number)
     for name in ("handoff.json", "oof.npz"):
         shutil.copyfile(own_workspace.output(pair) / "train" / name, folder / name)
-    (folder / "infer.ipynb").unlink()
+    (folder / "predictions.npz").unlink()
     members = MEMBERS[0], f"{pair}@1"
     assert blend(own_workspace, *members, "--dry-run") == 0
 
@@ -371,7 +470,7 @@ def write_predictions(workspace: Workspace, pair: str = MEMBERS[0], ids: Sequenc
     np.savez(infer / "predictions.npz", ids=[f"t{key}" for key in IDS[:5]])
     entry = {"file": "oof.npz", "sha256": hashlib.sha256((train / "oof.npz").read_bytes()).hexdigest()}
     facts = {"specimen": False, "classes": ["benign", "malignant"], "class_names": ["benign", "malignant"]}
-    scores = {"out_of_fold": {"metric": "auc", "score": 0.7, "predictions": entry}}
+    scores = {"out_of_fold": {"metric": "auc", "score": 0.7, "predictions": entry}, "folds": [{"score": 0.7}]}
     write_output(workspace, pair, lambda handoff: handoff.update(facts | scores), has_oof=False)
 
 
@@ -422,7 +521,11 @@ def test_files_are_refused_where_rows_share_an_id(
 
 
 @pytest.mark.parametrize(
-    ("file", "sentence"), [("train/oof.npz", "Run its training again"), ("infer/predictions.npz", "Run its inference")]
+    ("file", "sentence"),
+    [
+        ("train/oof.npz", "differs from its handoff.json. Run `tandem run"),
+        ("infer/predictions.npz", "is damaged. Run its inference"),
+    ],
 )
 def test_damaged_predictions_of_the_pair_are_named_before_files_are_compared_with_them(
     workspace: Workspace, capsys: pytest.CaptureFixture[str], tmp_path: Path, file: str, sentence: str
@@ -435,7 +538,7 @@ def test_damaged_predictions_of_the_pair_are_named_before_files_are_compared_wit
     files = ["--oof", f"mine={tmp_path / 'oof.csv'}", "--test", str(tmp_path / "test.csv")]
     assert blend(workspace, MEMBERS[0], *files, "--dry-run") == 1
 
-    assert f"{Path(file).name} is damaged. {sentence}" in re.sub(r"\s+", " ", capsys.readouterr().err)
+    assert f"{Path(file).name} {sentence}" in re.sub(r"\s+", " ", capsys.readouterr().err)
 
 
 @pytest.mark.parametrize(

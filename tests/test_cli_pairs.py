@@ -10,7 +10,7 @@ from miniature import Outcome
 from recorded_runs import record
 
 from generator.kaggle.chain.journal import EntryKind, Journals
-from generator.pair.workspace import Workspace
+from generator.pair.workspace import Role, Workspace
 
 Tandem = Callable[..., Outcome]
 
@@ -51,6 +51,31 @@ def test_pairs_are_listed_with_edits_the_runs_and_the_score(tandem: Tandem, work
     assert "local: scored, public 0.75000" in digits
     assert fresh.split() == ["fresh", "digits", "image_classification", "keras"]
     assert outcome.code == 0
+
+
+def test_code_that_was_edited_since_the_last_run_is_told_from_parameters_and_conflicts(
+    tandem: Tandem, workspace: Path
+) -> None:
+    notebooks = {role: workspace / f"kernels/fresh/{role}/{role}.ipynb" for role in Role}
+    record(workspace, pair="fresh", notebooks=notebooks)
+    content = json.loads(notebooks[Role.TRAIN].read_text())
+    text = '# The template\'s version of the cell "work", which you edited.\n#\n# print()'
+    folded = {"cell_type": "code", "metadata": {"tags": ["hide-input"]}, "outputs": [], "execution_count": None}
+
+    def state(*cells: object) -> tuple[bool, list[str], str]:
+        notebooks[Role.TRAIN].write_text(json.dumps({**content, "cells": [*content["cells"], *cells]}))
+        _, fresh = json.loads(tandem("list", "--json").out)["pairs"]
+        return fresh["last_run"]["is_stale"], fresh["conflicts"], tandem("list").out.splitlines()[2]
+
+    assert state()[:2] == (False, [])
+    parameters = next(cell for cell in content["cells"] if "parameters" in cell["metadata"].get("tags", []))
+    parameters["source"] = "".join(parameters["source"]) + "\nADDED = 1"
+    is_stale, conflicts, line = state({**folded, "id": "work-template", "source": text})
+    assert (is_stale, conflicts) == (False, ["train/train.ipynb: work-template"])
+    assert "1 in train; 1 conflict" in line
+    is_stale, conflicts, line = state({**folded, "id": "mine", "source": "print(1)"})
+    assert (is_stale, conflicts) == (True, [])
+    assert "@1 accuracy 0.75000 ± 0.0141, notebook edited since  @1" in line
 
 
 def test_the_same_for_programs(tandem: Tandem, workspace: Path) -> None:

@@ -1,8 +1,10 @@
 """`tandem runs`: runs listed, compared, noted, removed, exported, and drawn."""
 
 import json
+import re
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -15,6 +17,7 @@ from generator.pair.workspace import Workspace
 from generator.run import run_comparison
 from generator.run.ledger import change_run, read_runs
 from generator.run.run_comparison import changes_between, correlations, read_predictions
+from generator.run.runs_page import score_bar
 
 Tandem = Callable[..., Outcome]
 
@@ -57,7 +60,7 @@ def test_the_same_for_programs(tandem: Tandem, workspace: Path) -> None:
 
     assert [entry["name"] for entry in fields["runs"]] == ["tiny@2", "tiny-trees@1", "tiny@3"]
     assert fields["runs"][2]["changes"] == ["EPOCHS 5 → 4"]
-    assert "tiny/runs/0001/run.json cannot be used" in fields["warnings"][0]
+    assert "tiny/runs/0001/run.json is damaged (it is no JSON object): restore it, or remove" in fields["warnings"][0]
     assert "Warning: " in tandem("runs", "tiny").err
 
 
@@ -66,6 +69,10 @@ def test_two_runs_are_compared_cell_by_cell(tandem: Tandem, workspace: Path, wor
     assert tandem("runs", "diff", *words).out.splitlines() == [
         "                       tiny@1                     tiny@2",
         "CV                     accuracy 0.75000 ± 0.0141  accuracy 0.81000 ± 0.0141",
+        "public                                            0.80000",
+        "private                                           0.79000",
+        "fold 0                 0.74000                    0.80000",
+        "fold 1                 0.76000                    0.82000",
         "EPOCHS (train, infer)  3                          5",
         "--- tiny@1 train.ipynb and infer.ipynb: model",
         "+++ tiny@2 train.ipynb and infer.ipynb: model",
@@ -75,9 +82,23 @@ def test_two_runs_are_compared_cell_by_cell(tandem: Tandem, workspace: Path, wor
     ]
 
 
+def test_two_runs_without_a_difference_say_so(tandem: Tandem, workspace: Path) -> None:
+    record(workspace, score=0.79, epochs=4, cell="print('larger')")
+
+    lines = tandem("runs", "diff", "tiny", "3", "4").out.splitlines()
+
+    assert [line.split()[0] for line in lines] == ["tiny@3", "CV", "fold", "fold", "No"]
+    assert tandem("runs", "diff", "tiny", "3", "3").code == 2
+
+
 def test_runs_of_two_pairs_are_compared(tandem: Tandem, workspace: Path) -> None:
     fields = json.loads(tandem("runs", "diff", "tiny@3", "tiny-trees", "--json").out)
     assert (fields["runs"], fields["changes"]) == (["tiny@3", "tiny-trees@1"], ["EPOCHS 4 → 7", "cell model"])
+    assert fields["scores"][:2] == [
+        {"name": "cv", "values": [0.78, 0.8]},
+        {"name": "public_score", "values": [None, 0.82]},
+    ]
+    assert tandem("runs", "diff", "tiny", "tiny-trees", "--json").out == json.dumps(fields, indent=2) + "\n"
     assert tandem("runs", "diff", "tiny", "1", "2", "3").code == 2
     refused = tandem("runs", "diff", "tiny", "1", "9")
     remedy = "Its last run is 3; `tandem runs tiny` lists all."
@@ -94,6 +115,54 @@ def test_a_run_gets_a_note(tandem: Tandem, workspace: Path) -> None:
     assert tandem("runs", "note", "tiny", "the newest").out == "tiny@3: the newest\n"
     assert [entry.note for entry in read_runs(Workspace(workspace), "tiny")][::2] == ["first try", "the newest"]
     assert tandem("runs", "note", "tiny", "1", "x" * 1001).code == 1
+    replaced = tandem("runs", "note", "tiny", "1", "second try").out
+    assert replaced == "tiny@1: second try\nThe note before was: first try\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["tiny", "1"], 'Write it behind the run: `tandem runs note tiny@1 "smaller model"`.'),
+        (["tiny", "2026"], "There is no note."),
+        (["tiny", "1", "fewer", "epochs"], 'Put the note in quotes: `tandem runs note tiny@1 "fewer epochs"`.'),
+        (["tiny", "fewer", "$epochs"], 'Put the note in quotes: `tandem runs note tiny "NOTE"`.'),
+    ],
+)
+def test_a_note_that_is_forgotten_or_without_quotes_is_refused(
+    tandem: Tandem, workspace: Path, words: list[str], sentence: str
+) -> None:
+    refused = tandem("runs", "note", *words)
+
+    assert (refused.code, sentence in refused.err) == (2, True)
+    assert [entry.note for entry in read_runs(Workspace(workspace), "tiny")][::2] == ["", ""]
+
+
+def test_a_damaged_newest_run_is_named_and_none_is_taken_for_it(tandem: Tandem, workspace: Path) -> None:
+    (workspace / "output/tiny/runs/0003/run.json").unlink()
+
+    for words in (["note", "tiny", "the newest"], ["diff", "tiny"], ["diff", "tiny", "2", "3"]):
+        refused = tandem("runs", *words)
+        assert (refused.code, "runs/0003 has no run.json: restore it, or remove the folder." in refused.err) == (
+            1,
+            True,
+        )
+    assert tandem("runs", "note", "tiny", "1", "older").code == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "sentence"),
+    [
+        (["tyni"], 1, 'tyni has no runs. Did you mean "tiny"?'),
+        (["diff", "tinny", "1", "2"], 1, 'Did you mean "tiny"?'),
+        (["prune", "tinny", "--yes"], 1, 'Did you mean "tiny"?'),
+        (["tiny@1"], 2, "Name a pair here, such as tiny, without @1."),
+    ],
+)
+def test_a_pair_that_is_misspelled_is_answered_with_the_one_that_is_near(
+    tandem: Tandem, workspace: Path, words: list[str], code: int, sentence: str
+) -> None:
+    refused = tandem("runs", *words)
+    assert (refused.code, sentence in refused.err) == (code, True)
 
 
 def test_pruning_asks_and_leaves_the_best_and_the_newest(tandem: Tandem, workspace: Path) -> None:
@@ -130,12 +199,30 @@ def test_the_page_draws_what_the_runs_scored_and_escapes_what_they_say(tandem: T
     ]
     assert pictures["CV against leaderboard"].count("<circle") == 2
     assert pictures["Score against EPOCHS"].count("<circle") == 4
+    assert {"tiny@1", "tiny-trees@1"} <= set(re.findall(r">([a-z-]+@\d)</text>", pictures["Score against EPOCHS"]))
     assert pictures["Correlation of out-of-fold predictions"].count("<rect") == 16
     assert "CV (accuracy)" in pictures["CV against leaderboard"]
     assert "a &lt;b&gt;larger&lt;/b&gt; model" in page
     assert "<script" not in page
     assert tandem("runs", "tiny", "--output", "mine.html").out == "mine.html\n"
     assert "tiny-trees" not in Path("mine.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("metric", "score", "ends"),
+    [
+        ("accuracy", 0.995, (0.98086, 1.0)),
+        ("map@5", 0.995, (0.98086, 1.0)),
+        ("rmse", 0.995, (0.98086, 1.00914)),
+        ("rmse", 0.005, (0.0, 0.01914)),
+        ("own", 0.995, (0.98086, 1.00914)),
+    ],
+)
+def test_bars_end_where_the_metric_does(runs: Path, metric: str, score: float, ends: tuple[float, float]) -> None:
+    first = read_runs(Workspace(runs), "tiny")[0]
+    run = replace(first, metric=metric, cv=score, fold_scores=(score - 0.01, score + 0.01))
+
+    assert score_bar(run) == pytest.approx(ends, abs=1e-5)
 
 
 def test_correlations_join_examples_by_their_ids(workspace: Path) -> None:

@@ -228,8 +228,9 @@ def test_a_damaged_record_is_named_and_left_out(ledger: Path, tmp_path: Path, na
 
     assert [entry.number for entry in read_runs(Workspace(tmp_path), "tiny", warn=warnings.append)] == [2]
     assert len(warnings) == 1
-    assert f"{path} cannot be used (" in warnings[0]
-    with pytest.raises(LedgerError, match=r"has no run 1\. Its last run is 2"):
+    assert f"{path} is damaged (" in warnings[0]
+    assert warnings[0].endswith("): restore it, or remove the folder 0001.")
+    with pytest.raises(LedgerError, match=r"0001/run\.json is damaged"):
         resolve_run(Workspace(tmp_path), "tiny@1")
 
 

@@ -1,19 +1,20 @@
 """The verb `adopt`: a fork of a pair, or any other notebook, becomes a half of a new pair."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 import click
 
 from generator.cli.generate import bring_data
 from generator.cli.kaggle import connect_kaggle, fact_source
-from generator.cli.notebooks import read_source, require_role
+from generator.cli.notebooks import read_halves, tell_of_shared_cells
 from generator.cli.options import competition_name, data_option, to_option, workspace_option
-from generator.cli.pull import tell_of_shared_cells
 from generator.cli.questions import ask_about_unclear
 from generator.cli.terminal import is_interactive, json_option, print_document, warn
 from generator.cli.update import role_option
-from generator.errors import TandemError
+from generator.pair import generation
+from generator.pair.adoption import adopt_notebooks, identify
+from generator.pair.settings import DEFAULT_FRAMEWORK, checked_owner
 from generator.pair.workspace import Role
 from generator.text import printable
 
@@ -98,12 +99,10 @@ def adopt(context: click.Context, /, **options: Any) -> int:
     tandem adopt train.ipynb infer.ipynb --name fork
     tandem adopt notebook.ipynb --role train --competition titanic --name mine
     """  # noqa: D301 - click wants the character itself
-    from generator.pair import generation
-    from generator.pair.adoption import adopt_notebooks
-
     if len(options["sources"]) > len(Role):
         context.fail("A pair has two notebooks: name at most two.")
-    notebooks = _notebooks(options)
+    role = Role(options["role"]) if options["role"] else None
+    notebooks = read_halves(options["sources"], role, to=options["to"])
     workspace = options["workspace"]
     may_ask = is_interactive() and not (options["as_json"] or options["dry_run"])
     ask = ask_about_unclear if may_ask else None
@@ -122,72 +121,16 @@ def adopt(context: click.Context, /, **options: Any) -> int:
     return 0
 
 
-def _notebooks(options: Mapping[str, Any]) -> "dict[Role, ForeignNotebook]":
-    """Read the notebooks, by the half that each becomes."""
-    sources: Sequence[str] = options["sources"]
-    notebooks: dict[Role, ForeignNotebook] = {}
-    role = Role(options["role"]) if options["role"] else None
-    for source in sources:
-        notebook = read_source(source, to=options["to"])
-        if role is not None and notebooks:
-            of = next(half_role for half_role in Role if half_role not in notebooks)
-        else:
-            of = role or require_role(notebook)
-        if of in notebooks:
-            raise TandemError(
-                f"{printable(notebooks[of].label)} and {printable(notebook.label)} are both {of} notebooks.",
-                remedy="Name one of each, or say with --role which half the first one is.",
-                code="role-repeated",
-            )
-        notebooks[of] = notebook
-    return notebooks
-
-
-def _generate_options(notebooks: "Mapping[Role, ForeignNotebook]", options: Mapping[str, Any]) -> Any:
-    """The options with which the pair is generated: those of the stamp, else those of the command line."""
-    from generator.pair.adoption import read_stamp, requirements_to_add
-    from generator.pair.generation import GenerateOptions
-    from generator.pair.settings import DEFAULT_FRAMEWORK, checked_owner
-
-    stamps = [stamp for notebook in notebooks.values() if (stamp := read_stamp(notebook))]
-    competitions = {stamp.competition for stamp in stamps}
-    competition = competition_name(options["competition"]) if options["competition"] else ""
-    if not competition and not competitions:
-        competitions = {slug for notebook in notebooks.values() for slug in notebook.record.get("competitions", ())}
-    if competition and stamps and {competition} != competitions:
-        raise TandemError(
-            f"{printable(next(iter(notebooks.values())).label)} is of the competition {stamps[0].competition}, and "
-            f"not of {printable(competition)}.",
-            remedy="Omit --competition.",
-            code="competition-differs",
-        )
-    if not competition and len(competitions) != 1:
-        if stamps:
-            raise TandemError(
-                f"The notebooks are of two competitions: {', '.join(sorted(competitions))}.",
-                remedy="Name the two halves of one pair.",
-                code="competition-differs",
-            )
-        role, notebook = next(iter(notebooks.items()))
-        needs = "; ".join(requirement.text for requirement in requirements_to_add(notebook, role)) or "nothing"
-        raise TandemError(
-            f"{printable(notebook.label)} is no fork of a pair, so its competition is not known. As the {role} half of "
-            f"a pair it lacks: {needs}.",
-            remedy="Add --competition SLUG, then these cells are added.",
-            code="competition-unknown",
-        )
-    if stamps and options["framework"] not in (None, stamps[0].framework):
-        raise TandemError(
-            f"{printable(next(iter(notebooks.values())).label)} is in {stamps[0].framework}.",
-            remedy="Omit --framework.",
-            code="framework-differs",
-        )
-    slug = competition or competitions.pop()
-    framework = options["framework"] or (stamps[0].framework if stamps else DEFAULT_FRAMEWORK)
+def _generate_options(
+    notebooks: "Mapping[Role, ForeignNotebook]", options: Mapping[str, Any]
+) -> generation.GenerateOptions:
+    """The options with which the pair is generated: those of the notebooks, else those of the command line."""
+    slug = competition_name(options["competition"]) if options["competition"] else ""
+    slug, framework = identify(notebooks, competition=slug, framework=options["framework"])
     values = {"framework": framework}
     if owner := options["owner"] or _account(notebooks, options["to"]):
         values["owner"] = checked_owner(owner)
-    return GenerateOptions(
+    return generation.GenerateOptions(
         slug,
         name=options["name"] or (slug if framework == DEFAULT_FRAMEWORK else f"{slug}-{framework}"),
         values=values,

@@ -1,6 +1,8 @@
 """The verb `blend`: the predictions of several pairs of a competition, joined by weights."""
 
+import shlex
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 import click
@@ -17,6 +19,9 @@ if TYPE_CHECKING:
     from generator.run.blend import BlendPlan
 
 
+_CV = "CV, mean of folds"  # also the name of the column in the hand-over
+
+
 class MemberFields(TypedDict):
     """A member of a blend, before it is blended.
 
@@ -25,7 +30,8 @@ class MemberFields(TypedDict):
         kernel: The kernel whose output is attached; empty for a member that is files.
         dataset: The dataset with the predictions of a member that is files; empty for a pair.
         framework: The framework of its inference; empty for a member that is files.
-        out_of_fold: Its out-of-fold score; null if it has none.
+        mean_of_folds: The mean of its scores over folds; null if it is not known.
+        out_of_fold: Its out-of-fold score, of all rows together; null if it has none.
         inference_seconds: The time of its inference; null if it was not measured.
     """
 
@@ -33,6 +39,7 @@ class MemberFields(TypedDict):
     kernel: str
     dataset: str
     framework: str
+    mean_of_folds: float | None
     out_of_fold: float | None
     inference_seconds: float | None
 
@@ -42,7 +49,7 @@ class BlendScore(TypedDict):
 
     Attributes:
         metric: The name of the metric.
-        score: The score, by nested folds.
+        score: The score of all rows together, by nested folds.
     """
 
     metric: str
@@ -57,6 +64,7 @@ class BlendReport(TypedDict):
         blend: The name of the blend.
         members: Its members.
         warnings: What to know of them, in sentences.
+        mean_of_folds: The mean of the blend's scores over nested folds; null with --dry-run.
         out_of_fold: The score of the blend; null with --dry-run.
         method: The method that was chosen; null with --dry-run.
         method_scores: The mean score of each method over folds, the larger the better.
@@ -68,6 +76,7 @@ class BlendReport(TypedDict):
     blend: str
     members: list[MemberFields]
     warnings: list[str]
+    mean_of_folds: float | None
     out_of_fold: BlendScore | None
     method: str | None
     method_scores: dict[str, Any]
@@ -136,8 +145,22 @@ def blend(**options: Any) -> int:
     if options["as_json"]:
         print_document(_report(plan, results))
     else:
-        click.echo(_as_text(plan, results))
+        click.echo(_as_text(plan, results, command=_command(options)))
     return 0
+
+
+def _command(options: Mapping[str, Any]) -> str:
+    """The command without --dry-run."""
+    arguments = ["tandem", "blend", options["name"], *options["members"]]
+    for oof, test in zip(options["oof_files"], options["test_files"], strict=True):
+        arguments += ["--oof", oof, "--test", test]
+    for method in options["methods"]:
+        arguments += ["--method", method]
+    if options["force"]:
+        arguments.append("--force")
+    if options["workspace"].root.resolve() != Path.cwd():
+        arguments += ["--workspace", str(options["workspace"].root)]
+    return printable(shlex.join(arguments))
 
 
 def _report(plan: "BlendPlan", results: JsonObject) -> BlendReport:
@@ -148,6 +171,7 @@ def _report(plan: "BlendPlan", results: JsonObject) -> BlendReport:
             "kernel": candidate.member.kernel,
             "dataset": "",
             "framework": candidate.member.framework,
+            "mean_of_folds": candidate.fold_mean,
             "out_of_fold": candidate.score.value if candidate.score else None,
             "inference_seconds": candidate.seconds,
         }
@@ -159,6 +183,7 @@ def _report(plan: "BlendPlan", results: JsonObject) -> BlendReport:
             "kernel": "",
             "dataset": plan.dataset_ref,
             "framework": "",
+            "mean_of_folds": None,
             "out_of_fold": None,
             "inference_seconds": None,
         }
@@ -169,6 +194,7 @@ def _report(plan: "BlendPlan", results: JsonObject) -> BlendReport:
         "blend": plan.folder.name,
         "members": members,
         "warnings": [*plan.warnings],
+        "mean_of_folds": results.number("mean_of_folds"),
         "out_of_fold": {"metric": score.text("metric"), "score": score.number("score")} if score else None,
         "method": results.text("method") or None,
         "method_scores": dict(results.section("method_scores")),
@@ -185,15 +211,17 @@ def _better_alone(scores: Mapping[str, float], score: float | None, *, is_higher
     return best if best and score is not None and scores[best] > score * sign else ""
 
 
-def _as_text(plan: "BlendPlan", results: JsonObject) -> str:
+def _as_text(plan: "BlendPlan", results: JsonObject, *, command: str) -> str:
     rows = []
     by_name = {entry.text("member"): entry for entry in results.sections("report")}
-    scores = {candidate.member.name: candidate.score.value for candidate in plan.candidates if candidate.score}
+    scores = {
+        candidate.member.name: candidate.fold_mean for candidate in plan.candidates if candidate.fold_mean is not None
+    }
     frameworks = {candidate.member.name: candidate.spec.framework for candidate in plan.candidates}
     for name in [*frameworks, *(member.name for member in plan.file_members)]:
         entry = by_name.get(name, JsonObject())
-        value = entry.number("out-of-fold")
-        if value is not None and name not in frameworks:
+        value = entry.number(_CV)
+        if value is not None:
             scores[name] = value
         cells = [name, frameworks.get(name, "files")]
         cells.append(f"{scores[name]:.4f}" if name in scores else "")
@@ -201,13 +229,13 @@ def _as_text(plan: "BlendPlan", results: JsonObject) -> str:
             value = entry.number(key)
             cells.append("" if value is None else f"{value:{form}}")
         rows.append([*cells, entry.text("advice")])
-    header = ["member", "framework", "out-of-fold", "weight", "gain", "correlation", "advice"]
+    header = ["member", "framework", _CV, "weight", "gain", "correlation", "advice"]
     lines = [table(header, rows)]
     score = results.section("out_of_fold")
     if score:
-        number = score.number("score")
+        number = results.number("mean_of_folds")
         text = "no score" if number is None else f"{number:.4f}"
-        lines.append(f"\n{printable(score.text('metric'))} {text} of the blend, by nested folds")
+        lines.append(f"\n{printable(score.text('metric'))} {text} of the blend ({_CV}, nested)")
         lines.append(f"method       {printable(results.text('method'))}")
         is_higher_better = results.get("higher_is_better") is not False
         if better_member := _better_alone(scores, number, is_higher_better=is_higher_better):
@@ -218,5 +246,5 @@ def _as_text(plan: "BlendPlan", results: JsonObject) -> str:
         if plan.dataset is not None:
             lines.append(f"on Kaggle    `tandem push` uploads {printable(str(plan.dataset))} as {plan.dataset_ref}")
     else:
-        lines.append(f"\nThe members can be blended. Write it with: tandem blend {plan.folder.name} …")
+        lines.append(f"\nThe members can be blended. Write it with: {command}")
     return "\n".join(lines)

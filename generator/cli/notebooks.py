@@ -1,11 +1,13 @@
 """The notebooks that a command line names: a file, or a version on Kaggle; and which half of a pair one is."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from generator.cli.kaggle import connect_kaggle
+from generator.cli.terminal import warn
 from generator.errors import TandemError
-from generator.pair.workspace import Role
+from generator.pair.workspace import PairFolder, Role
 from generator.text import printable
 
 if TYPE_CHECKING:
@@ -51,3 +53,80 @@ def require_role(notebook: "ForeignNotebook") -> Role:
             code="role-unknown",
         )
     return role
+
+
+def read_halves(sources: Sequence[str], role: Role | None, *, to: str) -> "dict[Role, ForeignNotebook]":
+    """Read notebooks that the command line names, by the half of a pair that each becomes.
+
+    Args:
+        sources: At most two.
+        role: The half that the first one is; by default its parameters or its name tell.
+        to: The Kaggle.
+
+    Raises:
+        TandemError: One cannot be read, or both are the same half.
+    """
+    notebooks: dict[Role, ForeignNotebook] = {}
+    for source in sources:
+        notebook = read_source(source, to=to)
+        if role is not None and notebooks:
+            of = next(half_role for half_role in Role if half_role not in notebooks)
+        else:
+            of = role or require_role(notebook)
+        if of in notebooks:
+            raise TandemError(
+                f"{printable(notebooks[of].label)} and {printable(notebook.label)} are both {of} notebooks.",
+                remedy="Name one of each, or say with --role which half the first one is.",
+                code="role-repeated",
+            )
+        notebooks[of] = notebook
+    return notebooks
+
+
+def newest_notebooks(folder: PairFolder, roles: Sequence[Role], *, to: str) -> "dict[Role, ForeignNotebook]":
+    """Read the newest versions of a pair's kernels on Kaggle, by role.
+
+    Raises:
+        TandemError: None is there, or Kaggle does not answer.
+    """
+    from generator.kaggle.notebooks import KernelRef, find_notebook, kernel_id, parse_kernel_ref
+
+    kaggle = connect_kaggle(to)
+    account = kaggle.username()
+    notebooks: dict[Role, ForeignNotebook] = {}
+    missing: list[str] = []
+    for role in roles:
+        kernel = parse_kernel_ref(kernel_id(folder, role))
+        if kernel is None or kernel.version:
+            raise TandemError(
+                f"{printable(str(folder.metadata(role)))} has no id OWNER/NAME.",
+                remedy="Correct it, or name the notebook with --from.",
+                code="kernel-id-invalid",
+            )
+        # A push carries the kernels under the account's name, whoever they were rendered for.
+        names = dict.fromkeys((f"{account}/{kernel.ref.partition('/')[2]}", kernel.ref))
+        for name in names if kaggle.is_local else [kernel.ref]:
+            if (remote := find_notebook(kaggle, KernelRef(name))) is not None:
+                notebooks[role] = remote
+                break
+        else:
+            missing.append(kernel.ref)
+    if not notebooks:
+        raise TandemError(
+            f"{' and '.join(map(printable, missing))} {'are' if len(missing) > 1 else 'is'} not on this Kaggle.",
+            remedy=f"Push first (`tandem push {folder.name}`), or name a notebook with --from.",
+            code="kernel-not-found",
+        )
+    for name in missing:
+        warn(f"{name} is not on this Kaggle, so only the other notebook is merged.")
+    return notebooks
+
+
+def tell_of_shared_cells(folder: PairFolder) -> None:
+    """Warn of cells that must be the same in both notebooks and are not."""
+    from generator.pair.notebook import check_shared_cells
+
+    try:
+        check_shared_cells(folder)
+    except TandemError as error:
+        warn(error.message)

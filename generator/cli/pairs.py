@@ -1,6 +1,7 @@
 """The verb `list`: the pairs and blends of a workspace, and how far each has come."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypedDict, TypeVar
 
@@ -11,9 +12,10 @@ from generator.cli.terminal import json_option, print_document, table, warn
 from generator.errors import TandemError
 from generator.pair.folder import read_pair_spec
 from generator.pair.notebook import differing
-from generator.pair.update import find_edits
+from generator.pair.update import Edit, find_edits
 from generator.pair.workspace import PairFolder, Role, Workspace
 from generator.run.ledger import RunRecord, read_runs, sort_runs
+from generator.run.run_comparison import CONFLICT_CELL, is_notebook_edited
 from generator.text import printable
 
 if TYPE_CHECKING:
@@ -31,6 +33,7 @@ class RunSummary(TypedDict):
         metric: The metric.
         cv: The out-of-fold score; null without one.
         spread: The standard deviation of the scores of the folds; null with fewer than two.
+        is_stale: True if code cells of the notebooks were edited since; parameters and conflicts do not count.
     """
 
     number: int
@@ -38,6 +41,7 @@ class RunSummary(TypedDict):
     metric: str
     cv: float | None
     spread: float | None
+    is_stale: bool
 
 
 class ChainSummary(TypedDict):
@@ -68,6 +72,7 @@ class PairFields(TypedDict):
         framework: The framework; blend for a blend.
         members: The members of a blend; none for a pair.
         edits: The cells and fields that somebody edited, as FILE: NAME.
+        conflicts: The folded cells with the other text of an edit that is in conflict, as FILE: NAME.
         differences: The ids of the cells that should be the same in both notebooks, and are not.
         last_run: The newest full run; null without one.
         best_run: The run with the best out-of-fold score; null without one.
@@ -81,6 +86,7 @@ class PairFields(TypedDict):
     framework: str
     members: list[str]
     edits: list[str]
+    conflicts: list[str]
     differences: list[str]
     last_run: RunSummary | None
     best_run: RunSummary | None
@@ -137,9 +143,9 @@ def _pair_fields(workspace: Workspace, folder: PairFolder) -> PairFields:
     def differences() -> list[str]:
         return differing({path: path.read_text("utf-8", "replace") for path in map(folder.notebook, Role)})
 
-    def edits() -> list[str]:
-        return [f"{edit.path.as_posix()}: {edit.name}" for edit in find_edits(folder)]
-
+    edits: dict[str, bool] = read(
+        lambda: {f"{edit.path.as_posix()}: {edit.name}": _is_conflict(edit) for edit in find_edits(folder)}, {}
+    )
     spec = read(lambda: read_pair_spec(folder), None)
     no_runs: tuple[RunRecord, ...] = ()
     runs = read(lambda: read_runs(workspace, folder.name, warn=errors.append), no_runs)
@@ -150,22 +156,32 @@ def _pair_fields(workspace: Workspace, folder: PairFolder) -> PairFields:
         "family": spec.family if spec else "",
         "framework": spec.framework if spec else "",
         "members": [member.name for member in spec.members] if spec else [],
-        "edits": read(edits, []),
+        "edits": [place for place, is_conflict in edits.items() if not is_conflict],
+        "conflicts": [place for place, is_conflict in edits.items() if is_conflict],
         "differences": read(differences, []) if spec and spec.framework != "blend" else [],
-        "last_run": _run_summary(runs[-1]) if runs else None,
-        "best_run": _run_summary(best[0]) if best else None,
+        "last_run": _run_summary(folder, runs[-1]) if runs else None,
+        "best_run": _run_summary(folder, best[0]) if best else None,
         "chain": read(lambda: _chain_summary(workspace, folder.name), None),
         "errors": errors,
     }
 
 
-def _run_summary(record: RunRecord) -> RunSummary:
+def _is_conflict(edit: Edit) -> bool:
+    """True if a cell is what an update put below an edit that is in conflict."""
+    return edit.before is None and CONFLICT_CELL.search(edit.name) is not None and " version of" in (edit.after or "")
+
+
+def _run_summary(folder: PairFolder, record: RunRecord) -> RunSummary:
+    is_stale = False
+    with suppress(TandemError, OSError):  # of a notebook, which the reader of its edits tells of
+        is_stale = is_notebook_edited(folder, record)
     return {
         "number": record.number,
         "created": record.created.isoformat(timespec="seconds"),
         "metric": record.metric,
         "cv": record.cv,
         "spread": record.spread,
+        "is_stale": is_stale,
     }
 
 
@@ -200,17 +216,23 @@ def _table(pairs: list[PairFields]) -> str:
     }
     if columns["best run"] == columns["last run"]:
         del columns["best run"]
+    columns["last run"] = [
+        f"{cell}, notebook edited since" if (summary := fields["last_run"]) and summary["is_stale"] else cell
+        for cell, fields in zip(columns["last run"], pairs, strict=True)
+    ]
     columns = {name: [printable(cell) for cell in cells] for name, cells in columns.items() if any(cells)}
     return table(tuple(columns), list(zip(*columns.values(), strict=True)))
 
 
 def _edits_text(fields: PairFields) -> str:
-    """The number of edits in each notebook, and a word for cells that differ between the two."""
+    """The number of edits in each notebook, of conflicts, and a word for cells that differ between the two."""
     counts = [
         f"{sum(Path(edit.partition(': ')[0]).parts[:1] == (role,) for edit in fields['edits'])} in {role}"
         for role in Role
     ]
     texts = [count for count in counts if not count.startswith("0 ")]
+    if fields["conflicts"]:
+        texts.append(f"{len(fields['conflicts'])} conflict{'s' * (len(fields['conflicts']) > 1)}")
     texts += [f"{', '.join(fields['differences'])} differs between the notebooks"] if fields["differences"] else []
     return "; ".join(texts)
 

@@ -1,18 +1,15 @@
 """The verb `pull`: edits that were made on Kaggle, or in a copy of a notebook, come back into the pair."""
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 import click
 
-from generator.cli.kaggle import connect_kaggle
-from generator.cli.notebooks import read_source, require_role
+from generator.cli.notebooks import newest_notebooks, read_source, require_role, tell_of_shared_cells
 from generator.cli.options import pair_argument, to_option, workspace_option
-from generator.cli.terminal import confirm, json_option, print_document, warn
+from generator.cli.terminal import confirm, json_option, print_document
 from generator.cli.update import MergeFields, conflicts_code, merge_as_text, merge_fields_of, role_option, show_edits
-from generator.errors import TandemError
 from generator.pair.folder import existing_pair, write_pair
-from generator.pair.workspace import PairFolder, Role
+from generator.pair.workspace import Role
 from generator.text import printable
 
 if TYPE_CHECKING:
@@ -78,6 +75,7 @@ def pull(**options: Any) -> int:
     tandem pull digits --from ada/digits-keras-train/3
     tandem pull digits --from ~/Downloads/train.ipynb --role train
     """  # noqa: D301 - click wants the character itself
+    from generator.kaggle.notebooks import merge_base
     from generator.pair.pull import joint_plan, plan_pull
     from generator.pair.update import planned_edits
 
@@ -87,9 +85,9 @@ def pull(**options: Any) -> int:
         notebook = read_source(options["source"], to=options["to"])
         notebooks = {role or require_role(notebook): notebook}
     else:
-        notebooks = _newest_versions(folder, [role] if role else tuple(Role), to=options["to"])
+        notebooks = newest_notebooks(folder, [role] if role else tuple(Role), to=options["to"])
     plan = joint_plan(
-        [plan_pull(folder, of, notebook, _merge_base(folder, of, notebook)) for of, notebook in notebooks.items()]
+        [plan_pull(folder, of, notebook, merge_base(folder, of, notebook)) for of, notebook in notebooks.items()]
     )
     author = next(notebook.author for notebook in notebooks.values())
     if not options["as_json"]:
@@ -115,63 +113,6 @@ def pull(**options: Any) -> int:
         tell_of_shared_cells(folder)
         click.echo(f"To restore the previous files, run: tandem undo {folder.name}")
     return conflicts_code(plan, author=author, is_dry_run=options["dry_run"])
-
-
-def _merge_base(folder: PairFolder, role: Role, notebook: "ForeignNotebook") -> bytes:
-    """Return the version of a pair's notebook that another version of it stems from."""
-    from generator.kaggle.chain.journal import Journals, KernelHistory
-    from generator.pair.pull import nearest_base
-    from generator.pair.update import rendered_notebook
-
-    history = KernelHistory(folder, Journals(folder))
-    base = history.base(role, notebook.record) if notebook.record else None
-    return base or nearest_base(notebook, [*history.versions(role), *rendered_notebook(folder, role)])
-
-
-def tell_of_shared_cells(folder: PairFolder) -> None:
-    """Warn of cells that must be the same in both notebooks and are not."""
-    from generator.pair.notebook import check_shared_cells
-
-    try:
-        check_shared_cells(folder)
-    except TandemError as error:
-        warn(error.message)
-
-
-def _newest_versions(folder: PairFolder, roles: Sequence[Role], *, to: str) -> "dict[Role, ForeignNotebook]":
-    """Read the newest versions of a pair's kernels."""
-    from generator.files import read_json
-    from generator.kaggle.notebooks import KernelRef, find_notebook, parse_kernel_ref
-
-    kaggle = connect_kaggle(to)
-    account = kaggle.username()
-    notebooks: dict[Role, ForeignNotebook] = {}
-    missing: list[str] = []
-    for role in roles:
-        kernel = parse_kernel_ref(read_json(folder.metadata(role)).text("id"))
-        if kernel is None or kernel.version:
-            raise TandemError(
-                f"{printable(str(folder.metadata(role)))} has no id OWNER/NAME.",
-                remedy="Correct it, or name the notebook with --from.",
-                code="kernel-id-invalid",
-            )
-        # A push carries the kernels under the account's name, whoever they were rendered for.
-        names = dict.fromkeys((f"{account}/{kernel.ref.partition('/')[2]}", kernel.ref))
-        for name in names if kaggle.is_local else [kernel.ref]:
-            if (remote := find_notebook(kaggle, KernelRef(name))) is not None:
-                notebooks[role] = remote
-                break
-        else:
-            missing.append(kernel.ref)
-    if not notebooks:
-        raise TandemError(
-            f"{' and '.join(map(printable, missing))} {'are' if len(missing) > 1 else 'is'} not on this Kaggle.",
-            remedy=f"Push first (`tandem push {folder.name}`), or name a notebook with --from.",
-            code="kernel-not-found",
-        )
-    for name in missing:
-        warn(f"{name} is not on this Kaggle, so only the other notebook is merged.")
-    return notebooks
 
 
 def _source_fields(role: Role, notebook: "ForeignNotebook") -> PullSource:

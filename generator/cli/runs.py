@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from itertools import zip_longest
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypedDict
 
@@ -12,9 +13,9 @@ from generator.cli.terminal import is_interactive, json_option, print_document, 
 from generator.files import WorkspaceFiles
 from generator.pair.workspace import Workspace
 from generator.run.ledger import (
-    LedgerError,
     RunRecord,
     change_run,
+    no_runs_error,
     prunable_runs,
     read_runs,
     recorded_pairs,
@@ -27,6 +28,8 @@ from generator.text import Value, duration, printable, python_literal
 
 _REFERENCES = "PAIR [NUMBER] …"
 _MOST_KEPT = 10
+_RUN_NUMBER = re.compile("[0-9]+")
+_PLAIN_NOTE = re.compile(r"[\w ,.;:+=-]{1,100}")  # that every shell takes as it is between quotes
 
 
 class RunFields(TypedDict):
@@ -85,12 +88,25 @@ class VersionFields(TypedDict):
     values: list[str]
 
 
+class ScorePair(TypedDict):
+    """A score of two runs, whether it differs or not.
+
+    Attributes:
+        name: The score: cv, hidden_test, public_score, private_score, or that of a fold, such as fold_0.
+        values: The score of each run; null where a run has none.
+    """
+
+    name: str
+    values: list[float | None]
+
+
 class RunDifference(TypedDict):
     """What differs between two runs.
 
     Attributes:
         schema_version: The version of this document.
         runs: The names of the runs.
+        scores: The scores that either run has.
         changes: What changed, in words.
         parameters: The parameters that differ.
         versions: The packages whose versions differ.
@@ -99,6 +115,7 @@ class RunDifference(TypedDict):
 
     schema_version: Literal[1]
     runs: list[str]
+    scores: list[ScorePair]
     changes: list[str]
     parameters: list[ParameterFields]
     versions: list[VersionFields]
@@ -144,9 +161,12 @@ def runs() -> None:
 def list_runs(pairs: Sequence[str], workspace: Workspace, output: Path | None, *, as_html: bool, as_json: bool) -> int:
     """List runs, the best first: of some pairs, or of all. The default command."""
     warnings: list[str] = []
-    records = [
-        record for pair in pairs or recorded_pairs(workspace) for record in _read(workspace, pair, warnings, pairs)
-    ]
+    if pairs:
+        records = [record for pair in pairs for record in _read(workspace, pair, warnings)]
+    else:
+        records = [
+            record for pair in recorded_pairs(workspace) for record in read_runs(workspace, pair, warn=warnings.append)
+        ]
     if as_json:
         entries = [_fields(record, records) for record in sort_runs(records)]
         print_document({"schema_version": 1, "runs": entries, "warnings": warnings})
@@ -161,7 +181,7 @@ def list_runs(pairs: Sequence[str], workspace: Workspace, output: Path | None, *
         files.write(path, runs_page(workspace, sort_runs(records)).encode("utf-8", "replace"))
         click.echo(printable(shortest(path)))
         return 0
-    if not records:
+    if not records and not warnings:
         click.echo("There are no runs yet. `tandem run PAIR` makes one.")
     competitions = list(dict.fromkeys(record.competition for record in records))
     for competition in competitions:
@@ -171,10 +191,19 @@ def list_runs(pairs: Sequence[str], workspace: Workspace, output: Path | None, *
     return 0
 
 
-def _read(workspace: Workspace, pair: str, warnings: list[str], pairs: Sequence[str]) -> tuple[RunRecord, ...]:
-    records = read_runs(workspace, pair, warn=warnings.append)
-    if not records and pairs and not warnings:
-        raise LedgerError(f"{pair} has no runs.", remedy=f"Make one with `tandem run {pair}`.", code="run-not-found")
+def _read(workspace: Workspace, pair: str, warnings: list[str]) -> tuple[RunRecord, ...]:
+    """The runs of a pair that somebody named, which are not none."""
+    name, at, number = pair.partition("@")
+    if at:
+        raise click.UsageError(
+            f"Name a pair here, such as {printable(name)}, without @{printable(number)}. "
+            "`tandem runs diff`, `tandem runs note` and `tandem blend` take PAIR@NUMBER."
+        )
+    damages: list[str] = []
+    records = read_runs(workspace, pair, warn=damages.append)
+    if not records and not damages:
+        raise no_runs_error(workspace, pair)
+    warnings += damages
     return records
 
 
@@ -222,13 +251,14 @@ def _number(value: float | None) -> str:
 @workspace_option
 @json_option(RunDifference)
 def diff_runs(references: Sequence[str], workspace: Workspace, *, as_json: bool) -> int:
-    """Show what differs between two runs: parameters, versions, and the code of cells.
+    """Show what differs between two runs: scores, parameters, versions, and the code of cells.
 
-    With one run, the run before it is the other one.
+    With one run, the run before it is the other one. A pair without a number is its newest run.
 
     \b
     tandem runs diff titanic 5 7
     tandem runs diff titanic@5 titanic-jax@2
+    tandem runs diff titanic titanic-jax
     tandem runs diff titanic
     """  # noqa: D301 - click wants the character itself
     before, after = _two_runs(workspace, references)
@@ -243,6 +273,7 @@ def diff_runs(references: Sequence[str], workspace: Workspace, *, as_json: bool)
         fields = {
             "schema_version": 1,
             "runs": [before.name, after.name],
+            "scores": [{"name": name, "values": values} for name, *values in _scores(before, after)],
             "changes": changes_between(before, after),
             "parameters": [
                 {"name": change.name, "notebooks": [*map(str, change.roles)], "values": [change.before, change.after]}
@@ -253,29 +284,57 @@ def diff_runs(references: Sequence[str], workspace: Workspace, *, as_json: bool)
         }
         print_document(fields)
         return 0
-    rows = [("CV", _score(before), _score(after))]
-    rows += [
+    score_rows = [("CV", _score(before), _score(after))]
+    score_rows += [
+        (name.removesuffix("_score").replace("_", " "), _number(old), _number(new))
+        for name, old, new in _scores(before, after)
+        if name != "cv"
+    ]
+    rows = [
         (f"{change.name} ({', '.join(change.roles)})", _literal(change.before), _literal(change.after))
         for change in changes
     ]
     rows += versions
-    rows += [
-        (label, (getattr(before, name) or "")[:12], (getattr(after, name) or "")[:12])
-        for name, label in (("data_sha256", "data"), ("folds_sha256", "folds"), ("git_commit", "git commit"))
-        if getattr(before, name) != getattr(after, name)
-    ]
-    click.echo(table(("", before.name, after.name), rows))
+    labels = {
+        "competition": "competition",
+        "framework": "framework",
+        "origin": "where",
+        "accelerator": "accelerator",
+        "data_sha256": "data",
+        "folds_sha256": "folds",
+        "git_commit": "git commit",
+    }
+    for name, label in labels.items():
+        old, new = (str(getattr(record, name) or "") for record in (before, after))
+        length = 12 if name.endswith(("_sha256", "_commit")) else None
+        rows += [(label, old[:length], new[:length])] if old != new else []
+    click.echo(table(("", before.name, after.name), [*score_rows, *rows]))
+    if not rows and not cells:
+        click.echo("No difference in parameters, versions, data or code.")
     for line in cells:
         click.echo(printable(line.expandtabs(4)))
     return 0
 
 
+def _scores(before: RunRecord, after: RunRecord) -> list[tuple[str, float | None, float | None]]:
+    """The scores that either run has: by their names in `run.json`, and by fold."""
+    names = ("cv", "hidden_test", "public_score", "private_score")
+    scores = [(name, getattr(before, name), getattr(after, name)) for name in names]
+    folds = zip_longest(before.fold_scores, after.fold_scores)
+    scores += [(f"fold_{number}", *values) for number, values in enumerate(folds)]
+    return [entry for entry in scores if entry[1:] != (None, None)]
+
+
 def _two_runs(workspace: Workspace, references: Sequence[str]) -> tuple[RunRecord, RunRecord]:
     records = _resolve(workspace, references)
-    if len(records) == 1 and records[0].parent is not None:
+    if len(records) == 1 and records[0].parent is None:
+        raise click.UsageError(f"{records[0].name} has no run before it. Name the run to compare it with.")
+    if len(records) == 1:
         return resolve_run(workspace, f"{records[0].pair}@{records[0].parent}"), records[0]
     if len(records) != 2:  # noqa: PLR2004 - a difference is between two
         raise click.UsageError("Name two runs, such as `tandem runs diff titanic 5 7` or `tandem runs diff a@5 b@7`.")
+    if records[0] == records[1]:
+        raise click.UsageError(f"Both runs are {records[0].name}. Name two.")
     return records[0], records[1]
 
 
@@ -284,7 +343,7 @@ def _resolve(workspace: Workspace, references: Sequence[str]) -> list[RunRecord]
     names: list[str] = []
     pair, is_open = "", False
     for word in references:
-        if pair and re.fullmatch("[0-9]{1,9}", word):
+        if pair and _RUN_NUMBER.fullmatch(word):
             names += [f"{pair}@{word}"]
             is_open = False
             continue
@@ -309,12 +368,22 @@ def note_run(references: Sequence[str], workspace: Workspace) -> int:
     \b
     tandem runs note titanic 7 "smaller model"
     """  # noqa: D301 - click wants the character itself
-    *names, text = references
-    records = _resolve(workspace, names)
-    if len(records) != 1:
-        raise click.UsageError('Name one run and its note, such as `tandem runs note titanic 7 "smaller model"`.')
-    record = change_run(workspace, records[0], note=" ".join(text.split()))
+    name, *words = references
+    if "@" not in name and words and _RUN_NUMBER.fullmatch(words[0]):
+        name = f"{name}@{words.pop(0)}"
+    if not words:
+        example = f'`tandem runs note {printable(name)} "smaller model"`'
+        raise click.UsageError(f"There is no note. Write it behind the run: {example}.")
+    if len(words) > 1:
+        note = " ".join(words)
+        example = f'"{note}"' if _PLAIN_NOTE.fullmatch(note) else '"NOTE"'
+        raise click.UsageError(f"Put the note in quotes: `tandem runs note {printable(name)} {example}`.")
+    record = resolve_run(workspace, name)
+    earlier_note = record.note
+    record = change_run(workspace, record, note=" ".join(words[0].split()))
     click.echo(f"{record.name}: {printable(record.note) or 'no note'}")
+    if earlier_note not in ("", record.note):
+        click.echo(f"The note before was: {printable(earlier_note)}")
     return 0
 
 
@@ -328,7 +397,10 @@ def note_run(references: Sequence[str], workspace: Workspace) -> int:
 @click.pass_context
 def prune(context: click.Context, /, pair: str, workspace: Workspace, *, keep: int, yes: bool) -> int:
     """Remove the worst runs of a pair: never the best, the newest, or one that a blend names."""
-    records = read_runs(workspace, pair, warn=warn)
+    warnings: list[str] = []
+    records = _read(workspace, pair, warnings)
+    for sentence in warnings:
+        warn(sentence)
     candidates = prunable_runs(workspace, records, keep=keep)
     if not candidates:
         click.echo(f"Nothing to remove: {printable(pair)} has {len(records)} runs.")
@@ -369,7 +441,7 @@ def export(
     from generator.run.sinks import export_to_mlflow, export_to_wandb
 
     warnings: list[str] = []
-    records = [record for pair in pairs for record in _read(workspace, pair, warnings, pairs)]
+    records = [record for pair in pairs for record in _read(workspace, pair, warnings)]
     for sentence in warnings:
         warn(sentence)
     if mlflow is not None:

@@ -3,10 +3,14 @@
 import re
 from dataclasses import dataclass, replace
 
+from generator.files import read_json
+from generator.kaggle.chain.journal import Journals, KernelHistory
 from generator.kaggle.errors import KaggleError
 from generator.kaggle.gateway import Kaggle
 from generator.pair.notebook import digest_of_cells
-from generator.pair.pull import ForeignNotebook, read_foreign
+from generator.pair.pull import ForeignNotebook, nearest_base, read_foreign
+from generator.pair.update import rendered_notebook
+from generator.pair.workspace import PairFolder, Role
 from generator.text import JsonObject, is_slug, printable
 
 _ADDRESS = re.compile(r"(?:https?://)?(?:[a-z]+\.)?kaggle\.com/(?:code/)?", re.IGNORECASE)
@@ -69,6 +73,18 @@ def find_notebook(kaggle: Kaggle, kernel: KernelRef) -> ForeignNotebook | None:
     }
     omissions = (*notebook.omissions, *(["a pinned image"] if remote.docker_image else []))
     return replace(notebook, omissions=omissions, author="Kaggle", record=JsonObject(record))
+
+
+def kernel_id(folder: PairFolder, role: Role) -> str:
+    """Return the id OWNER/NAME that a notebook of a pair has on Kaggle; empty if its metadata have none."""
+    return read_json(folder.metadata(role)).text("id")
+
+
+def merge_base(folder: PairFolder, role: Role, notebook: ForeignNotebook) -> bytes:
+    """Return the version of a pair's notebook that another version of it stems from."""
+    history = KernelHistory(folder, Journals(folder))
+    base = history.base(role, notebook.record) if notebook.record else None
+    return base or nearest_base(notebook, [*history.versions(role), *rendered_notebook(folder, role)])
 
 
 def _place(kaggle: Kaggle) -> str:

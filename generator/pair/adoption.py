@@ -33,6 +33,7 @@ from generator.pair.notebook import (
     written_cells,
 )
 from generator.pair.pull import ForeignNotebook, align, read_foreign
+from generator.pair.settings import DEFAULT_FRAMEWORK
 from generator.pair.workspace import PairFolder, Role, Workspace
 from generator.text import JsonObject, is_slug, printable, python_literal
 
@@ -61,6 +62,55 @@ def requirements_to_add(notebook: ForeignNotebook, role: Role) -> list[Requireme
 
 
 # The adoption.
+
+
+def identify(
+    notebooks: Mapping[Role, ForeignNotebook], *, competition: str = "", framework: str | None = None
+) -> tuple[str, str]:
+    """Return the competition and the framework of notebooks: those of their stamps, else those that are named.
+
+    Args:
+        notebooks: The notebooks.
+        competition: The slug that the user names; empty for none.
+        framework: The framework that the user names.
+
+    Raises:
+        TandemError: The notebooks contradict each other or the user, or the competition is not known.
+    """
+    stamps = [stamp for notebook in notebooks.values() if (stamp := read_stamp(notebook))]
+    competitions = {stamp.competition for stamp in stamps}
+    if not competition and not competitions:
+        competitions = {slug for notebook in notebooks.values() for slug in notebook.record.get("competitions", ())}
+    if competition and stamps and {competition} != competitions:
+        raise TandemError(
+            f"{printable(next(iter(notebooks.values())).label)} is of the competition {stamps[0].competition}, and "
+            f"not of {printable(competition)}.",
+            remedy="Omit --competition.",
+            code="competition-differs",
+        )
+    if not competition and len(competitions) != 1:
+        if stamps:
+            raise TandemError(
+                f"The notebooks are of two competitions: {', '.join(sorted(competitions))}.",
+                remedy="Name the two halves of one pair.",
+                code="competition-differs",
+            )
+        role, notebook = next(iter(notebooks.items()))
+        needs = "; ".join(requirement.text for requirement in requirements_to_add(notebook, role)) or "nothing"
+        raise TandemError(
+            f"{printable(notebook.label)} is no fork of a pair, so its competition is not known. As the {role} half of "
+            f"a pair it lacks: {needs}.",
+            remedy="Add --competition SLUG, then these cells are added.",
+            code="competition-unknown",
+        )
+    if stamps and framework not in (None, stamps[0].framework):
+        raise TandemError(
+            f"{printable(next(iter(notebooks.values())).label)} is in {stamps[0].framework}.",
+            remedy="Omit --framework.",
+            code="framework-differs",
+        )
+    slug = competition or competitions.pop()
+    return slug, framework or (stamps[0].framework if stamps else DEFAULT_FRAMEWORK)
 
 
 @dataclass(frozen=True)

@@ -108,7 +108,12 @@ def parse_members(texts: Iterable[str]) -> tuple[Member, ...]:
     """
     members = tuple(sorted(map(Member.parse, filter(str.strip, texts)), key=lambda member: member.dataset != ""))
     if not 1 < len(members) <= MOST_MEMBERS:
-        raise PairError(f"A blend needs 2 to {MOST_MEMBERS} members, and this one has {len(members)}.")
+        remedy = (
+            "Leave members out."
+            if len(members) > 1
+            else "Name another pair of the competition, or add a model from elsewhere with --oof and --test."
+        )
+        raise PairError(f"A blend needs 2 to {MOST_MEMBERS} members, and this one has {len(members)}. {remedy}")
     if members[0].dataset:
         raise PairError(
             "All members of the blend are files, and one has to be a pair: its ids and folds are the blend's."

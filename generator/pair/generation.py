@@ -141,6 +141,10 @@ def draft(workspace: Workspace, options: GenerateOptions, *, ask: Ask | None = N
     """
     folder = _folder_of(workspace, options)
     current = read_settings(folder)
+    if current.get("framework") == "blend" and options.values.get("framework", "blend") != "blend":
+        raise PairError(
+            f"{folder.name} is a blend. Choose another --name, or write it again with `tandem blend {folder.name} …`."
+        )
     if not options.force:
         _refuse_other_pair(folder, current, options)
     facts = gather_facts(

@@ -21,59 +21,26 @@ from generator.pair.folder import (
     settings_content,
     write_pair,
 )
-from generator.pair.handover import HandOver, Score, read_handover
+from generator.pair.handover import read_handover
 from generator.pair.notebook import MEMBER_CODE_FILE
 from generator.pair.rendering import kernel_files, rendered_cells
 from generator.pair.settings import Origin, Settings, SettingValue
 from generator.pair.spec import PairSpec, spec_of
 from generator.pair.workspace import PairFolder, Role, Workspace
+from generator.run.blend_members import MemberOutput, read_member
 from generator.run.file_members import FileMember, PredictionColumns, dataset_metadata, name_files, read_file_member
 from generator.run.ledger import (
     OUT_OF_FOLD,
     PREDICTIONS,
     RunRecord,
-    WeightsState,
     hash_training_table,
-    member_output,
     read_runs,
     recorded_pairs,
-    resolve_run,
-    training_key,
 )
 from generator.text import JsonObject, Value, printable, quote_text
 
 _KINDS = (TargetKind.CLASS, TargetKind.LABELS, TargetKind.NUMBER)
 _OF_MEMBERS = ("pretrained", "inference_backend", "several_hosts")
-
-
-@dataclass(frozen=True)
-class MemberOutput:
-    """A member before it is blended.
-
-    Attributes:
-        member: As `pair.toml` will have it.
-        spec: Its pair.
-        notebook: Its inference notebook.
-        folder: Where its training left that.
-        handover: What its training left.
-        seconds: The time of its inference; None where it was not measured.
-        can_infer: Whether its weights are on this machine.
-        table_sha256: The hash of the training table that it was trained on; None where it is unknown.
-    """
-
-    member: Member
-    spec: PairSpec
-    notebook: Path
-    folder: Path
-    handover: HandOver
-    seconds: float | None
-    can_infer: bool
-    table_sha256: str | None
-
-    @property
-    def score(self) -> Score | None:
-        """Its out-of-fold score."""
-        return self.handover.out_of_fold
 
 
 @dataclass(frozen=True)
@@ -135,7 +102,7 @@ def plan_blend(  # noqa: PLR0913 - as the command line has them
     current = read_settings(folder)
     if current.pair and current.get("framework") != FRAMEWORK:
         raise BlendError(f"{printable(name)} is a pair already. Choose another name for the blend.")
-    candidates = [_candidate(workspace, reference) for reference in references]
+    candidates = [read_member(workspace, reference) for reference in references]
     first = candidates[0]
     ref = files_dataset(first.spec.train.owner, name)
     named_files = name_files(oof_files, test_files)
@@ -184,46 +151,6 @@ def write_blend(workspace: Workspace, plan: BlendPlan) -> None:
 def read_results(workspace: Workspace, name: str) -> JsonObject:
     """Return the hand-over of a blend's training, with its `report`, `correlations`, `method` and score."""
     return read_handover(workspace.output(name) / Role.TRAIN).fields
-
-
-def _candidate(workspace: Workspace, reference: str) -> MemberOutput:
-    pair, has_number, _ = reference.partition("@")
-    folder = existing_pair(workspace, pair)
-    spec = spec_of(complete_settings(folder))
-    records = read_runs(workspace, pair)
-    record = resolve_run(workspace, reference) if has_number else None
-    source = member_output(workspace, pair, record.number if record else None)
-    handover = read_handover(source)
-    if not (source / OUT_OF_FOLD).is_file():
-        raise BlendError(
-            f"{reference} has no out-of-fold predictions ({printable(str(source / OUT_OF_FOLD))}). Run it again."
-        )
-    if not handover.is_whole or not handover.is_complete or handover.fields.section("settings").flag("DEBUG"):
-        raise BlendError(f"The training of {reference} is damaged, interrupted or a smoke test. Run it again.")
-    if spec.handover_dataset:
-        raise BlendError(f"{reference} trains on Colab, and a blend attaches outputs of Kaggle kernels. Leave it out.")
-    if spec.members:
-        raise BlendError(f"{reference} is a blend itself. Name its members instead.")
-    notebook = folder.notebook(Role.INFER)
-    if record is not None and (source / notebook.name).is_file():
-        notebook = source / notebook.name
-    member = Member(
-        pair=pair,
-        number=record.number if record else None,
-        kernel=spec.train.ref,
-        family=spec.family,
-        framework=spec.inference_backend,
-        run_id=handover.run if record else "",
-        model=spec.handle if spec.handle and not spec.has_backbone else "",
-    )
-    inferences = [entry for entry in records if entry.seconds.get(Role.INFER) and record in (None, entry)]
-    seconds = inferences[-1].seconds[Role.INFER] if inferences else None
-    can_infer = record is None or record.weights is WeightsState.KEPT
-    training = record or next(
-        (entry for entry in reversed(records) if entry.keys.get(Role.TRAIN) == training_key(handover)), None
-    )
-    table_sha256 = training.table_sha256 if training else None
-    return MemberOutput(member, spec, notebook, source, handover, seconds, can_infer, table_sha256)
 
 
 def _file_member(workspace: Workspace, first: MemberOutput, name: str, oof: Path, test: Path) -> FileMember:

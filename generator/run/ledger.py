@@ -26,9 +26,9 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path, PurePosixPath
 from statistics import stdev
-from typing import Any
+from typing import Any, TypeVar
 
-from generator.errors import RunError, TandemError
+from generator.errors import RunError, TandemError, did_you_mean
 from generator.files import WorkspaceFiles, open_below, reason_not_read, writing
 from generator.pair.handover import FILE_NAME, HandOver, digest_of, read_handover
 from generator.pair.notebook import (
@@ -73,6 +73,10 @@ class LedgerError(RunError):
     """A run cannot be kept, or there is none of that number."""
 
 
+class RecordDamagedError(LedgerError):
+    """The record of a run is missing or damaged."""
+
+
 class RunOrigin(StrEnum):
     """Where a run was trained, or its inference ran."""
 
@@ -87,6 +91,9 @@ class WeightsState(StrEnum):
     KEPT = "kept"
     REMOVED = "removed"
     REMOTE = "remote"
+
+
+_Choice = TypeVar("_Choice", bound=StrEnum)
 
 
 @dataclass(frozen=True)
@@ -180,8 +187,15 @@ class _RecordFields:
 
     def text(self, name: str, *, most: int = _LONGEST_TEXT, pattern: re.Pattern[str] | None = None) -> str:
         value = self._values.get(name)
-        is_valid = isinstance(value, str) and len(value) <= most and (pattern is None or pattern.fullmatch(value))
+        if isinstance(value, str) and len(value) > most:
+            raise ValueError(f'its field "{name}" has more than {most:,} characters')
+        is_valid = isinstance(value, str) and (pattern is None or pattern.fullmatch(value))
         return str(self._valid(name, value, is_valid=bool(is_valid)))
+
+    def choice(self, name: str, values: type[_Choice]) -> _Choice:
+        text = self.text(name)
+        self._valid(name, text, is_valid=text in set(values))
+        return values(text)
 
     def digest(self, name: str) -> str | None:
         return None if self._values.get(name) is None else self.text(name, pattern=_DIGEST)
@@ -197,9 +211,8 @@ class _RecordFields:
 
     def numbers(self, name: str) -> tuple[float, ...]:
         values = self._values.get(name)
-        if not isinstance(values, list) or len(values) > _MOST_FOLDS:
-            raise ValueError(f"{name} is not a list of numbers")
-        return tuple(self._number(name, value) for value in values)
+        self._valid(name, values, is_valid=isinstance(values, list) and len(values) <= _MOST_FOLDS)
+        return tuple(self._number(name, value) for value in values or ())
 
     def seconds(self, name: str) -> dict[str, float]:
         """For each role a time."""
@@ -209,15 +222,13 @@ class _RecordFields:
 
     def _number(self, name: str, value: object) -> float:
         number = JsonObject({name: value}).number(name)
-        if number is None or abs(number) > _LARGEST_NUMBER:
-            raise ValueError(f"{name} is {quote_text(repr(value)[:_LONGEST_TEXT])}")
-        return number
+        self._valid(name, value, is_valid=number is not None and abs(number) <= _LARGEST_NUMBER)
+        return number or 0.0
 
     def mapping(self, name: str) -> Mapping[str, Any]:
         value = self._values.get(name)
-        if not isinstance(value, dict) or len(value) > _MOST_NAMES:
-            raise ValueError(f"{name} is not an object of fewer than {_MOST_NAMES:,} fields")
-        return value
+        self._valid(name, value, is_valid=isinstance(value, dict) and len(value) <= _MOST_NAMES)
+        return value or {}
 
     def by_role(self, name: str) -> Mapping[str, Any]:
         value = self.mapping(name)
@@ -236,8 +247,11 @@ class _RecordFields:
         return {role: dict(values) for role, values in roles.items()}
 
     def moment(self, name: str) -> datetime:
-        at = datetime.fromisoformat(self.text(name))
-        self._valid(name, at, is_valid=at.tzinfo is not None and at.year in range(2000, 9000))
+        text, at = self.text(name), None
+        with suppress(ValueError):
+            at = datetime.fromisoformat(text)
+        if at is None or at.tzinfo is None or at.year not in range(2000, 9000):
+            raise ValueError(_field_problem(name, text))
         return at.astimezone(UTC)
 
     def file_name(self, name: str) -> str:
@@ -246,8 +260,12 @@ class _RecordFields:
 
     def _valid(self, name: str, value: Any, *, is_valid: bool) -> Any:
         if not is_valid:
-            raise ValueError(f"{name} is {quote_text(repr(value)[:_LONGEST_TEXT])}")
+            raise ValueError(_field_problem(name, value) if name in self._values else f'it has no field "{name}"')
         return value
+
+
+def _field_problem(name: str, value: object) -> str:
+    return f'its field "{name}" cannot be {quote_text(repr(value)[:_LONGEST_TEXT])}'
 
 
 def _is_value(value: object) -> bool:
@@ -279,18 +297,24 @@ def _record_of(values: JsonObject) -> RunRecord:
     Raises:
         ValueError: A field is not what was written.
     """
+    if not values:
+        raise ValueError("it is no JSON object")
     read = _RecordFields(values)
     if values.get("schema_version") != _SCHEMA:
-        raise ValueError(f"schema_version is {quote_text(repr(values.get('schema_version')))}, not {_SCHEMA}")
+        raise ValueError(
+            f"it is of another version of Tandem, with schema_version {quote_text(repr(values['schema_version']))}"
+            if "schema_version" in values
+            else 'it has no field "schema_version"'
+        )
     is_better = values.get("higher_is_better")
     if is_better is not None and not isinstance(is_better, bool):
-        raise ValueError("higher_is_better is neither true nor false")
+        raise ValueError(_field_problem("higher_is_better", is_better))
     pair = read.text("pair")
     if not is_slug(pair):
-        raise ValueError(f"pair is {quote_text(pair)}")
+        raise ValueError(_field_problem("pair", pair))
     keys, versions = read.by_role("keys"), read.mapping("versions")
     if not all(map(_is_text, (*keys.values(), *versions, *versions.values()))):
-        raise ValueError("keys or versions is not what was written")
+        raise ValueError('its field "keys" or "versions" has values that are no short texts')
     return RunRecord(
         number=read.count("number", least=1),
         pair=pair,
@@ -298,7 +322,7 @@ def _record_of(values: JsonObject) -> RunRecord:
         family=read.text("family"),
         framework=read.text("framework"),
         run_id=read.text("run_id"),
-        origin=RunOrigin(read.text("origin")),
+        origin=read.choice("origin", RunOrigin),
         keys=dict(keys),
         created=read.moment("created"),
         metric=read.text("metric"),
@@ -323,7 +347,7 @@ def _record_of(values: JsonObject) -> RunRecord:
         note=read.text("note", most=_LONGEST_NOTE),
         submission=read.file_name("submission"),
         rows=read.count("rows"),
-        weights=WeightsState(read.text("weights")),
+        weights=read.choice("weights", WeightsState),
     )
 
 
@@ -391,15 +415,26 @@ def read_runs(
     Raises:
         UnsafePlaceError: The folder of the runs is a link.
     """
-    records = []
+    records, damages = _read_folder(workspace, pair)
+    for sentence in damages.values():
+        warn(sentence)
+    return tuple(records)
+
+
+def _read_folder(workspace: Workspace, pair: str) -> tuple[list[RunRecord], dict[int, str]]:
+    """The records of a pair, the oldest first, and by number a sentence on each that is damaged."""
+    records, damages = [], {}
     for number in _numbers(workspace, pair):
         path = run_folder(workspace, pair, number) / RECORD
         try:
             records.append(_read_record(workspace.files, path, pair=pair, number=number))
+        except FileNotFoundError:
+            damages[number] = f"{printable(str(path.parent))} has no {RECORD}: restore it, or remove the folder."
         except (OSError, ValueError, OverflowError, TandemError) as error:
-            problem = printable(str(error)).removesuffix(".")
-            warn(f"{printable(str(path))} cannot be used ({problem}). The run is left out.")
-    return tuple(records)
+            problem = reason_not_read(error) if isinstance(error, OSError) else printable(str(error)).removesuffix(".")
+            place = printable(str(path))
+            damages[number] = f"{place} is damaged ({problem}): restore it, or remove the folder {path.parent.name}."
+    return records, damages
 
 
 def _read_record(files: WorkspaceFiles, path: Path, *, pair: str, number: int) -> RunRecord:
@@ -438,22 +473,31 @@ def resolve_run(workspace: Workspace, reference: str) -> RunRecord:
             remedy="Write PAIR or PAIR@NUMBER, such as titanic@7.",
             code="run-name-invalid",
         )
-    problems: list[str] = []
-    records = read_runs(workspace, pair, warn=problems.append)
-    if number is None and records:
-        return records[-1]
-    record = next((entry for entry in records if entry.number == number), None)
+    records, damages = _read_folder(workspace, pair)
+    record = next((entry for entry in reversed(records) if number in (None, entry.number)), None)
+    last_number = max([*damages, *(entry.number for entry in records)], default=0)
+    wanted_number = last_number if number is None else number
+    if wanted_number in damages:
+        remedy = f"Or name another run, such as {pair}@{record.number}." if number is None and record else ""
+        raise RecordDamagedError(damages[wanted_number], remedy=remedy)
     if record is not None:
         return record
-    damage = "".join(f" {problem}" for problem in problems)
-    if records:
-        summary = f"{pair} has no run {number}."
-        remedy = f"Its last run is {records[-1].number}; `tandem runs {pair}` lists all."
-    else:
-        summary = f"{pair} has no runs that can be used."
-        remedy = f"Make one with `tandem run {pair}`."
-    text = f"{summary} {remedy}{damage}"
-    raise LedgerError(f"{summary}{damage}", remedy=remedy, code="run-not-found", text=text)
+    if not last_number:
+        raise no_runs_error(workspace, pair)
+    raise LedgerError(
+        f"{pair} has no run {number}.",
+        remedy=f"Its last run is {last_number}; `tandem runs {pair}` lists all.",
+        code="run-not-found",
+    )
+
+
+def no_runs_error(workspace: Workspace, pair: str) -> LedgerError:
+    """The error of a pair without runs, which may be the misspelling of one that has some."""
+    near = did_you_mean(pair, recorded_pairs(workspace)).strip()
+    remedy = f"Make one with `tandem run {pair}`."
+    if near and not workspace.pair(pair).path.is_dir():
+        remedy = near
+    return LedgerError(f"{pair} has no runs.", remedy=remedy, code="run-not-found")
 
 
 # Recording: staged in a folder beside, which then takes the number.

@@ -179,7 +179,8 @@ class _PairRun:
                 origin=RunOrigin.LOCAL,
                 handover=result.handover,
                 keys={
-                    Role.TRAIN: training_key(result.handover),
+                    # A blend computes the same from the same members in another time: it is one run.
+                    Role.TRAIN: (spec.members and result.handover.run) or training_key(result.handover),
                     Role.INFER: uuid.uuid4().hex if has_inference else "",
                 },
                 folders={role: output.working(role) for role in roles},

@@ -2,7 +2,9 @@
 
 import difflib
 import io
+import re
 import zipfile
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -11,13 +13,15 @@ from typing import Any
 
 from generator.errors import TandemError
 from generator.files import open_below
-from generator.pair.workspace import Role, Workspace
+from generator.pair.workspace import PairFolder, Role, Workspace
 from generator.run.ledger import NOTEBOOKS, OUT_OF_FOLD, RunRecord, read_executed_code, run_folder
 from generator.text import Value, python_literal
 
 _MOST_LINES = 5_000  # of a cell that is compared line by line
 _LARGEST_PREDICTIONS = 2**28  # bytes in memory
 _MOST_CELLS_NAMED = 6
+# The ids of the folded cells with the other text of a conflict, such as `model-template`.
+CONFLICT_CELL = re.compile(r"-(template|other)(-[0-9]+)?$")
 
 
 # What changed between two runs.
@@ -87,6 +91,25 @@ def changes_since_parent(record: RunRecord, records: Sequence[RunRecord]) -> lis
     """What changed since the run before; nothing for a run that has none, or whose parent was removed."""
     parent = next((entry for entry in records if (entry.pair, entry.number) == (record.pair, record.parent)), None)
     return [] if parent is None else changes_between(parent, record)
+
+
+def is_notebook_edited(folder: PairFolder, record: RunRecord) -> bool:
+    """True if code cells of a pair differ from those that a run executed; parameters and folded conflicts do not count.
+
+    Raises:
+        OSError: A notebook cannot be read, or is a link.
+        ParametersCellError: The parameters are no plain values.
+    """
+    for role in Role:
+        if role in record.code:
+            cells = record.code[role], read_executed_code(folder.notebook(role)).hashes
+            # By their contents: a cell without an id is called by its place, which a run shifts.
+            before, after = (
+                Counter(code for name, code in hashes.items() if not CONFLICT_CELL.search(name)) for hashes in cells
+            )
+            if before != after:
+                return True
+    return False
 
 
 def diff_of_cells(workspace: Workspace, before: RunRecord, after: RunRecord) -> Iterator[str]:

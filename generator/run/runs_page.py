@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
+from generator.competition.metrics import METRICS
 from generator.kit_files import PageTemplates
 from generator.pair.workspace import Role, Workspace
 from generator.run.ledger import RunRecord, run_folder, sort_runs
@@ -55,13 +56,13 @@ class LinearAxis:
 
 
 class PlotPoint(NamedTuple):
-    """A run in a picture; `error` is the half length of the bar through it."""
+    """A run in a picture; `bar` has the ends of the bar through it, if there is one."""
 
     x: float
     y: float
     label: str
     colour: str
-    error: float = 0.0
+    bar: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True)
@@ -82,7 +83,7 @@ class ScatterPlot:
     @property
     def up(self) -> LinearAxis:
         """The vertical axis."""
-        ends = [point.y + sign * point.error for point in self.points for sign in (-1, 1)]
+        ends = [end for point in self.points for end in point.bar or (point.y,)]
         return LinearAxis.over(ends, _BOTTOM, _TOP)
 
 
@@ -193,9 +194,7 @@ def _parameter_plots(records: Sequence[RunRecord], colours: dict[str, str]) -> l
     for name in names:
         values = [(record, record.values(Role.TRAIN).get(name)) for record in records]
         points = [
-            PlotPoint(
-                float(value), record.cv or 0.0, record.name, colours[record.pair], min(record.spread or 0.0, _LARGEST)
-            )
+            PlotPoint(float(value), record.cv or 0.0, record.name, colours[record.pair], score_bar(record))
             for record, value in values
             if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < _LARGEST
         ]
@@ -203,6 +202,20 @@ def _parameter_plots(records: Sequence[RunRecord], colours: dict[str, str]) -> l
             plots.append(ScatterPlot(f"Score against {name}", name, f"CV ({records[0].metric})", tuple(points)))
     plots.sort(key=lambda plot: -len({point.x for point in plot.points}))
     return plots[:_MOST_PARAMETERS]
+
+
+def score_bar(record: RunRecord) -> tuple[float, float] | None:
+    """The score, less and more by a standard deviation, within the bounds of the metric as far as they are known."""
+    if not record.spread:
+        return None
+    score, deviation = record.cv or 0.0, min(record.spread, _LARGEST)
+    low, high = score - deviation, score + deviation
+    name = record.metric.partition("@")[0]
+    facts = METRICS.get(name) or METRICS.get(f"{name}_at_k")
+    if facts is None:
+        return low, high
+    # No metric of the catalog is above 1 where higher is better, or below 0 where lower is.
+    return (low, max(score, min(high, 1.0))) if facts.higher_is_better else (min(score, max(low, 0.0)), high)
 
 
 def _heat_map(workspace: Workspace, records: Sequence[RunRecord]) -> HeatMap | None:
