@@ -266,6 +266,13 @@ def test_names_far_out_in_a_long_tuple_are_not_looked_at() -> None:
     assert rules_found(", ".join(f"name_{number}" for number in range(1_200))) == {"N030"}
 
 
+def test_a_name_that_is_not_defined_is_not_suggested_for_itself() -> None:
+    cell = read_cell("a", "def fit():\n    trained = [1]\n    return trained\ntrain = fit()\nprint(trained)")
+    findings = check_kernels([KernelSource(NotebookCode(Path("n.ipynb"), (cell,)), metadata=JsonObject())])
+
+    assert [each.remedy for each in findings if each.rule == "N030"] == ["Define it above, or use `train`."]
+
+
 SPAWN = "import torch_xla.distributed.xla_multiprocessing as xmp\ndef run(rank):\n    print(rank)\n"
 
 

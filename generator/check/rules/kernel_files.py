@@ -896,7 +896,7 @@ def _problem(kernel: KernelSource, use: _Use) -> RuleProblem:
     suggestion = _IMPORTS.get(use.name) or (f"import {use.name}" if use.name in _MODULES else "")
     names = _names(code)
     is_short = len(names) * len(_find_undefined(kernel)) < _MOST_COMPARED
-    close = difflib.get_close_matches(use.name, names, 1, 0.8) if is_short else []
+    close = difflib.get_close_matches(use.name, {*names} - {use.name}, 1, 0.8) if is_short else []
     remedy = f"Add `{suggestion}` above." if suggestion else f"Define `{use.name}` above."
     if close and not suggestion:
         remedy = f"Define it above, or use `{close[0]}`."
