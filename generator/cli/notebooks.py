@@ -66,13 +66,21 @@ def read_halves(sources: Sequence[str], role: Role | None, *, to: str) -> "dict[
     Raises:
         TandemError: One cannot be read, or both are the same half.
     """
+    from generator.pair.pull import infer_role
+
     notebooks: dict[Role, ForeignNotebook] = {}
     for source in sources:
         notebook = read_source(source, to=to)
-        if role is not None and notebooks:
+        of = infer_role(notebook) if notebook.pair_id else None
+        if of is not None and role is not None and not notebooks and of is not role:
+            raise TandemError(
+                f"{printable(notebook.label)} is the {of} notebook of a pair.",
+                remedy=f"Use --role {of}, or omit it.",
+                code="other-half",
+            )
+        if of is None and role is not None and notebooks:
             of = next(half_role for half_role in Role if half_role not in notebooks)
-        else:
-            of = role or require_role(notebook)
+        of = of or role or require_role(notebook)
         if of in notebooks:
             raise TandemError(
                 f"{printable(notebooks[of].label)} and {printable(notebook.label)} are both {of} notebooks.",

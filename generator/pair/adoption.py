@@ -7,6 +7,7 @@ cells of the kit that a half of a pair needs; whoever adopts it connects them.
 
 import builtins
 import json
+import math
 import re
 import symtable
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -49,8 +50,8 @@ class Stamp:
 
 def read_stamp(notebook: ForeignNotebook) -> Stamp | None:
     """Return the stamp of a notebook; None if it has none, or one that no template of the kit writes."""
-    competition, pair_id = notebook.parameters.get("COMPETITION"), notebook.pair_id
-    if not isinstance(competition, str) or not is_slug(competition):
+    competition, pair_id = notebook.constant("COMPETITION"), notebook.pair_id
+    if not is_slug(competition):
         return None
     match = re.fullmatch(rf"{re.escape(competition)}-([a-z_]+)-[0-9a-f]{{8}}", pair_id)
     return Stamp(competition, match[1], pair_id) if match and match[1] in frameworks() else None
@@ -241,8 +242,10 @@ def _choices(draft: PairDraft, forks: Iterable[ForeignNotebook]) -> Iterator[str
             for name, value in read_foreign(draft.plan.files[path], label=str(role)).parameters.items()
         }
     for fork in forks:
-        role = Role.INFER if "TRAIN_KERNEL" in fork.parameters else Role.TRAIN
+        role = Role.INFER if fork.constant("TRAIN_KERNEL") else Role.TRAIN
         for name, value in fork.parameters.items():
+            if isinstance(value, float) and not math.isfinite(value):
+                continue  # it has no literal; its cell is merged as text
             if name in defaults and defaults[name][0] is role and value != defaults[name][1] and not is_fixed(name):
                 text = json.dumps(value) if isinstance(value, list) else python_literal(value)
                 if "\n" not in text:

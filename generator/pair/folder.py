@@ -134,6 +134,13 @@ def _previous_of(path: Path) -> Path:
     return PairFolder(Path()).state / "previous" / path
 
 
+def earlier_rendering(folder: PairFolder, path: Path) -> bytes | None:
+    """Return what was rendered before the last rendering of a file, by its path inside of the folder; None without."""
+    kept_copy = folder.path / _previous_of(base_of(path))
+    folder.files.check(kept_copy)
+    return _content(kept_copy)
+
+
 def _kept_files() -> list[Path]:
     """The files of a pair, what they were merged with, and a blend's code: replaced and brought back together."""
     rendered_files = [path for file in pair_files() for path in (file, base_of(file))]

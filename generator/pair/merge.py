@@ -552,7 +552,7 @@ def merge_notebooks(  # noqa: PLR0913 - the three versions, and what to know of 
             changes[name] = Change(name, result.outcome, result.note, before, after, author=author)
         if result.companion is not None:
             companions[name] = _companion(name, result.companion, author)
-    _drop_stale_companions(results, old, companions, author)
+    _drop_stale_companions(results, (old, new), companions, author)
     pieces: dict[str, _Piece] = {}
     for name in merge_order(list(old.pieces), list(now.pieces), list(new.pieces), results):
         is_id = CELL_ID.fullmatch(name)
@@ -712,15 +712,16 @@ def _comments(source: str) -> list[str]:
     return [f"# {line}".rstrip() for line in source.splitlines()]
 
 
-def _drop_stale_companions(pieces: dict[str, _Piece], old: _Version, names: Iterable[str], author: str) -> None:
+def _drop_stale_companions(
+    pieces: dict[str, _Piece], versions: Sequence[_Version], names: Iterable[str], author: str
+) -> None:
     """Remove what an earlier conflict of the same cells left, unless the user has written into it."""
     for name in names:
-        if name not in old.pieces:
-            continue
-        head, comments = _companion_head(name, author), {*_comments(old.pieces[name].source)}
-        for label in [label for label in pieces if label not in old.pieces]:
+        head = _companion_head(name, author)
+        texts = [{*_comments(version.pieces[name].source)} for version in versions if name in version.pieces]
+        for label in [label for label in pieces if label not in versions[0].pieces]:
             lines = pieces[label].source.strip().splitlines()
-            if lines[:2] == head and comments.issuperset(lines[2:]):
+            if lines[:2] == head and any(comments.issuperset(lines[2:]) for comments in texts):
                 del pieces[label]
 
 

@@ -54,6 +54,10 @@ _ROLE_WORDS = {
 }
 
 
+def _assignment_of(name: str) -> re.Pattern[str]:
+    return re.compile(rf"""^{name}(?:: *str)? *= *(?P<quote>["'])(?P<text>[^"'\\\n]*)(?P=quote)""", re.MULTILINE)
+
+
 @dataclass(frozen=True)
 class ForeignNotebook:
     """A notebook that somebody else wrote, saved or ran, as the pair takes it.
@@ -90,16 +94,20 @@ class ForeignNotebook:
 
     @property
     def parameter_cells(self) -> list[str]:
-        """The text of the cells that may be the parameters cell, the tagged ones first."""
+        """The text of the cells that may be the parameters cell, those with a PAIR_ID first."""
         code = [cell for cell in json.loads(self.content)["cells"] if cell["cell_type"] == CellKind.CODE]
         has_tag = [cell["source"] for cell in code if PARAMETERS_TAG in cell["metadata"].get("tags", ())]
-        return has_tag + [cell["source"] for cell in code if "PAIR_ID = " in cell["source"]]
+        return [cell["source"] for cell in code if _assignment_of("PAIR_ID").search(cell["source"])] + has_tag
+
+    def constant(self, name: str) -> str:
+        """Return a text in the parameters cell, also if other lines of that cell are no plain constants; else empty."""
+        matches = (_assignment_of(name).search(cell) for cell in self.parameter_cells)
+        return next((match["text"] for match in matches if match), "")
 
     @property
     def pair_id(self) -> str:
         """The pair that it says it belongs to; empty if it says nothing."""
-        value = self.parameters.get("PAIR_ID", "")
-        return value if isinstance(value, str) else ""
+        return self.constant("PAIR_ID")
 
 
 def read_foreign_file(path: Path) -> ForeignNotebook:
@@ -136,6 +144,8 @@ def read_foreign(content: bytes, *, label: str) -> ForeignNotebook:
         raise NotebookReadError(path=path, problem="it has no cells")
     if len(notebook["cells"]) > _MOST_CELLS:
         raise NotebookReadError(path=path, problem=f"it has more than {_MOST_CELLS:,} cells")
+    if (language := _language(notebook)) != "python":
+        raise NotebookReadError(path=path, problem=f"its language is {printable(language)[:40]}, not Python")
     cells: dict[str, dict[str, Any]] = {}
     has_outputs = has_run_cells = False
     for position, raw in enumerate(notebook["cells"], start=1):
@@ -161,6 +171,13 @@ def read_foreign(content: bytes, *, label: str) -> ForeignNotebook:
     return ForeignNotebook(_notebook_bytes([*cells.values()]), label, omissions)
 
 
+def _language(notebook: JsonObject) -> str:
+    """The language of a notebook; python where it says nothing."""
+    metadata = notebook.section("metadata")
+    name = metadata.section("kernelspec").text("language") or metadata.section("language_info").text("name")
+    return name.lower() or "python"
+
+
 def _clean_cell(raw: JsonObject, position: int, path: Path) -> dict[str, Any]:
     kind, source, metadata = raw.get("cell_type"), raw.get("source"), raw.section("metadata")
     if kind not in _KINDS:
@@ -177,11 +194,16 @@ def _clean_cell(raw: JsonObject, position: int, path: Path) -> dict[str, Any]:
     if CELL_ID.fullmatch(metadata.text("name")):
         cell_metadata["name"] = metadata.text("name")
     name = raw.text("id") if CELL_ID.fullmatch(raw.text("id")) else f"#{position}"
-    cell = {"cell_type": kind, "id": name, "metadata": cell_metadata, "source": join_lines(source)}
+    cell = {"cell_type": kind, "id": name, "metadata": cell_metadata, "source": _text(source)}
     if kind == CellKind.CODE:
         return {**cell, "execution_count": None, "outputs": []}
     files = {str(name): file for name, file in raw.section("attachments").items() if _is_picture(file)}
     return {**cell, "attachments": files} if files else cell
+
+
+def _text(source: Any) -> str:
+    """The source of a cell, with the line ends of Unix."""
+    return join_lines(source).replace("\r\n", "\n").replace("\r", "\n")
 
 
 def _is_picture(file: object) -> bool:
@@ -196,7 +218,7 @@ def _notebook_bytes(cells: Sequence[dict[str, Any]], metadata: dict[str, Any] | 
 def infer_role(notebook: ForeignNotebook) -> Role | None:
     """Return which half of a pair a notebook is; None if neither its parameters nor its name tell."""
     if notebook.pair_id:
-        return Role.INFER if "TRAIN_KERNEL" in notebook.parameters else Role.TRAIN
+        return Role.INFER if notebook.constant("TRAIN_KERNEL") else Role.TRAIN
     words = re.split(r"[^a-z]+", "/".join(notebook.label.lower().split("/")[-2:]))
     roles = {role for role, names in _ROLE_WORDS.items() if names & {*words}}
     return roles.pop() if len(roles) == 1 else None
@@ -290,7 +312,8 @@ def plan_pull(folder: PairFolder, role: Role, notebook: ForeignNotebook, base: b
     """
     path = folder.notebook(role).relative_to(folder.path)
     existing = _read(folder.notebook(role))
-    _check_pair_id(folder, role, notebook, read_foreign(existing, label=str(folder.notebook(role))))
+    copies = [read_foreign(existing, label=str(folder.notebook(role))), read_foreign(base, label="the base")]
+    _check_identity(folder, role, notebook, [copy.pair_id for copy in copies])
     user_ids = _cell_ids(existing)
     if not all(CELL_ID.fullmatch(name) for name in _cell_ids(base)):
         base = align(read_foreign(base, label="what was pushed last"), existing)
@@ -344,12 +367,21 @@ def _cell_ids(content: bytes) -> list[str]:
     return [*cells_of_fields(notebook_fields(content, path=Path("notebook")))]
 
 
-def _check_pair_id(folder: PairFolder, role: Role, notebook: ForeignNotebook, existing: ForeignNotebook) -> None:
-    if notebook.pair_id and existing.pair_id and notebook.pair_id != existing.pair_id:
+def _check_identity(folder: PairFolder, role: Role, notebook: ForeignNotebook, pair_ids: Sequence[str]) -> None:
+    """Refuse a notebook of another pair, or the other half of this one; the ids are the pair's, now and before."""
+    label, name = printable(notebook.label), printable(folder.name)
+    if notebook.pair_id and (of := infer_role(notebook)) is not role:
         raise PairError(
-            f"{printable(notebook.label)} belongs to the pair {printable(notebook.pair_id)}, and the {role} notebook "
-            f"of {printable(folder.name)} to {printable(existing.pair_id)}. Nothing was written.",
-            remedy=f"To make a pair of it, run `tandem adopt {printable(notebook.label)} --name NAME`.",
+            f"{label} is the {of} notebook of a pair, not the {role} notebook. Nothing was written.",
+            remedy=f"Use --role {of}.",
+            code="other-half",
+        )
+    if any(pair_ids) and notebook.pair_id not in pair_ids:
+        of_pair = f"belongs to the pair {printable(notebook.pair_id)}" if notebook.pair_id else "has no PAIR_ID"
+        raise PairError(
+            f"{label} {of_pair}, and the {role} notebook of {name} belongs to {printable(pair_ids[0])}. Nothing was "
+            "written.",
+            remedy=f"To make a pair of it, run `tandem adopt {label} --name NAME`.",
             code="other-pair",
         )
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from generator.errors import PairError, did_you_mean
 from generator.files import read_text
-from generator.pair.folder import WritePlan, plan_write, rendered_before
+from generator.pair.folder import WritePlan, earlier_rendering, plan_write, rendered_before
 from generator.pair.generation import current_files, render_again
 from generator.pair.merge import Change, match_cells, merge_lines, merge_notebooks
 from generator.pair.notebook import (
@@ -140,10 +140,12 @@ def _base_text(folder: PairFolder, path: Path, without_base: _WithoutBase) -> st
 
 
 def rendered_notebook(folder: PairFolder, role: Role) -> list[bytes]:
-    """Return a pair's notebook as it was rendered; if nothing says so, as it is."""
+    """Return a pair's notebook as it was rendered, and as it was rendered before; if nothing says so, as it is."""
     path = folder.notebook(role).relative_to(folder.path)
     text = _base_text(folder, path, cache(partial(current_files, folder)))
-    return [(read_text(folder.notebook(role)) if text is None else text).encode("utf-8", "replace")]
+    earlier = earlier_rendering(folder, path)
+    rendered = (read_text(folder.notebook(role)) if text is None else text).encode("utf-8", "replace")
+    return [rendered] if earlier is None else [rendered, earlier]
 
 
 # Shared cells: an edit in one notebook, copied into the other.
