@@ -144,8 +144,8 @@ def rendered_notebook(folder: PairFolder, role: Role) -> list[bytes]:
     path = folder.notebook(role).relative_to(folder.path)
     text = _base_text(folder, path, cache(partial(current_files, folder)))
     earlier = earlier_rendering(folder, path)
-    rendered = (read_text(folder.notebook(role)) if text is None else text).encode("utf-8", "replace")
-    return [rendered] if earlier is None else [rendered, earlier]
+    newest = (read_text(folder.notebook(role)) if text is None else text).encode("utf-8", "replace")
+    return [newest] if earlier is None else [newest, earlier]
 
 
 # Shared cells: an edit in one notebook, copied into the other.
