@@ -93,6 +93,19 @@ def test_a_conflict_that_is_pulled_again_has_one_folded_cell(tandem: Tandem, wor
     assert [name for name in sources() if name.endswith("-other") or "-other-" in name] == ["train-other"]
 
 
+def test_a_picture_comes_with_the_text_that_shows_it(tandem: Tandem, workspace: Path) -> None:
+    picture = {"sketch.png": {"image/png": "aGVsbG8="}}
+
+    def paste(notebook: dict[str, Any]) -> None:
+        cell = next(cell for cell in notebook["cells"] if cell["cell_type"] == "markdown")
+        cell.update(source=["".join(cell["source"]), "\n![](attachment:sketch.png)"], attachments=picture)
+
+    assert tandem("pull", "digits", "--from", copy_of(TRAIN, "copy.ipynb", paste), "--yes").code == 0
+
+    cells = json.loads(TRAIN.read_text())["cells"]
+    assert [cell["attachments"] for cell in cells if "attachment:" in "".join(cell["source"])] == [picture]
+
+
 @pytest.mark.parametrize(
     ("change", "words"),
     [

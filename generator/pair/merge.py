@@ -628,18 +628,20 @@ def _merge_cell(old: _Piece | None, now: _Piece | None, new: _Piece | None, *, i
     base_metadata = old.metadata if old else {}
     metadata, _ = merge_fields(base_metadata, now.metadata, new.metadata)
     metadata = {key: value for key, value in metadata.items() if _is_valid(key, value)}
+    pictures, _ = merge_fields(before.attachments, now.attachments, new.attachments)
+    is_new = metadata != now.metadata or pictures != now.attachments
+    now = replace(now, metadata=metadata, attachments=pictures)
     if not is_users_edit:
-        piece = replace(now, kind=new.kind, source=new.source, metadata=metadata)
+        piece = replace(now, kind=new.kind, source=new.source)
         if not piece.is_edit_of(now):
             piece = replace(piece, source=now.source)
-        is_new = piece.is_edit_of(now) or metadata != now.metadata
-        return _CellMerge(piece, MergeOutcome.UPDATED if is_new else None)
+        return _CellMerge(piece, MergeOutcome.UPDATED if is_new or piece.is_edit_of(now) else None)
     if not new.is_edit_of(before):
-        return _CellMerge(replace(now, metadata=metadata), MergeOutcome.KEPT, "your edit")
+        return _CellMerge(now, MergeOutcome.KEPT, "your edit")
     if not now.is_edit_of(new):
-        return _CellMerge(replace(now, metadata=metadata))
+        return _CellMerge(now)
     source, conflict, note = _merge_sources(before, now, new)
-    piece = replace(now, source=source, metadata=metadata)
+    piece = replace(now, source=source)
     if conflict is None:
         return _CellMerge(piece, MergeOutcome.MERGED, "your edit and the template's")
     return _CellMerge(piece, MergeOutcome.CONFLICT, note, conflict)
