@@ -11,6 +11,7 @@ from generator.kaggle.facts import KaggleFactSource
 from generator.text import printable
 
 if TYPE_CHECKING:
+    from generator.kaggle.api_types import Quota
     from generator.kaggle.gateway import Kaggle
 
 
@@ -52,6 +53,20 @@ def check_credentials() -> None:
     from generator.kaggle.gateway import Target, connect
 
     connect(Target.KAGGLE)
+
+
+def remaining_quota(to: str | None) -> "Quota | None":
+    """What is left of the account's week, where it can be asked; that it cannot is no reason to fail."""
+    from generator.kaggle.errors import KaggleError
+
+    try:
+        kaggle = connect_kaggle(to)
+        click.echo("Asking Kaggle for the rest of the week's quota …", err=True)
+        return kaggle.kernels.quota()
+    except KaggleError as error:
+        if to is not None:
+            warn(f"The quota cannot be read: {error.message}")
+        return None
 
 
 def fact_source(to: str | None) -> KaggleFactSource:

@@ -17,7 +17,7 @@ from generator.cli.options import (
     workspace_option,
 )
 from generator.cli.progress import progress
-from generator.cli.terminal import json_option, print_document, table, warn
+from generator.cli.terminal import json_option, print_document, table
 from generator.plan import Measurement, PlannedPair, PlanOptions, plan_pair, roofline_picture
 from generator.text import dollars, duration, milliseconds, operations, printable, share, size
 from generator.tpu_compiler.compilation import StepCost
@@ -475,11 +475,13 @@ def plan(context: click.Context, /, **options: Any) -> int:
         else:
             click.echo(accelerators_as_text())
         return 0
+    from generator.cli.kaggle import remaining_quota
+
     planned_pair = _make_plan(options)
     picture = _write_picture(planned_pair, options)
     _keep_times(planned_pair, options)
 
-    quota = _remaining_quota(options["to"])
+    quota = remaining_quota(options["to"])
     if not options["as_json"]:
         click.echo(plan_as_text(planned_pair, quota=quota, picture=picture))
     if options["is_applied"]:
@@ -517,17 +519,13 @@ def _write_picture(planned_pair: "PlannedPair", options: dict[str, Any]) -> "Pat
 
 def _keep_times(planned_pair: "PlannedPair", options: dict[str, Any]) -> None:
     """Keep the predictions for the next push, unless they are too rough, or of synthetic data of another size."""
-    from generator.kaggle.chain.budget import PlannedTime, write_planned_times
-    from generator.pair.notebook import parse_assignment
-    from generator.pair.workspace import Role
-    from generator.run.ledger import read_executed_code
+    from generator.kaggle.chain.budget import PlannedTime, training_parameters, write_planned_times
 
     is_of_specimen = planned_pair.measurement.is_specimen and not options["examples"]
     if planned_pair.plan.workload.is_rough or is_of_specimen or options["output"]:
         return
     workspace = options["workspace"]
-    parameters = dict(read_executed_code(workspace.pair(planned_pair.name).notebook(Role.TRAIN)).parameters)
-    parameters |= dict(parse_assignment(text, parameters) for text in options["assignments"])
+    parameters = training_parameters(workspace, planned_pair.name, options["assignments"])
     times = []
     for prediction in planned_pair.plan.predictions:
         if prediction.accelerator.service is Service.KAGGLE:
@@ -535,21 +533,6 @@ def _keep_times(planned_pair: "PlannedPair", options: dict[str, Any]) -> None:
             values = {name: choice.get(name, value) for name, value in parameters.items()}
             times.append(PlannedTime(prediction.accelerator.machine_shape, values, prediction.total))
     write_planned_times(workspace, planned_pair.name, times)
-
-
-def _remaining_quota(to: str | None) -> "Quota | None":
-    """What is left of the account's week, where it can be asked; that it cannot is no reason to fail."""
-    from generator.cli.kaggle import connect_kaggle
-    from generator.kaggle.errors import KaggleError
-
-    try:
-        kaggle = connect_kaggle(to)
-        click.echo("Asking Kaggle for the rest of the week's quota …", err=True)
-        return kaggle.kernels.quota()
-    except KaggleError as error:
-        if to is not None:
-            warn(f"The quota cannot be read: {error.message}")
-        return None
 
 
 def _apply(planned_pair: "PlannedPair", options: dict[str, Any]) -> None:

@@ -2,9 +2,10 @@
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from generator.accelerators import Accelerator, AcceleratorKind
 from generator.errors import TandemError
@@ -15,7 +16,7 @@ from generator.kaggle.chain.execution import ChainExecution, PushOptions
 from generator.kaggle.chain.inputs import Forecast, PreparedKernel, accelerator_of, hours_in_words, pushed_parameters
 from generator.kaggle.chain.journal import ChainState, Journals, Push, state_in
 from generator.kaggle.errors import CredentialsError, KaggleError
-from generator.pair.notebook import digest_of_cells, with_parameters
+from generator.pair.notebook import digest_of_cells, parse_assignment, with_parameters
 from generator.pair.workspace import Role, Workspace
 from generator.text import JsonObject, duration, printable
 
@@ -95,12 +96,9 @@ def _earlier_forecast(
             continue
         # A training that went on from its own output took the sessions before as well.
         sessions = [push, *(state.earlier if options.spec.continues and role is Role.TRAIN else ())]
-        seconds = ratio * sum(session.seconds for session in sessions if session.role is role)
-        limit = 60 * math.ceil(max(_FACTOR * seconds + _EXTRA_SECONDS, _LEAST_SECONDS) / 60)
+        seconds = sum(session.seconds for session in sessions if session.role is role)
         times = f", with {1 / ratio:.2g} of its epochs" if ratio > 1 else ""
-        origin = f"chain {journal.number} took {duration(seconds / ratio)}{times}"
-        reason = f"{_FACTOR} times {duration(seconds)} and {_EXTRA_SECONDS // 60} min, because {origin}"
-        return Forecast(seconds, origin, limit, reason)
+        return _with_margin(ratio * seconds, _FACTOR, f"chain {journal.number} took {duration(seconds)}{times}")
     return (role is Role.TRAIN and _plan_forecast(options, kernels[role])) or Forecast(
         limit_reason="no earlier session predicts its time, nor does `tandem plan`"
     )
@@ -143,6 +141,17 @@ class PlannedTime:
     seconds: float
 
 
+def training_parameters(workspace: Workspace, pair: str, assignments: Iterable[str]) -> dict[str, object]:
+    """The parameters of a pair's training notebook, with those that texts such as `EPOCHS=3` assign.
+
+    Raises:
+        FileReadError: The notebook cannot be read.
+        ParameterError: A text assigns no parameter.
+    """
+    parameters: dict[str, Any] = {**pushed_parameters(read_text(workspace.pair(pair).notebook(Role.TRAIN)))}
+    return parameters | dict(parse_assignment(text, parameters) for text in assignments)
+
+
 def write_planned_times(workspace: Workspace, pair: str, times: Sequence[PlannedTime]) -> None:
     """Keeps what `tandem plan` predicts for the next push, in `output/PAIR/plan.json`.
 
@@ -172,11 +181,15 @@ def _plan_forecast(options: PushOptions, kernel: PreparedKernel) -> Forecast | N
         ratio = _parameter_ratio(parameters, kernel.parameters, Role.TRAIN)
         if ratio is not None:
             seconds *= max(1.0, ratio)
-            limit = 60 * math.ceil(max(_PLAN_FACTOR * seconds + _EXTRA_SECONDS, _LEAST_SECONDS) / 60)
-            origin = f"`tandem plan` predicts {duration(seconds)}"
-            reason = f"{_PLAN_FACTOR} times {duration(seconds)} and {_EXTRA_SECONDS // 60} min, because {origin}"
-            return Forecast(seconds, origin, limit, reason)
+            return _with_margin(seconds, _PLAN_FACTOR, f"`tandem plan` predicts {duration(seconds)}")
     return None
+
+
+def _with_margin(seconds: float, factor: int, origin: str) -> Forecast:
+    """The forecast of a session that is likely to take these seconds."""
+    limit = 60 * math.ceil(max(factor * seconds + _EXTRA_SECONDS, _LEAST_SECONDS) / 60)
+    reason = f"{factor} times {duration(seconds)} and {_EXTRA_SECONDS // 60} min, because {origin}"
+    return Forecast(seconds, origin, limit, reason)
 
 
 def _pushed_parameters(journals: Journals, push: Push) -> Mapping[str, object]:
