@@ -284,6 +284,13 @@ _WHOLE_DOLLARS = 10
 _UNITS = {6: "M", 9: "G", 12: "T", 15: "P"}
 
 
+def score_in_words(metric: str, score: float | None, deviation: float | None) -> str:
+    """Return a score with its metric, and with the standard deviation of the folds if there is one."""
+    if score is None:
+        return ""
+    return f"{metric} {score:.5f}" + ("" if deviation is None else f" ± {deviation:.4f}")
+
+
 def duration(seconds: float) -> str:
     """Writes a time to be waited for: `42 s`, `12 min`, `3.4 h`."""
     if seconds < _TENTHS_BELOW:

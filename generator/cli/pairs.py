@@ -16,7 +16,7 @@ from generator.pair.update import Edit, find_edits
 from generator.pair.workspace import PairFolder, Role, Workspace
 from generator.run.ledger import RunRecord, read_runs, sort_runs
 from generator.run.run_comparison import CONFLICT_CELL, is_notebook_edited
-from generator.text import printable
+from generator.text import printable, score_in_words
 
 if TYPE_CHECKING:
     from generator.kaggle.chain import ChainState
@@ -240,9 +240,7 @@ def _edits_text(fields: PairFields) -> str:
 def _run_text(summary: RunSummary | None) -> str:
     if summary is None:
         return ""
-    deviation = "" if summary["spread"] is None else f" ± {summary['spread']:.4f}"
-    score = "" if summary["cv"] is None else f" {summary['metric']} {summary['cv']:.5f}{deviation}"
-    return f"@{summary['number']}{score}"
+    return f"@{summary['number']} {score_in_words(summary['metric'], summary['cv'], summary['spread'])}".rstrip()
 
 
 def _chain_text(chain: ChainSummary | None) -> str:

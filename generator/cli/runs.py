@@ -24,7 +24,7 @@ from generator.run.ledger import (
     sort_runs,
 )
 from generator.run.run_comparison import changed_parameters, changes_between, changes_since_parent, diff_of_cells
-from generator.text import Value, duration, printable, python_literal
+from generator.text import Value, duration, printable, python_literal, score_in_words
 
 _REFERENCES = "PAIR [NUMBER] …"
 _MOST_KEPT = 10
@@ -222,7 +222,7 @@ def _table(records: Sequence[RunRecord]) -> str:
     columns = {
         "run": [record.name for record in ranking],
         "created": [f"{record.created.astimezone():%Y-%m-%d %H:%M}" for record in ranking],
-        "CV": [_score(record) for record in ranking],
+        "CV": [score_in_words(record.metric, record.cv, record.spread) for record in ranking],
         "hidden test": [_number(record.hidden_test) for record in ranking],
         "public": [_number(record.public_score) for record in ranking],
         "private": [_number(record.private_score) for record in ranking],
@@ -233,13 +233,6 @@ def _table(records: Sequence[RunRecord]) -> str:
     }
     columns = {name: cells for name, cells in columns.items() if any(cells)}
     return table(tuple(columns), list(zip(*columns.values(), strict=True)))
-
-
-def _score(record: RunRecord) -> str:
-    if record.cv is None:
-        return ""
-    deviation = "" if record.spread is None else f" ± {record.spread:.4f}"
-    return f"{record.metric} {record.cv:.5f}{deviation}"
 
 
 def _number(value: float | None) -> str:
@@ -284,7 +277,7 @@ def diff_runs(references: Sequence[str], workspace: Workspace, *, as_json: bool)
         }
         print_document(fields)
         return 0
-    score_rows = [("CV", _score(before), _score(after))]
+    score_rows = [("CV", *(score_in_words(record.metric, record.cv, record.spread) for record in (before, after)))]
     score_rows += [
         (name.removesuffix("_score").replace("_", " "), _number(old), _number(new))
         for name, old, new in _scores(before, after)

@@ -170,7 +170,7 @@ def adopt_notebooks(
         ask: Adds to the options what the user answers to what is not clear.
 
     Raises:
-        PairError: There is a pair of this name, or the pair cannot be rendering.
+        PairError: There is a pair of this name, or the pair cannot be rendered.
         CompetitionError: The competition is not known.
     """
     folder = pair_folder(workspace, options.name or options.competition)

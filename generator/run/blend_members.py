@@ -163,8 +163,6 @@ def _handover(source: Path, reference: str) -> HandOver:
 
 def _check_predictions(path: Path, handover: HandOver, reference: str) -> None:
     """Refuse out-of-fold predictions that are not those of the hand-over, or not finite."""
-    import numpy as np
-
     location, remedy = printable(str(path)), _remedy(reference)
     try:
         content = read_bytes(path)
@@ -175,27 +173,28 @@ def _check_predictions(path: Path, handover: HandOver, reference: str) -> None:
     expected = handover.fields.section("out_of_fold").section("predictions").text("sha256")
     if hashlib.sha256(content).hexdigest() != expected:
         raise BlendError(f"{location} differs from its {FILE_NAME}. {remedy}")
-    try:
-        with np.load(path, allow_pickle=False) as arrays:
-            is_finite = bool(np.isfinite(arrays["predictions"]).all())
-    except Exception as error:  # zipfile and NumPy raise many kinds
-        raise BlendError(f"{location} is damaged. {remedy}") from error
-    if not is_finite:
-        raise BlendError(f"{location} has predictions that are NaN or infinite. {remedy}")
+    _require_finite(path, remedy)
 
 
 def _check_test_predictions(path: Path, reference: str) -> None:
     """Refuse predictions of the member's inference that are damaged or not finite, where there are any."""
-    import numpy as np
-
     if not path.is_file():
         return
-    location, remedy = printable(str(path)), _remedy(reference)
+    remedy = _remedy(reference)
     if "@" not in reference:
         remedy = f"Run its inference again with `tandem run {reference} --only infer`, or leave {reference} out."
+    _require_finite(path, remedy, may_lack=True)
+
+
+def _require_finite(path: Path, remedy: str, *, may_lack: bool = False) -> None:
+    """Refuse a file of predictions that is damaged, or not finite; `may_lack` says that it may have none."""
+    import numpy as np
+
+    location = printable(str(path))
     try:
         with np.load(path, allow_pickle=False) as arrays:
-            is_finite = "predictions" not in arrays or bool(np.isfinite(arrays["predictions"]).all())
+            has_none = may_lack and "predictions" not in arrays
+            is_finite = has_none or bool(np.isfinite(arrays["predictions"]).all())
     except Exception as error:  # zipfile and NumPy raise many kinds
         raise BlendError(f"{location} is damaged. {remedy}") from error
     if not is_finite:
