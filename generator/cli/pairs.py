@@ -14,8 +14,8 @@ from generator.pair.folder import read_pair_spec
 from generator.pair.notebook import differing
 from generator.pair.update import Edit, find_edits
 from generator.pair.workspace import PairFolder, Role, Workspace
-from generator.run.ledger import RunRecord, read_runs, sort_runs
-from generator.run.run_comparison import CONFLICT_CELL, is_notebook_edited
+from generator.run.ledger import RunRecord, is_folded_conflict, read_runs, sort_runs
+from generator.run.run_comparison import is_notebook_edited
 from generator.text import printable, score_in_words
 
 if TYPE_CHECKING:
@@ -168,7 +168,7 @@ def _pair_fields(workspace: Workspace, folder: PairFolder) -> PairFields:
 
 def _is_conflict(edit: Edit) -> bool:
     """True if a cell is what an update put below an edit that is in conflict."""
-    return edit.before is None and CONFLICT_CELL.search(edit.name) is not None and " version of" in (edit.after or "")
+    return edit.before is None and is_folded_conflict(edit.name, edit.after or "")
 
 
 def _run_summary(folder: PairFolder, record: RunRecord) -> RunSummary:

@@ -64,6 +64,7 @@ _NUMBER = re.compile(r"[0-9]{4,9}")
 _REFERENCE = re.compile(r"(?P<pair>[^@]*)@0*(?P<number>[0-9]{1,9})")
 _MEMBER = re.compile(r"(?<![\w-])([a-z0-9][a-z0-9-]*)@0*([0-9]{1,9})(?![\w-])")
 # What the kit puts in front of a notebook that it sends to Colab.
+_CONFLICT_CELL = re.compile(r"-(template|other)(-[0-9]+)?$")
 _COLAB_GUARD_CELLS = {"stop-at-failure"}
 # What differs between this machine and Kaggle for one and the same run.
 _SESSION_PARAMETERS = {"ALLOW_CPU", *OFF_COLAB}
@@ -742,6 +743,11 @@ class ExecutedCode:
         }
 
 
+def is_folded_conflict(name: str, source: str) -> bool:
+    """True for the folded cell with the other text of a conflict: called like `model-template`, and all comments."""
+    return bool(_CONFLICT_CELL.search(name)) and all(line.startswith("#") for line in source.splitlines() if line)
+
+
 def read_executed_code(notebook: Path) -> ExecutedCode:
     """Read the code of an executed notebook, with the parameters that papermill injected.
 
@@ -755,7 +761,7 @@ def read_executed_code(notebook: Path) -> ExecutedCode:
     code: dict[str, str] = {}
     for number, cell in enumerate(JsonObject.parse(content).sections("cells"), start=1):
         tags, name, source = cell.section("metadata").get("tags"), cell.text("id"), join_lines(cell.get("source"))
-        if cell.text("cell_type") != "code" or name in _COLAB_GUARD_CELLS:
+        if cell.text("cell_type") != "code" or name in _COLAB_GUARD_CELLS or is_folded_conflict(name, source):
             continue
         if isinstance(tags, list) and (PARAMETERS_TAG in tags or INJECTED_TAG in tags):
             parameters |= read_parameters(source)

@@ -2,7 +2,6 @@
 
 import difflib
 import io
-import re
 import zipfile
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,8 +19,6 @@ from generator.text import Value, python_literal
 _MOST_LINES = 5_000  # of a cell that is compared line by line
 _LARGEST_PREDICTIONS = 2**28  # bytes in memory
 _MOST_CELLS_NAMED = 6
-# The ids of the folded cells with the other text of a conflict, such as `model-template`.
-CONFLICT_CELL = re.compile(r"-(template|other)(-[0-9]+)?$")
 
 
 # What changed between two runs.
@@ -94,7 +91,7 @@ def changes_since_parent(record: RunRecord, records: Sequence[RunRecord]) -> lis
 
 
 def is_notebook_edited(folder: PairFolder, record: RunRecord) -> bool:
-    """True if code cells of a pair differ from those that a run executed; parameters and folded conflicts do not count.
+    """True if code cells of a pair differ from those that a run executed; parameters do not count.
 
     Raises:
         OSError: A notebook cannot be read, or is a link.
@@ -102,12 +99,9 @@ def is_notebook_edited(folder: PairFolder, record: RunRecord) -> bool:
     """
     for role in Role:
         if role in record.code:
-            cells = record.code[role], read_executed_code(folder.notebook(role)).hashes
             # By their contents: a cell without an id is called by its place, which a run shifts.
-            before, after = (
-                Counter(code for name, code in hashes.items() if not CONFLICT_CELL.search(name)) for hashes in cells
-            )
-            if before != after:
+            now = read_executed_code(folder.notebook(role)).hashes
+            if Counter(record.code[role].values()) != Counter(now.values()):
                 return True
     return False
 
